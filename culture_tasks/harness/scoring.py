@@ -9,6 +9,7 @@ A task file lists what a run can have; a run's results list what it has (see
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -52,15 +53,15 @@ _KNOWN = {"record": RECORD_VERSION}
 
 def metric_list(task: Task) -> list[dict[str, Any]]:
     """Returns a task's metrics as a task file lists them."""
-    return [entry for metric in task.metrics() for entry in _listed(metric, is_main=metric.name == task.metric)]
-
-
-def _listed(metric: Metric, *, is_main: bool) -> list[dict[str, Any]]:
-    function = aggregation_of(metric, is_main=is_main)
-    if isinstance(metric, JudgedScore):
-        return judged_metrics(metric.name, [part.group for part in parts_of(metric)], function)
-    better = None if metric.scale.better is None else metric.scale.better == "higher"
-    return [_entry(name, function, better) for name in (metric.name, *(part.metric for part in parts_of(metric)))]
+    listed: list[dict[str, Any]] = []
+    for metric in task.metrics():
+        function, parts = aggregation_of(metric, is_main=metric.name == task.metric), parts_of(metric)
+        if isinstance(metric, JudgedScore):
+            listed += judged_metrics(metric.name, [part.group for part in parts], function)
+        else:
+            better = None if metric.scale.better is None else metric.scale.better == "higher"
+            listed += [_entry(name, function, better) for name in (metric.name, *(part.metric for part in parts))]
+    return listed
 
 
 def judged_metrics(
@@ -196,9 +197,8 @@ class Scorer:
         for response, label in zip(answered.responses, labels, strict=True):
             read = {"label": label} if answered.labels else {}
             runs.append({"response": response, "outcome": "unparsable" if label is None else "scored", **read})
-        outcomes = [run["outcome"] for run in runs]
-        counts = {outcome: outcomes.count(outcome) for outcome in dict.fromkeys(outcomes)}
-        record = {**_KNOWN, **self._fields(answered), "runs": runs, "outcomes": counts}
+        outcomes = dict(Counter(run["outcome"] for run in runs))
+        record = {**_KNOWN, **self._fields(answered), "runs": runs, "outcomes": outcomes}
         return record if answered.score is None else record | {"score": answered.score}
 
 
@@ -296,14 +296,12 @@ class JudgedDocument:
     def _complete(self) -> dict[str, Any]:
         verdicts = [ticket.verdict() for ticket in self._tickets]
         scores = [self._score(verdict) for verdict in verdicts]
-        counts: dict[str, int] = {}
-        for verdict in verdicts:
-            counts[verdict.outcome] = counts.get(verdict.outcome, 0) + 1
+        outcomes = dict(Counter(verdict.outcome for verdict in verdicts))
         runs = [
             {"response": response, **_verdict_fields(verdict)}
             for response, verdict in zip(self._responses, verdicts, strict=True)
         ]
-        record = {**self._described, "judge": self.judge, "runs": runs, "outcomes": counts}
+        record = {**self._described, "judge": self.judge, "runs": runs, "outcomes": outcomes}
         if scored := [score for score in scores if score is not None]:
             record["score"] = sum(scored) / len(scored)
         if len(scores) > 1:

@@ -29,13 +29,10 @@ def min_coverage():
     return set_to
 
 
-def test_a_failed_verdict_is_left_out_of_the_mean_and_never_a_zero(min_coverage):
+def test_failed_verdicts_and_documents_of_no_concern_are_left_out_of_the_mean(min_coverage):
     min_coverage(0.5)
     # (1 + 0 + 1) / 3, not / 4
     assert aggregation.MEAN_OF_SCORED([scored(1), scored(0), FAILED, scored(1)]) == pytest.approx(2 / 3)
-
-
-def test_documents_that_a_metric_does_not_concern_are_no_part_of_it(min_coverage):
     assert aggregation.MEAN_OF_SCORED([None, scored(4), None, scored(8)]) == 6
     assert aggregation.coverage([None, scored(4)]) == 1
 
@@ -53,37 +50,25 @@ def test_a_mean_with_too_little_coverage_is_nan_and_the_log_says_once_what_to_do
     assert aggregation.MEAN_OF_SCORED(records) == 1
 
 
-def test_coverage_exactly_at_the_bound_is_enough(min_coverage):
-    assert aggregation.MEAN_OF_SCORED([scored(1)] * 19 + [FAILED]) == 1  # 19 / 20 = 0.95
-
-
-def test_coverage_and_counts():
+def test_coverage_and_counts(min_coverage):
     records = [scored(1), FAILED, REFUSED, REFUSED]
     assert aggregation.coverage(records) == 0.25
     assert aggregation.coverage_stderr(records) == pytest.approx(math.sqrt(0.25 * 0.75 / 4))
     assert aggregation.unscored([*records, {"outcomes": {"scored": 2, "unparsable": 1}}, None]) == 4
     assert aggregation.unscored([scored(1)]) == 0
+    assert math.isnan(aggregation.coverage([]))
+    assert math.isnan(aggregation.coverage_stderr([None]))
+    assert aggregation.MEAN_OF_SCORED([scored(1)] * 19 + [FAILED]) == 1  # 19 / 20 = 0.95, the bound, is enough
 
 
 def test_standard_error_is_the_sample_deviation_over_the_root_of_n(min_coverage):
     # scores 1, 2, 3: sample variance 1, so 1 / sqrt(3)
     assert aggregation.MEAN_OF_SCORED.stderr([scored(1), scored(2), scored(3)]) == pytest.approx(1 / math.sqrt(3))
-
-
-@pytest.mark.parametrize("records", [[], [None], [FAILED]])
-def test_without_any_score_the_mean_is_nan(min_coverage, records):
-    min_coverage(0.0)
-    assert math.isnan(aggregation.MEAN_OF_SCORED(records))
-    assert aggregation.MEAN_OF_SCORED.stderr(records) == "N/A"
-
-
-def test_without_any_verdict_coverage_is_nan():
-    assert math.isnan(aggregation.coverage([]))
-    assert math.isnan(aggregation.coverage_stderr([None]))
-
-
-def test_one_document_has_no_standard_error(min_coverage):
     assert aggregation.MEAN_OF_SCORED.stderr([scored(1)]) == "N/A"
+    min_coverage(0.0)
+    for records in ([], [None], [FAILED]):
+        assert math.isnan(aggregation.MEAN_OF_SCORED(records))
+        assert aggregation.MEAN_OF_SCORED.stderr(records) == "N/A"
 
 
 def run_scores(*scores):
@@ -94,16 +79,10 @@ def test_spread_is_the_deviation_of_the_run_means():
     # run means 2, 3, 7 over two documents; their mean 4, squares 4 + 1 + 9 = 14, / 2 = 7
     records = [run_scores(1, 2, 9), run_scores(3, 4, 5)]
     assert aggregation.spread_over_runs(records) == pytest.approx(math.sqrt(7))
-
-
-def test_a_failed_run_of_a_document_is_left_out_of_that_run():
-    # run 1: (1 + 3) / 2 = 2, run 2: 4 alone; deviation of 2 and 4 is sqrt(2)
+    # A failed run is left out of that run. Run 1: (1 + 3) / 2 = 2, run 2: 4 alone; deviation of 2 and 4 is sqrt(2)
     assert aggregation.spread_over_runs([run_scores(1, None), run_scores(3, 4)]) == pytest.approx(math.sqrt(2))
-
-
-@pytest.mark.parametrize("records", [[], [scored(1)], [run_scores(1)], [run_scores(1, None)]])
-def test_fewer_than_two_runs_have_no_spread(records):
-    assert math.isnan(aggregation.spread_over_runs(records))
+    for too_few in ([], [scored(1)], [run_scores(1)], [run_scores(1, None)]):
+        assert math.isnan(aggregation.spread_over_runs(too_few))
 
 
 def of(cluster, score=None, benchmark="b"):

@@ -37,14 +37,11 @@ def metrics(task):
     return metric_list(task_named(task))
 
 
-def test_languages_take_turns(load, tmp_path):
+def test_languages_take_turns_and_images_stay_with_their_questions(load, tmp_path):
     data = load(tmp_path, "cedar_text")
     assert data["language"] == [*LANGUAGES, *LANGUAGES, "zh"]
     assert data["id"] == ["1"] * 7 + ["2"] * 7 + ["3"]
     assert load(tmp_path, "cedar_text_zh")["id"] == ["1", "2", "3"]
-
-
-def test_images_stay_with_their_questions(load, tmp_path):
     data = load(tmp_path, "cedar_multimodal", images=True)
     assert [doc["image"].getpixel((0, 0))[0] for doc in data] == [0] * 7 + [20] * 7 + [40]
 
@@ -150,8 +147,9 @@ def hook(module, task, kind):
     return getattr(module, f"{task}__{kind}")
 
 
-def test_a_scene_goes_before_its_question(load, tmp_path):
-    doc = load(tmp_path, "cedar_multimodal_hi", images=True)[1]
+def test_a_scene_goes_before_its_question_and_a_tag_in_the_data_is_no_place_for_it(load, tmp_path):
+    content = {"hi": [row(1, "hi", "awe") | {"narrative": "They write <image> on a wall."}, row(2, "hi", "awe")]}
+    written, doc = load(tmp_path, "cedar_multimodal_hi", content, images=True)
     asked = prompt_file("hi", "multimodal").fill({"narrative": "N hi 2.", "question": "Q hi 2?"})
     (message,) = lmms_hooks.cedar_multimodal_hi__messages(doc)
     scene, text = message["content"]
@@ -160,15 +158,10 @@ def test_a_scene_goes_before_its_question(load, tmp_path):
     assert lm_hooks.cedar_multimodal_hi__text(doc) == f"<image>\n{asked}"
     (image,) = lm_hooks.cedar_multimodal_hi__images(doc)
     assert image.getpixel((0, 0)) == (20, 99, 7)
-
-
-def test_an_image_tag_in_the_data_is_no_place_for_an_image(load, tmp_path):
-    content = {"en": [row(1, "en", "awe") | {"narrative": "They write <image> on a wall."}]}
-    doc = load(tmp_path, "cedar_multimodal_en", content, images=True)[0]
-    text = lm_hooks.cedar_multimodal_en__text(doc)
+    text = lm_hooks.cedar_multimodal_hi__text(written)
     assert text.count("<image>") == 1
     assert "They write < image > on a wall." in text
-    assert "They write <image> on a wall." in lmms_hooks.cedar_multimodal_en__text(doc)
+    assert "They write <image> on a wall." in lmms_hooks.cedar_multimodal_hi__text(written)
 
 
 def test_tasks_are_all_languages_each_and_all_pairs():

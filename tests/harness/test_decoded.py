@@ -28,13 +28,10 @@ def test_it_is_the_data_set_of_its_rows(data):
     assert (data[1], data[-1], data[0:1], data["id"][:]) == (plain()[1], plain()[-1], plain()[0:1], ["a", "b"])
 
 
-def test_a_row_that_a_reader_changes_stays_as_it_was(data):
+def test_a_row_that_a_reader_changes_stays_as_it_was_and_one_out_of_range_is_refused(data):
     data[0]["id"] = "changed"
     next(iter(data))["id"] = "changed"
     assert list(data) == ROWS
-
-
-def test_a_row_out_of_range_is_refused(data):
     with pytest.raises(IndexError):
         data[2]
 

@@ -77,25 +77,19 @@ def test_a_request_names_stop_strings_only_where_there_are_some(server, concurre
     assert [seen.body.get("stop", "none") for seen in server.requests] == [stop or "none"] * 8
 
 
-def test_fewer_images_than_a_document_has_are_refused_before_the_first_request(server):
+def test_images_without_room_or_chat_messages_are_refused_before_the_first_request(server):
     with pytest.raises(ImagesNotShownError, match=r"^culturalvqa_fewshot: .* 4 images.* Add max_images=4 to --model"):
         run_lm_eval(api_model(server), ["care_zh", "culturalvqa_fewshot"], limit=1, apply_chat_template=True)
+    with pytest.raises(ImagesNotShownError, match="--apply_chat_template"):
+        run_lm_eval(api_model(server), ["culturalvqa"], limit=1)
     assert server.requests == []
-
-
-def test_with_room_for_them_all_images_are_sent_and_numbered(server):
+    # With room for them all images are sent and numbered.
     run_lm_eval(api_model(server, max_images=4), ["culturalvqa_fewshot"], limit=2, apply_chat_template=True)
     assert [len(images_of(seen)) for seen in server.requests] == [4, 4]
     for seen in server.requests:
         places = [text_of(seen).index(f"Image {number}:\n") for number in (1, 2, 3, 4)]
         assert places == sorted(places)
         assert "<image>" not in text_of(seen)
-
-
-def test_an_api_model_without_chat_messages_is_told_what_to_add(server):
-    with pytest.raises(ImagesNotShownError, match="--apply_chat_template"):
-        run_lm_eval(api_model(server), ["culturalvqa"], limit=1)
-    assert server.requests == []
 
 
 class Model(LM):
@@ -121,45 +115,46 @@ Model.__abstractmethods__ = frozenset()
 
 
 @pytest.mark.parametrize(
-    ("look", "seen"),
-    [(lambda images: None, 0), (lambda images: [images[-1], images[0]], 2)],
-    ids=["none", "two"],
+    ("look", "message"),
+    [
+        (lambda images: None, r"^culturalvqa_fewshot: .*Model looked at 0 of 4 .* 1 more"),
+        (lambda images: [images[-1], images[0]], r"^culturalvqa_fewshot: .*Model looked at 2 of 4 .* 1 more"),
+        (lambda images: images[:1], "max_images=4"),
+    ],
+    ids=["none", "two", "one slice"],
 )
-def test_a_model_that_looks_at_some_images_has_no_score(look, seen):
-    with pytest.raises(ImagesNotShownError, match=rf"^culturalvqa_fewshot: .*Model looked at {seen} of 4 .* 1 more"):
-        run_lm_eval(Model(look), ["culturalvqa_fewshot"], limit=2, predict_only=seen > 0)
+def test_a_model_that_looks_at_some_images_has_no_score(look, message):
+    for predict_only in (False, True):
+        with pytest.raises(ImagesNotShownError, match=message):
+            run_lm_eval(Model(look), ["culturalvqa_fewshot"], limit=2, predict_only=predict_only)
 
 
-def test_a_model_that_cuts_them_is_stopped():
-    with pytest.raises(ImagesNotShownError, match="max_images=4"):
-        run_lm_eval(Model(lambda images: images[:1]), ["culturalvqa_fewshot"], limit=2)
-
-
-@pytest.mark.parametrize("look", [list, lambda images: images[:4], lambda images: [images[n] for n in range(4)]])
-def test_a_model_that_looks_at_all_images_has_a_score(look):
+@pytest.mark.parametrize(
+    "look",
+    [
+        list,
+        lambda images: images[:4],
+        lambda images: [images[n] for n in range(4)],
+        pickle.dumps,
+        copy.copy,
+        copy.deepcopy,
+    ],
+)
+def test_a_model_that_looks_at_all_images_or_hands_them_on_has_a_score(look):
     results = run_lm_eval(Model(look), ["culturalvqa_fewshot"], limit=2)
     assert results["results"]["culturalvqa_fewshot"]["lave_lexical,none"] == 0
 
 
-def test_answers_from_the_response_cache_count_as_shown(tmp_path):
-    def look(images):
-        list(images)
-
-    cache = str(tmp_path / "responses")
-    first = run_lm_eval(Model(look), ["cedar", "culturalvqa"], limit=2, use_cache=cache)
-    again = Model(look)
-    second = run_lm_eval(again, ["cedar", "culturalvqa"], limit=2, use_cache=cache)
-    assert again.asked == 0
-    assert second["results"]["cedar_multimodal"]["acc,none"] == first["results"]["cedar_multimodal"]["acc,none"]
-
-
-def test_answers_without_images_are_not_kept_in_the_response_cache(tmp_path):
+def test_answers_from_the_response_cache_count_as_shown_and_answers_without_images_stay_out_of_it(tmp_path):
     cache = str(tmp_path / "responses")
     with pytest.raises(ImagesNotShownError):
         run_lm_eval(Model(len), ["culturalvqa"], limit=2, use_cache=cache)
-    again = Model(list)
-    run_lm_eval(again, ["culturalvqa"], limit=2, use_cache=cache)
-    assert again.asked == 2
+    first, again = Model(list), Model(list)
+    results = [run_lm_eval(model, ["cedar", "culturalvqa"], limit=2, use_cache=cache) for model in (first, again)]
+    assert (first.asked, again.asked) == (6, 0)
+    assert (
+        results[0]["results"]["cedar_multimodal"]["acc,none"] == results[1]["results"]["cedar_multimodal"]["acc,none"]
+    )
 
 
 def test_a_mixed_run_of_hf_multimodal_answers_as_runs_of_one_kind_do(tiny_vlm):
@@ -209,11 +204,6 @@ def test_requests_from_lm_eval_s_request_cache_are_watched_too(tmp_path, monkeyp
         run_lm_eval(Model(len), ["culturalvqa"], **options)
 
 
-@pytest.mark.parametrize("hand_on", [pickle.dumps, copy.copy, copy.deepcopy])
-def test_a_model_may_hand_images_on(hand_on):
-    run_lm_eval(Model(hand_on), ["culturalvqa_fewshot"], limit=1)
-
-
 @pytest.mark.parametrize(
     ("marked", "expected"),
     [
@@ -248,14 +238,9 @@ def test_each_repeat_has_a_seed_of_its_own(server, tmp_path, concurrent, use_cac
 
 
 def test_a_seed_among_the_generation_settings_is_the_user_s_and_is_warned_of(server, tmp_path, caplog):
-    run_lm_eval(
-        api_model(server),
-        variant(tmp_path, "lm_eval", "care_zh", repeats=3),
-        include=tmp_path,
-        limit=1,
-        apply_chat_template=True,
-        gen_kwargs="seed=5",
-    )
+    tasks = variant(tmp_path, "lm_eval", "care_zh", repeats=3)
+    options = {"include": tmp_path, "limit": 1, "apply_chat_template": True, "gen_kwargs": "seed=5"}
+    run_lm_eval(api_model(server), tasks, **options)
     assert [seen.body["seed"] for seen in server.requests] == [5, 5, 5]
     assert "--model_args seed" in caplog.text
 

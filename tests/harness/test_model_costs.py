@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from culture_tasks.harness.model_costs import KEY, ModelCosts, combined
 
 
@@ -32,22 +30,16 @@ def test_ranks_are_combined_by_what_they_counted():
     assert both.way == "A100, batches of 8, 2 processes"
 
 
-def test_what_was_never_counted_has_no_mean():
+def test_uncounted_costs_have_no_mean_and_the_way_names_the_engine():
     both = combined([ModelCosts(device="CPU"), ModelCosts(device="A100", one_at_a_time=True)])
     assert (both.request_ms, both.insert_ms, both.peak_gib) == (None, None, None)
     assert (both.device, both.one_at_a_time) == ("CPU + A100", False)
-
-
-def test_the_way_names_what_generated():
     assert ModelCosts(device="CPU", one_at_a_time=True).way == "CPU, one at a time"
     assert ModelCosts(device="H200", batch_size=32, backend="vllm").way == "H200, batches of 32 by vllm"
 
 
-@pytest.mark.parametrize("content", [{}, {KEY: None}, {KEY: []}, {KEY: {"device": "CPU", "request_ms": "NaN"}}])
-def test_files_without_costs_have_none(content):
-    assert ModelCosts.read(content) is None
-
-
-def test_costs_are_read_as_they_were_written():
+def test_costs_are_read_as_they_were_written_and_files_without_costs_have_none():
     costs = ModelCosts(device="CPU", request_ms=1.5, requests=3)
     assert ModelCosts.read({KEY: costs.model_dump(mode="json")}) == costs
+    for content in ({}, {KEY: None}, {KEY: []}, {KEY: {"device": "CPU", "request_ms": "NaN"}}):
+        assert ModelCosts.read(content) is None

@@ -54,20 +54,10 @@ def test_nothing_is_asked_before_it_is_read():
     record["id"]
     record["score"]
     assert calls == [1]
-
-
-def test_json_of_an_unread_record_is_complete():
-    assert json.loads(json.dumps({"lave": pending()})) == {"lave": {"id": "a", "score": 1.0, "runs": [{"rating": 2}]}}
-
-
-@pytest.mark.parametrize("complete_before", [True, False])
-def test_a_record_travels_as_a_plain_dictionary(complete_before):
-    record = pending()
-    if complete_before:
-        record["id"]
-    travelled = pickle.loads(pickle.dumps([record]))[0]
-    assert type(travelled) is dict
-    assert travelled["score"] == 1.0
+    for sent in (record, pending()):  # travels as a plain dictionary, read before or not
+        travelled = pickle.loads(pickle.dumps([sent]))[0]
+        assert type(travelled) is dict
+        assert travelled["score"] == 1.0
 
 
 def test_two_readers_at_once_get_the_same():
@@ -92,17 +82,10 @@ def test_an_empty_record_is_refused():
         PendingRecord({}, dict)
 
 
-PART_READS = {
-    "getitem": lambda part: part["score"],
-    "get": lambda part: part.get("score"),
-    "contains": lambda part: "score" in part,
-}
-
-
-@pytest.mark.parametrize("read", PART_READS.values(), ids=PART_READS)
+@pytest.mark.parametrize("read", ["getitem", "get", "contains"])
 def test_reading_a_part_completes_its_record(read):
     record = pending()
-    assert read(PartRecord(record)) == 1.0
+    assert READS[read](PartRecord(record)) in (1.0, True)
     assert type(record) is CompleteRecord
 
 

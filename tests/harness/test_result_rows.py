@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import math
 from statistics import mean, stdev
+from types import SimpleNamespace
 
 import pytest
-import yaml
 from support.cedar_data import said, write_folder
 from support.crosscult_cases import rows as crosscult_rows
 from support.crosscult_cases import write_folder as write_crosscult
-from support.in_process import run_lm_eval, run_lmms_eval
+from support.in_process import run_lm_eval, run_lmms_eval, variant
 from support.scripted_judge import ScriptedJudge, install
 
-from culture_tasks.benchmarks.registry import task_folder
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness import aggregation, result_rows
 from culture_tasks.harness.aggregation import Aggregation
@@ -51,14 +50,6 @@ def run(harness, tasks, *, repeats=1, answer="x", include=None, **options):
     return run_lmms_eval(Constant(), tasks, repeats=repeats, **options)
 
 
-def thrice(folder):
-    """Writes a task file of a user's own for lm-eval, which repeats ours, and returns its name."""
-    included = task_folder("lm_eval") / "care" / "care_zh.yaml"
-    task = f"include: {included}\ntask: care_zh_thrice\nrepeats: 3\n"
-    (folder / "care_zh_thrice.yaml").write_text(task, encoding="utf-8")
-    return "care_zh_thrice"
-
-
 def _withheld(folder, monkeypatch, fixture_data):
     home = folder / "culturalvqa"
     home.mkdir(parents=True)
@@ -72,7 +63,7 @@ def _withheld(folder, monkeypatch, fixture_data):
 def results_of(kind, harness, folder, monkeypatch, fixture_data):
     """Runs one kind of task whose metrics differ from run to run."""
     if kind == "repeats" and harness == "lm_eval":
-        return run(harness, [thrice(folder)], include=folder)
+        return run(harness, variant(folder, "lm_eval", "care_zh", repeats=3), include=folder)
     if kind == "repeats":
         return run(harness, ["care_zh"], repeats=3)
     if kind == "withheld":
@@ -92,16 +83,6 @@ def results_of(kind, harness, folder, monkeypatch, fixture_data):
 KINDS = ("lexical", "none", "repeats", "withheld", "cedar", "crosscult")
 
 
-class Recorder:
-    """Stands in for a run of Weights & Biases."""
-
-    def __init__(self):
-        self.logged = {}
-
-    def log(self, values, step=None):
-        self.logged |= values
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("harness", HARNESSES)
 def test_what_is_listed_is_in_every_sample_and_in_the_results(harness, kind, tmp_path, monkeypatch, fixture_data):
@@ -119,12 +100,13 @@ def test_what_is_listed_is_in_every_sample_and_in_the_results(harness, kind, tmp
     # the harness's own logger of samples reads every listed metric from every sample
     module = __import__(f"{harness}.loggers.wandb_logger", fromlist=["WandbLogger"])
     logger = module.WandbLogger.__new__(module.WandbLogger)
-    logger.run, logger.step = Recorder(), None
+    recorded = {}
+    logger.run, logger.step = SimpleNamespace(log=lambda values, step=None: recorded.update(values)), None
     logger.post_init(results)
     logger.task_configs = results["configs"]
     monkeypatch.setattr(logger, "_log_samples_as_artifact", lambda *_: None, raising=False)
     logger.log_eval_samples(results["samples"])
-    assert logger.run.logged
+    assert recorded
 
 
 def _rows(names):
@@ -143,8 +125,7 @@ def _stability(results, task):
 @pytest.mark.parametrize("harness", HARNESSES)
 def test_a_standard_error_stands_beside_its_value(harness, monkeypatch):
     ratings = iter([2.0, 4.0, 9.0])
-    judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", next(ratings))))
-    judge._pool._max_workers = 1
+    install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", next(ratings)), threads=1))
     row = run(harness, ["care_zh"], limit=3)["results"]["care_zh"]
     assert row["care_rating,none"] == 5.0
     assert row["care_rating_stderr,none"] == pytest.approx(math.sqrt(13) / math.sqrt(3))  # sqrt((9 + 1 + 16) / 2)
@@ -191,13 +172,6 @@ def test_the_group_of_care_is_over_all_scored_questions(harness, uneven):
     assert results["groups"]["care"]["care_rating,none"] == row["care_rating,none"]
 
 
-@pytest.mark.parametrize("limit", [1, 2])
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_a_group_of_a_document_or_two_each_ends(harness, limit):
-    row = run(harness, ["care"], limit=limit)["results"]["care"]
-    assert row["care_rating_coverage,none"] == 1.0
-
-
 def test_the_mean_of_roles_weighs_them_the_same(tmp_path, monkeypatch):
     write_crosscult(tmp_path, crosscult_rows())
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
@@ -212,39 +186,25 @@ def test_the_mean_of_roles_weighs_them_the_same(tmp_path, monkeypatch):
     assert row["judge_score_unscored,none"] == sum(task["judge_score_unscored,none"] for task in tasks)
 
 
-def test_groups_of_both_harnesses_weigh_as_the_readme_says():
-    for path in [*task_folder("lm_eval").rglob("*.yaml"), *task_folder("lmms_eval").rglob("*.yaml")]:
-        text = path.read_text(encoding="utf-8")
-        if "aggregate_metric_list" in text:
-            entries = yaml.safe_load(text)["aggregate_metric_list"]
-            assert {entry["weight_by_size"] for entry in entries} == {path.parent.name == "care"}, path
-
-
 TOTAL = Aggregation("total", sum, lambda records: float(len(records)))
 
 
-def test_the_rows_of_others_are_left_alone():
+def test_the_rows_of_others_are_left_alone_and_a_group_weighs_items_or_tasks():
     assert result_rows.written({"acc": mean}, {("acc", "none"): [1.0]}) == {}
     ours = result_rows.written({"acc": TOTAL, "f1": mean}, {("acc", "none"): [1.0, 2.0], ("f1", "none"): [1.0]})
     row = {"acc,none": 3.0, "acc_stderr,none": "N/A", "f1,none": 1.0, "f1_stderr,none": 0.5}
     result_rows.complete_row(row, ours)
     assert row == {"acc,none": 3.0, "acc_stderr,none": 2.0, "f1,none": 1.0, "f1_stderr,none": 0.5}
-    assert of_group(ours, ours) == {"acc,none": 6.0, "acc_stderr,none": 4.0, "f1,none": 1.0}
-    assert of_group(ours, {}) == ROW
     other = result_rows.written({"acc": Aggregation("another", sum)}, {("acc", "none"): [1.0]})
-    assert of_group(ours, other) == ROW
-
-
-ROW = {"acc,none": 3.0, "acc_stderr,none": "N/A", "f1,none": 1.0}
-
-
-def of_group(*tasks):
-    row = dict(ROW)
-    result_rows.complete_group_row(row, tasks, {"acc,none": True, "f1,none": True})
-    return row
-
-
-def test_a_group_weighs_items_or_tasks():
+    before = {"acc,none": 3.0, "acc_stderr,none": "N/A", "f1,none": 1.0}
+    for tasks, changed in (
+        ((ours, ours), {"acc,none": 6.0, "acc_stderr,none": 4.0}),
+        ((ours, {}), {}),
+        ((ours, other), {}),
+    ):
+        group = dict(before)
+        result_rows.complete_group_row(group, tasks, {"acc,none": True, "f1,none": True})
+        assert group == before | changed
     tasks = [[1.0, 2.0], [6.0]]
     assert TOTAL.of_group(tasks, weight_by_size=True) == (9.0, 3.0)
     assert TOTAL.of_group(tasks, weight_by_size=False) == (4.5, math.hypot(2.0, 1.0) / 2)

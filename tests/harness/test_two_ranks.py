@@ -1,83 +1,84 @@
-"""Two ranks give the same numbers and the same verdicts as one."""
+"""Two ranks give the same numbers, records and verdicts as one."""
 
 import json
-import math
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.cedar_data import counted, worked_out, write_folder
+from support.in_process import run_lm_eval, run_lmms_eval
+from support.lmms_models import EmotionalChat
+from support.scripted_lm import ScriptedLM
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 TESTS = Path(__file__).parents[1]
-TASKS = ("care_greedy_zh", "culturalvqa_blind")
+METRICS = {"care_greedy_zh": "care_rating_lexical", "culturalvqa_blind": "lave_lexical", "cedar_text": "acc"}
+GROUPS = ["crosscult_single", "crosscult_sequential"]
 
 
-def launched(ranks, module, arguments, fixture_data):
-    """Runs a harness's command line on that many ranks, and returns what it printed."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(ranks), "-m"]
-    environment = os.environ | {
-        "PYTHONPATH": str(TESTS),
-        "ACCELERATE_USE_CPU": "true",
-        "OMP_NUM_THREADS": "1",
-        "CULTURE_JUDGE": "lexical",
-        "CULTURE_TASKS_DATA": str(fixture_data),
-    }
+@pytest.fixture(autouse=True)
+def data(monkeypatch, fixture_data, tmp_path):
+    for name in ("care", "culturalvqa", "crosscult"):
+        (tmp_path / name).symlink_to(fixture_data / name)
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(write_folder(tmp_path)))
+    monkeypatch.setenv("CULTURE_TASKS_LANGUAGES", "en,ja,zh")
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+
+
+def launched(*arguments):
+    """Runs a module on two ranks."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m"]
+    environment = os.environ | {"PYTHONPATH": str(TESTS), "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [*command, module, *arguments], env=environment, capture_output=True, text=True, timeout=240, check=False
+        [*command, *map(str, arguments)], env=environment, capture_output=True, text=True, check=False
     )
-    return done.stdout + done.stderr
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
 
 
-def results_of(output, pattern, printed):
-    files = list(output.rglob(pattern))
-    assert files, printed[-4000:]
-    return json.loads(files[0].read_text(encoding="utf-8"))["results"]
+def numbers(row):
+    return {name: value for name, value in row.items() if isinstance(value, (int, float))}
 
 
-def run(ranks, output, fixture_data):
-    arguments = ["--model", "echo_chat", "--tasks", ",".join(TASKS), "--output_path", str(output)]
-    arguments.append("--log_samples")
-    printed = launched(ranks, "support.run_lmms_eval", arguments, fixture_data)
-    return results_of(output, "*_results.json", printed), output
+def test_two_ranks_of_lmms_eval_equal_one(tmp_path):
+    tasks, out = [*METRICS, *GROUPS], tmp_path / "out"
+    options = ["--model", "emotional_chat", "--tasks", ",".join(tasks), "--log_samples", "--output_path", out]
+    launched("support.run_lmms_eval", *options)
+    [file] = out.rglob("*_results.json")
+    two = json.loads(file.read_text(encoding="utf-8"))["results"]
+    one = run_lmms_eval(EmotionalChat(), tasks)
+    for task in tasks:
+        assert len(numbers(two[task])) > 1
+        assert numbers(two[task]) == pytest.approx(numbers(one["results"][task]), nan_ok=True)
+    logged = {}
+    for task, samples in one["samples"].items():
+        metric = METRICS.get(task, "judge_score_lexical")
+        [file] = out.rglob(f"*_samples_{task}.jsonl")
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        logged[task] = [row[metric] for row in rows]
+        assert {row["doc_id"]: row[metric] for row in rows} == {row["doc_id"]: row[metric] for row in samples}
+        assert all(record["runs"][0]["outcome"] == "scored" for record in logged[task])
+    assert sum(len(records) for task, records in logged.items() if "crosscult" in task) == 4 * 12 + 9 * 6
+
+    cedar = two["cedar_text"]
+    assert len(numbers(cedar)) > 40
+    again = worked_out(counted(logged["cedar_text"]), is_pooled=True)
+    of_samples = {f"{name},none": value for name, value in again.items() if f"{name},none" in numbers(cedar)}
+    assert len(of_samples) > 35
+    assert numbers(cedar) == pytest.approx({**numbers(cedar), **of_samples}, nan_ok=True)
+    # Gold of en, ja and zh: happiness 3, sadness 2, embarrassment 1, fear 1; happiness is said to all 7.
+    assert cedar["gepp_happiness,none"] == pytest.approx(7 / 3)
+    assert cedar["acc,none"] == pytest.approx(3 / 7)
 
 
-def assert_same_values(one, two):
-    values = {key: value for key, value in one.items() if isinstance(value, float)}
-    assert values
-    for key, value in values.items():
-        assert math.isclose(value, two[key]) or (math.isnan(value) and math.isnan(two[key])), key
-
-
-def logged(output, task):
-    [file] = output.rglob(f"*_samples_{task}.jsonl")
-    samples = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return {sample["doc_id"]: sample for sample in samples}
-
-
-def test_two_ranks_of_lmms_eval_equal_one(tmp_path, fixture_data):
-    one, one_output = run(1, tmp_path / "one", fixture_data)
-    two, two_output = run(2, tmp_path / "two", fixture_data)
-    for task in TASKS:
-        assert_same_values(one[task], two[task])
-        ours, theirs = logged(one_output, task), logged(two_output, task)
-        metric = "lave_lexical" if "vqa" in task else "care_rating_lexical"
-        assert {number: sample[metric] for number, sample in ours.items()} == {
-            number: sample[metric] for number, sample in theirs.items()
-        }
-        assert all(sample[metric]["runs"][0]["outcome"] == "scored" for sample in theirs.values())
-
-
-def test_two_ranks_of_lm_eval_equal_one(tmp_path, fixture_data):
-    found = {}
-    for ranks in (1, 2):
-        output = tmp_path / f"{ranks}.json"
-        printed = launched(ranks, "support.ranked_lm", ["care_greedy_zh", str(output)], fixture_data)
-        assert output.is_file(), printed[-4000:]
-        found[ranks] = json.loads(output.read_text(encoding="utf-8"))
-    assert [found[ranks]["shares"] for ranks in (1, 2)] == [[10], [5, 5]]
-    assert_same_values(found[1]["values"], found[2]["values"])
-    one, two = ({record["item"]: record for record in found[ranks]["samples"]} for ranks in (1, 2))
-    assert one == two
+def test_two_ranks_of_lm_eval_equal_one(tmp_path):
+    task, output = "care_greedy_zh", tmp_path / "two.json"
+    launched("support.ranked_lm", task, output)
+    two = json.loads(output.read_text(encoding="utf-8"))
+    one = run_lm_eval(ScriptedLM(lambda prompt, _: prompt[-20:]), [task])
+    assert two["shares"] == [5, 5]
+    assert numbers(two["values"]) == pytest.approx(numbers(one["results"][task]), nan_ok=True)
+    expected = {sample[METRICS[task]]["item"]: sample[METRICS[task]] for sample in one["samples"][task]}
+    assert {record["item"]: record for record in two["samples"]} == expected

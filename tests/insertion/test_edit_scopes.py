@@ -31,76 +31,63 @@ def loss(distances, in_scope):
     return float(scope_loss(torch.tensor(distances), torch.tensor(in_scope)))
 
 
-class TestLoss:
-    def test_is_the_mean_over_requests(self):
-        # s = 1/2 for both: ln 2 on either side
-        assert loss([math.log(2), math.log(2)], [True, False]) == pytest.approx(math.log(2))
-        # 0, and -ln(1 - exp(-1))
-        assert loss([0.0, 1.0], [True, False]) == pytest.approx(-math.log(1 - math.exp(-1)) / 2)
-
-    def test_is_the_cross_entropy_of_the_scores(self):
-        distances, in_scope = torch.tensor([0.1, 0.5, 2.0, 4.0]), torch.tensor([True, False, True, False])
-        expected = torch.nn.functional.binary_cross_entropy(torch.exp(-distances), in_scope.float())
-        assert float(scope_loss(distances, in_scope)) == pytest.approx(float(expected), rel=1e-5)
-
-    def test_equal_vectors_that_should_differ_cost_much_and_not_infinitely_much(self):
-        distances = torch.tensor([0.0, 0.0], requires_grad=True)
-        found = scope_loss(distances, torch.tensor([False, True]))
-        found.backward()
-        assert 10 < float(found.detach()) < 20
-        assert torch.isfinite(distances.grad).all()
+def test_the_loss_is_the_mean_cross_entropy_of_the_scores():
+    # s = 1/2 for both: ln 2 on either side
+    assert loss([math.log(2), math.log(2)], [True, False]) == pytest.approx(math.log(2))
+    # 0, and -ln(1 - exp(-1))
+    assert loss([0.0, 1.0], [True, False]) == pytest.approx(-math.log(1 - math.exp(-1)) / 2)
 
 
-class TestFusion:
-    IMAGES, TEXTS = torch.tensor([[0.6, 0.8]]), torch.tensor([[0.8, -0.6]])
-
-    def test_dot_multiplies_element_by_element(self):
-        # (0.48, -0.48), of length 0.48 * sqrt 2
-        half = math.sqrt(0.5)
-        assert fused(self.IMAGES, self.TEXTS, "dot")[0].tolist() == pytest.approx([half, -half])
-
-    def test_concatenation_puts_the_image_after_the_text(self):
-        found = fused(self.IMAGES, self.TEXTS, "concatenation")[0]
-        assert (found * math.sqrt(2)).tolist() == pytest.approx([0.8, -0.6, 0.6, 0.8])
+def test_equal_vectors_that_should_differ_cost_much_and_not_infinitely_much():
+    distances = torch.tensor([0.0, 0.0], requires_grad=True)
+    cost = scope_loss(distances, torch.tensor([False, True]))
+    cost.backward()
+    assert 10 < float(cost.detach()) < 20
+    assert torch.isfinite(distances.grad).all()
 
 
-class TestTexts:
-    def test_the_replacement_model_reads_the_edit_before_the_request(self):
-        system = {"role": "system", "content": "Be brief."}
-        request = Query("Is it fine?", lambda: [system, {"role": "user", "content": "Is it fine?"}])
-        messages = shown_after(edit("yes", "Is it rude?"), request).messages()
-        assert [message["role"] for message in messages] == ["system", "user"]
-        assert [part["text"] for part in messages[1]["content"]] == ["Is it rude? yes\n", "Is it fine?"]
+def test_images_and_texts_are_fused_by_hand():
+    images, texts, half = torch.tensor([[0.6, 0.8]]), torch.tensor([[0.8, -0.6]]), math.sqrt(0.5)
+    # (0.48, -0.48), of length 0.48 * sqrt 2
+    assert fused(images, texts, "dot")[0].tolist() == pytest.approx([half, -half])
+    concatenated = fused(images, texts, "concatenation")[0]  # the image after the text
+    assert concatenated.tolist() == pytest.approx([half * value for value in (0.8, -0.6, 0.6, 0.8)])
 
 
-class TestOptions:
-    def test_the_papers_values_are_the_defaults(self):
-        for config in (SeracConfig(), MsckeConfig()):
-            assert (config.epochs, config.threshold, config.replacement_layer) == (1, 0.5, -1)
-            assert (config.classifier_learning_rate, config.replacement_learning_rate) == (1e-4, 1e-5)
-        assert SeracConfig().max_text_length == 512
-        assert SeracConfig().encoder == "sentence-transformers/all-MiniLM-L6-v2"
-        assert MsckeConfig().encoder == "openai/clip-vit-large-patch14"
+def test_the_replacement_model_reads_the_edit_before_the_request():
+    system = {"role": "system", "content": "Be brief."}
+    request = Query("Is it fine?", lambda: [system, {"role": "user", "content": "Is it fine?"}])
+    messages = shown_after(edit("yes", "Is it rude?"), request).messages()
+    assert [message["role"] for message in messages] == ["system", "user"]
+    assert [part["text"] for part in messages[1]["content"]] == ["Is it rude? yes\n", "Is it fine?"]
 
 
-class TestMemory:
-    @pytest.mark.parametrize(
-        ("scores", "request_", "expected"),
-        [
-            (similarities, [0.6, 0.8], (1, 0.8)),  # cosines 0.6, 0.8 whatever the lengths
-            (lambda edits, request: -squared_distances(edits, request), [0.0, 1.1], (1, -1.0)),  # -10.21, -1
-            (similarities, [0.0, -1.0], (0, 0.0)),  # of 0 and -1
-        ],
-    )
-    def test_returns_the_nearest(self, scores, request_, expected):
-        memory = EditMemory(scores)
-        for answer, vector in (("first", [3.0, 0.0]), ("second", [0.0, 0.1]), ("again", [0.0, 0.1])):
-            memory.write(torch.tensor(vector), edit(answer))
-        match = memory.nearest(torch.tensor(request_))
-        assert (match.place, float(match.score)) == (expected[0], pytest.approx(expected[1]))
-        assert match.edit.answer == ("first", "second")[match.place]
-        memory.clear()
-        assert len(memory) == 0
+def test_the_papers_values_are_the_defaults():
+    for config in (SeracConfig(), MsckeConfig()):
+        assert (config.epochs, config.threshold, config.replacement_layer) == (1, 0.5, -1)
+        assert (config.classifier_learning_rate, config.replacement_learning_rate) == (1e-4, 1e-5)
+    assert SeracConfig().max_text_length == 512
+    assert SeracConfig().encoder == "sentence-transformers/all-MiniLM-L6-v2"
+    assert MsckeConfig().encoder == "openai/clip-vit-large-patch14"
+
+
+@pytest.mark.parametrize(
+    ("scores", "request_", "expected"),
+    [
+        (similarities, [0.6, 0.8], (1, 0.8)),  # cosines 0.6, 0.8 whatever the lengths
+        (lambda edits, request: -squared_distances(edits, request), [0.0, 1.1], (1, -1.0)),  # -10.21, -1
+        (similarities, [0.0, -1.0], (0, 0.0)),  # of 0 and -1
+    ],
+)
+def test_the_memory_returns_the_nearest_edit(scores, request_, expected):
+    memory = EditMemory(scores)
+    for answer, vector in (("first", [3.0, 0.0]), ("second", [0.0, 0.1]), ("again", [0.0, 0.1])):
+        memory.write(torch.tensor(vector), edit(answer))
+    match = memory.nearest(torch.tensor(request_))
+    assert (match.place, float(match.score)) == (expected[0], pytest.approx(expected[1]))
+    assert match.edit.answer == ("first", "second")[match.place]
+    memory.clear()
+    assert len(memory) == 0
 
 
 class Encode:

@@ -35,30 +35,26 @@ def fit(checkpoint, world, tmp_path, capsys):
 
 
 def test_fits_and_is_done_the_second_time(fit, tmp_path, capsys):
-    status, said = fit()
+    status, shown = fit()
     assert status == 0
-    assert "mcki on 12 cases" in said.out
+    assert "mcki on 12 cases" in shown.out
     before = (tmp_path / "state" / "state.json").read_bytes()
-    status, said = fit()
-    assert (status, said.out.strip()) == (0, f"{tmp_path / 'state'}: is already fitted")
+    status, shown = fit()
+    assert (status, shown.out.strip()) == (0, f"{tmp_path / 'state'}: is already fitted")
     assert (tmp_path / "state" / "state.json").read_bytes() == before
     assert main(["insertion", "show", str(tmp_path / "state")]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert shown["data"]["count"] == 12
-    assert shown["tensors"]["fusion.weight"] == [8, 16]
+    state = json.loads(capsys.readouterr().out)
+    assert (state["data"]["count"], state["tensors"]["fusion.weight"]) == (12, [8, 16])
     costs = {"cases", "seconds", "peak_gib"}
-    assert set(shown["report"]) == {"requests", "loss", "threshold", "training_accuracy"} | costs
-    assert shown["report"]["cases"] == 12
-    assert shown["report"]["seconds"] > 0
-    assert shown["report"]["peak_gib"] > 0.01
+    assert set(state["report"]) == {"requests", "loss", "threshold", "training_accuracy"} | costs
+    assert state["report"]["cases"] == 12
+    assert state["report"]["seconds"] > 0
+    assert state["report"]["peak_gib"] > 0.01
 
-
-def test_another_fit_into_the_same_folder_is_refused(fit):
-    assert fit()[0] == 0
-    status, said = fit("--limit", "4", option="route_dim=4")
+    status, shown = fit("--limit", "4", option="route_dim=4")
     assert status == 1
-    assert "holds the state of another fit (route_dim 8, expected 4; " in said.err
-    assert "; count of the data 12, expected 4). Name another" in said.err
+    assert "holds the state of another fit (route_dim 8, expected 4; " in shown.err
+    assert "; count of the data 12, expected 4). Name another" in shown.err
     assert fit("--limit", "4", "--overwrite")[0] == 0
 
 
@@ -124,64 +120,44 @@ def test_a_full_disk_is_explained_and_nothing_is_lost(fit, tmp_path, monkeypatch
     assert fit(method="ike", option="encoder=lexical")[0] == 0
 
 
-@pytest.fixture(scope="module")
-def fits(checkpoint, tmp_path_factory):
-    """A fit in a process of its own, without a break."""
-    data = write_release(tmp_path_factory.mktemp("data"), range(2), range(3))
-    whole = _process(checkpoint, data, tmp_path_factory.mktemp("whole"))
-    complaints = whole.communicate(timeout=200)[1]
-    assert whole.returncode == 0, complaints
-    return checkpoint, data, _fitted(whole)
-
-
-class TestProcesses:
-    @pytest.mark.slow
-    def test_a_killed_fit_goes_on_to_the_same_state(self, fits, tmp_path):
-        checkpoint, data, whole = fits
-        killed = _process(checkpoint, data, tmp_path)
-        while not (tmp_path / "training.safetensors").exists():
-            assert killed.poll() is None, killed.stderr.read()
-            time.sleep(0.01)
-        killed.send_signal(signal.SIGKILL)
-        killed.communicate(timeout=60)
-        assert killed.returncode == -signal.SIGKILL
-        assert not (tmp_path / "state.json").exists()
-        again = _process(checkpoint, data, tmp_path)
-        said = again.communicate(timeout=200)[1]
-        assert again.returncode == 0, said
-        assert "mend: training (from step " in said
-        assert "loss " in said
-        assert _fitted(again) == whole
-        assert not list(tmp_path.glob("training.safetensors*"))
-
-    @pytest.mark.slow
-    def test_two_processes_fit_what_one_does(self, fits, tmp_path):
-        checkpoint, data, whole = fits
-        launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
-        both = _process(checkpoint, data, tmp_path, launcher)
-        said, complaints = both.communicate(timeout=250)
-        assert both.returncode == 0, complaints
-        assert said.count("mend on 12 cases") == 1
-        assert _fitted(both) == whole
-
-
-def _process(checkpoint, data, out, launcher=()):
-    command = [sys.executable, *launcher, "-m", "culture_tasks.cli.main", "insertion", "fit", "--method", "mend"]
-    options = ["--pretrained", checkpoint, "--data", data, "--out", out, "--checkpoint-every", "1"]
+def _arguments(checkpoint, data, out):
+    options = ["--method", "mend", "--pretrained", checkpoint, "--data", data, "--out", out, "--checkpoint-every", "1"]
     chosen = [part for option in ("layers=2", "rank=4", "epochs=5") for part in ("--set", option)]
-    process = subprocess.Popen(
-        [*command, *map(str, options), *chosen],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    process.out = out
-    return process
+    return ["insertion", "fit", *map(str, options), *chosen]
 
 
-def _fitted(process):
+@pytest.mark.slow
+def test_a_killed_fit_goes_on_and_two_processes_fit_what_one_does(checkpoint, world, tmp_path, capsys):
+    whole, out, shared = (tmp_path / name for name in ("whole", "killed", "shared"))
+    assert main([*_arguments(checkpoint, world, whole), "--device", "cpu"]) == 0
+    capsys.readouterr()
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = ["-m", "culture_tasks.cli.main", *_arguments(checkpoint, world, out)]
+    killed = subprocess.Popen([sys.executable, *command], env=environment, stderr=subprocess.PIPE, text=True)
+    while not (out / "training.safetensors").exists():
+        assert killed.poll() is None, killed.stderr.read()
+        time.sleep(0.01)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate(timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (out / "state.json").exists()
+    assert main([*_arguments(checkpoint, world, out), "--device", "cpu"]) == 0
+    shown = capsys.readouterr().err
+    assert "mend: training (from step " in shown
+    assert "loss " in shown
+    assert _fitted(out) == _fitted(whole)
+    assert not list(out.glob("training.safetensors*"))
+
+    ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command = [sys.executable, *ranks, "-m", "culture_tasks.cli.main", *_arguments(checkpoint, world, shared)]
+    both = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=False)
+    assert both.returncode == 0, both.stderr
+    assert both.stdout.count("mend on 12 cases") == 1
+    assert _fitted(shared) == _fitted(whole)
+
+
+def _fitted(folder):
     """What must be the same: the hash of what was trained, and what was measured, except for time and memory."""
-    description = json.loads((process.out / "state.json").read_text())
+    description = json.loads((folder / "state.json").read_text())
     measured = {name: value for name, value in description["report"].items() if name not in ("seconds", "peak_gib")}
     return description["tensors"], measured

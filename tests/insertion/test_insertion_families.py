@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 import torch
 from support.insertion_requests import ask
 from support.tiny_families import family
+from support.tiny_world import Instance
 
-from culture_tasks.errors import DataError
+from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core import adapter
-from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.adapter import MultimodalModel, check_room
 from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.encoding import ends_of_generation
 from culture_tasks.insertion.core.queries import Insertion, Query, image_part, text_part
 from culture_tasks.insertion.methods.mcki.method import MckiMethod
 
 DECODING = Decoding(max_new_tokens=12)
+PLAIN = Query("Why ?", lambda: [{"role": "user", "content": [text_part("Why ?")]}])  # without an image
 
 
-def queries():
-    return [
-        ask(scenario, number, language) for scenario, number, language in [(0, 0, "en"), (1, 1, "zh"), (2, 2, "ar")]
-    ]
+def queries(count=18):
+    """Requests of many lengths: with wide images, with a second image, and with a text before them."""
+    made = []
+    for number in range(count):
+        instance, language = Instance(number % 8, number), ("en", "zh", "ar")[number % 3]
+        image = instance.image().resize((112, 56)) if number % 4 == 0 else instance.image()
+        query = Query.about(image, instance.question(language), "请用一句话简单回答。")
+        if number % 5 == 0:
+            other = Query.about(Instance(1, number).image(), "another")
+            parts = [*map(image_part, other.pictures()), text_part(f"Reference: {instance.answer(language)}\n")]
+            query = query.preceded_by(parts)
+        made.append(query)
+    return made
 
 
 def with_threshold(model, threshold):
@@ -29,21 +44,124 @@ def with_threshold(model, threshold):
     return method
 
 
-def masked(model, query):
-    encoded = model._encoded([query], with_spans=True)
-    return encoded.inputs, *model._masks(encoded, [query])[0]
+def out_of_memory(limit, answers=None):
+    """An engine that answers at most so many requests together."""
+
+    def limited(encoded, decoding):
+        if len(encoded.prompts) > limit:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return answers(encoded, decoding)
+
+    return limited
 
 
-def test_not_activated_answers_are_the_plain_models_token_by_token(model):
-    method = with_threshold(model, 2.0)
-    method.insert(Insertion(ask(), "never"))
-    for query in queries():
-        answer = method.generate(query, DECODING)
-        assert answer.text == model.generate(query, DECODING).text
-        assert answer.activated is None
+class TestBatches:
+    def test_answers_and_features_in_a_batch_are_those_on_their_own(self, model):
+        asked = [PLAIN, *queries(), PLAIN]
+        alone = {place: model.generate(query, DECODING) for place, query in enumerate(asked)}
+        assert dict(model.answers(asked, DECODING, 16)) == alone
+        shown = asked[1:10]
+        together = dict(model.features_of(shown, 8))
+        assert all(
+            torch.allclose(together[place], model.features(query), atol=1e-3) for place, query in enumerate(shown)
+        )
+
+    def test_images_are_kept_no_longer_than_their_batch(self, internvl):
+        alive, most = [], []
+
+        def asked(number):
+            def load():
+                most.append(len(alive))
+                image = Instance(0, number).image()
+                alive.append(number)
+                weakref.finalize(image, alive.remove, number)
+                return Query.about(image, f"Is it fine ? {number}").messages()
+
+            return Query("Is it fine ?", load)
+
+        everything = [asked(number) for number in range(40)]
+        assert all(query.key for query in everything)
+        for _ in internvl.answers(everything, Decoding(max_new_tokens=1), 4):
+            pass
+        gc.collect()
+        assert len(most) == 80
+        assert max(most) <= 4 * 4  # the batch that is answered, two that are read ahead, and one in the making
+        assert not alive
+
+    def test_a_batch_that_does_not_fit_is_halved_down_to_a_clear_error(self, internvl, monkeypatch):
+        asked = queries(9)
+        expected = dict(internvl.answers(asked, DECODING, 1))
+        monkeypatch.setattr(internvl, "_answers", out_of_memory(2, internvl._answers))
+        assert dict(internvl.answers(asked, DECODING, 8)) == expected
+        monkeypatch.setattr(internvl, "_answers", out_of_memory(0))
+        with pytest.raises(CultureTasksError, match=r"a single request doesn't fit .*max_patches"):
+            dict(internvl.answers(asked, DECODING, 2))
+
+    def test_a_gpu_that_is_too_small_is_refused_with_what_is_needed(self):
+        config = family("internvl").model.config
+        size = 2 * family("internvl").model.num_parameters()
+        check_room("big", config, "bfloat16", free=size)
+        for dtype, free in (("bfloat16", size - 1), ("float32", size)):
+            with pytest.raises(SettingsError, match=r"the weights of 'big' need .*GPU has .*free.*device_map=auto"):
+                check_room("big", config, dtype, free=free)
 
 
-def test_a_request_not_activated_has_one_prefill(model):
+class TestEncoding:
+    def test_a_conversation_is_encoded_as_the_processor_itself_does_it(self, model):
+        messages = queries(2)[1].messages()
+        options = {"tokenize": True, "return_dict": True, "add_generation_prompt": True, "enable_thinking": False}
+        expected = model.processor.apply_chat_template([messages], **options)["input_ids"][0]
+        assert model._encoding.encode([messages]).inputs["input_ids"][0].tolist() == [int(token) for token in expected]
+
+    def test_a_tokenizer_that_adds_the_token_for_a_template_that_does_not_is_used(self):
+        made = family("gemma3")
+        template = made.processor.chat_template
+        try:
+            made.processor.chat_template = template.replace("{{ bos_token }}", "")
+            ids = MultimodalModel(made.model, made.processor)._encoded(queries(1)).inputs["input_ids"][0].tolist()
+        finally:
+            made.processor.chat_template = template
+        assert ids.count(made.processor.tokenizer.bos_token_id) == 1
+
+    def test_options_of_the_image_processor_are_used_and_told_apart(self):
+        made = family("internvl")
+        few, many = (MultimodalModel(made.model, made.processor, images={"max_patches": count}) for count in (1, 6))
+        wide = Query.about(Instance(0, 0).image().resize((336, 56)), "Is it fine ?")
+        lengths = [model._encoded([wide]).inputs["input_ids"].shape[1] for model in (few, many)]
+        assert lengths[0] < lengths[1]
+        assert few.identity.weights != many.identity.weights
+        with pytest.raises(SettingsError, match=r"no option 'max_patchs'\. Did you mean 'max_patches'"):
+            MultimodalModel(made.model, made.processor, images={"max_patchs": 1})
+
+
+class TestTeacherForcing:
+    def test_losses_are_the_models_own_whatever_other_pairs_there_are(self, model):
+        pairs = list(zip(queries(4), ("never good", "never good at all", "好", "دائما"), strict=True))
+        query, answer = pairs[0]
+        end = model._encoding.end_of_answer(ends_of_generation(model.model))
+        tokenizer = model.processor.tokenizer
+        assert end == tokenizer.eos_token_id
+        encoded = model._encoding.encode_answered([query.messages()], [answer], end)
+        with torch.no_grad():
+            expected = model.model(**model._placed(encoded.inputs)).loss
+            scored = model.answer_scorer(pairs[:1])()
+            together = model.answer_scorer(pairs)().losses()
+            alone = torch.cat([model.answer_scorer([pair])().losses() for pair in pairs])
+        assert torch.allclose(scored.losses().mean(), expected, atol=1e-5)
+        assert tokenizer.decode(scored.tokens[0]) == f"never good{tokenizer.eos_token}"
+        assert scored.logits.shape == (1, scored.tokens.shape[1], scored.logits.shape[-1])
+        assert torch.allclose(together, alone, atol=1e-3)
+
+    def test_gradients_reach_the_weights_that_want_them(self, internvl):
+        weight = internvl.model.get_output_embeddings().weight
+        weight.requires_grad_(requires_grad=True)
+        internvl.answer_loss([(queries(1)[0], "good")]).backward()
+        assert float(weight.grad.abs().sum()) > 0
+        weight.requires_grad_(requires_grad=False)
+        weight.grad = None
+
+
+def test_answers_that_mcki_does_not_activate_are_the_plain_models_with_one_prefill(model):
     method = with_threshold(model, 2.0)
     method.insert(Insertion(ask(), "never"))
     lengths = []
@@ -52,96 +170,76 @@ def test_a_request_not_activated_has_one_prefill(model):
         ids = named.get("input_ids")
         lengths.append(named["inputs_embeds"].shape[1] if ids is None else ids.shape[1])
 
-    handle = model.model.base_model.register_forward_pre_hook(note, with_kwargs=True)
-    answer = method.generate(queries()[0], DECODING)
-    handle.remove()
-    assert sum(length > 1 for length in lengths) == 1
-    assert len(lengths) == answer.new_tokens
+    for query in (ask(), ask(1, 1, "zh"), ask(2, 2, "ar")):
+        handle = model.model.base_model.register_forward_pre_hook(note, with_kwargs=True)
+        answer = method.generate(query, DECODING)
+        handle.remove()
+        assert (answer.text, answer.activated) == (model.generate(query, DECODING).text, None)
+        assert sum(length > 1 for length in lengths) == 1
+        assert len(lengths) == answer.new_tokens
+        lengths.clear()
 
 
 def test_activated_answers_are_those_to_the_augmented_request(model):
-    method = with_threshold(model, -1.0)
-    inserted = Insertion(ask(1, 5, "zh"), "never good")
+    method, inserted, query = with_threshold(model, -1.0), Insertion(ask(1, 5, "zh"), "never good"), ask()
     method.insert(inserted)
-    query = queries()[0]
     answer = method.generate(query, DECODING)
     augmented = query.preceded_by(method._wrapped(inserted))
     assert len(augmented.images()) == 2
-    assert answer.text == model.generate(augmented, DECODING).text
-    assert answer.activated == 0
+    assert (answer.text, answer.activated) == (model.generate(augmented, DECODING).text, 0)
 
 
 @pytest.mark.parametrize("language", ["en", "zh", "ar"])
-def test_question_and_image_tokens_are_found(model, language):
+def test_features_are_means_of_the_last_layer_over_question_and_image_tokens(model, language):
     query = ask(3, 1, language)
-    inputs, question, visual = masked(model, query)
-    tokenizer = model.processor.tokenizer
-    assert tokenizer.decode(inputs["input_ids"][0][question]).strip() == query.question
-    shown = set(tokenizer.convert_ids_to_tokens(inputs["input_ids"][0][visual].tolist()))
+    encoded = model._encoded([query], with_spans=True)
+    question, visual = model._masks(encoded, [query])[0]
+    ids, tokenizer = encoded.inputs["input_ids"][0], model.processor.tokenizer
+    assert tokenizer.decode(ids[question]).strip() == query.question
+    shown = set(tokenizer.convert_ids_to_tokens(ids[visual].tolist()))
     assert len(shown) == 1
     assert shown <= set(tokenizer.all_special_tokens)
     assert not (question & visual).any()
-
-
-def test_features_are_means_of_the_last_layer(model):
-    query = ask(1, 2, "ar")
-    features = model.features(query)
-    inputs, question, visual = masked(model, query)
     with torch.no_grad():
-        last = model.model(**inputs, output_hidden_states=True).hidden_states[-1][0].float()
-    assert torch.allclose(features[0], last[question].mean(0), atol=1e-4)
-    assert torch.allclose(features[1], last[visual].mean(0), atol=1e-4)
+        last = model.model(**encoded.inputs, output_hidden_states=True).hidden_states[-1][0].float()
+    features = model.features(query)
+    assert torch.allclose(features, torch.stack([last[question].mean(0), last[visual].mean(0)]), atol=1e-4)
     assert features.shape == (2, model.hidden_size)
-
-
-def test_a_request_without_image_has_no_features(model):
-    query = Query("Why ?", lambda: [{"role": "user", "content": [text_part("Why ?")]}])
-    assert model.generate(query, DECODING).new_tokens
-    with pytest.raises(DataError, match="has no image"):
-        model.features(query)
 
 
 @pytest.mark.parametrize(
     ("question", "parts", "message"),
     [
+        ("Why ?", ["Why ?"], "has no image"),
         ("another question", ["image", "Is it fine ?"], "isn't in the prompt"),
         ("Is it fine ?", ["Is it fine ?", "image"], "an image comes after 'Is it fine"),
     ],
 )
-def test_a_question_that_is_not_found_is_refused(internvl, question, parts, message):
+def test_a_request_without_features_is_refused(internvl, question, parts, message):
     image = image_part(ask().images()[0])
     content = [image if part == "image" else text_part(part) for part in parts]
     with pytest.raises(DataError, match=message):
         internvl.features(Query(question, lambda: [{"role": "user", "content": content}]))
 
 
-def test_another_version_of_the_adapter_is_another_run_of_the_same_weights(monkeypatch):
+def test_identity_is_that_of_weights_and_version_and_survives_saving(tmp_path, monkeypatch):
     made = family("internvl")
-    identity = MultimodalModel(made.model, made.processor).identity
-    monkeypatch.setattr(adapter, "ANSWERS_VERSION", adapter.ANSWERS_VERSION + 1)
-    again = MultimodalModel(made.model, made.processor).identity
-    assert again.weights == identity.weights
-    assert again.run != identity.run
 
+    def identity():
+        return MultimodalModel(made.model, made.processor).identity
 
-def test_identity_tells_weights_apart():
-    made = family("internvl")
-    model = MultimodalModel(made.model, made.processor)
-    again = MultimodalModel(made.model, made.processor)
-    assert model.identity.weights == again.identity.weights
-    weight = next(made.model.parameters()).data.view(-1)
-    before = weight[0].clone()
-    weight[0] += 1.0
-    other = MultimodalModel(made.model, made.processor).identity
-    weight[0] = before  # to the bit: the toy model is one for the process
-    assert other.weights != model.identity.weights
-    assert other.run != model.identity.run
-
-
-def test_saving_a_model_does_not_change_its_identity(tmp_path):
-    made = family("internvl")
-    before = MultimodalModel(made.model, made.processor).identity
+    before = identity()
     made.model.save_pretrained(tmp_path)
     made.processor.save_pretrained(tmp_path)
-    assert MultimodalModel(made.model, made.processor).identity.weights == before.weights
-    assert MultimodalModel.load(str(tmp_path)).identity.weights == before.weights
+    assert identity().weights == MultimodalModel.load(str(tmp_path)).identity.weights == before.weights
+    weight = next(made.model.parameters()).data.view(-1)
+    first = weight[0].clone()
+    weight[0] += 1.0
+    other = identity()
+    weight[0] = first  # to the bit: the toy model is one for the process
+    assert other.weights != before.weights
+    assert other.run != before.run
+    monkeypatch.setattr(adapter, "ANSWERS_VERSION", adapter.ANSWERS_VERSION + 1)
+    later = identity()
+    assert later.weights == before.weights
+    assert later.run != before.run

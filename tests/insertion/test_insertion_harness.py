@@ -15,8 +15,10 @@ from support.in_process import run_lmms_eval
 from support.lmms_models import ChatEcho
 from support.tiny_world import write_release
 from support.written_runs import write_lmms_eval
+from torch import nn
 
 from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.insertion.core import device_meter
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.state import StateError
@@ -79,13 +81,13 @@ def run(tasks, arguments, **options):
     return run_lmms_eval("knowledge_insertion", tasks, model_args=text, bootstrap_iters=0, **options)
 
 
+def logged(results, task):
+    return [sample["resps"][0][0] for sample in results["samples"][task]]
+
+
 def responses(results, task):
     """Returns each response as answer and plain answer, which is the answer where it wasn't asked for."""
     return [tuple(said[:2]) if isinstance(said, list) else said for said in logged(results, task)]
-
-
-def logged(results, task):
-    return [sample["resps"][0][0] for sample in results["samples"][task]]
 
 
 def overlap(results, task):
@@ -96,8 +98,7 @@ def test_the_plain_model_gives_the_base_row(arguments):
     results = run(SINGLE, arguments)
     for task in SINGLE[2:]:
         assert overlap(results, task) == 100.0
-        assert all(after == base for after, base in responses(results, task))
-    assert all(base == text for text, base in responses(results, SINGLE[0]))
+    assert all(after == base for task in SINGLE for after, base in responses(results, task))
     assert len(responses(results, SINGLE[0])) == 8  # two scenarios, two raw cases, two targets
 
 
@@ -115,19 +116,20 @@ def test_a_method_that_acts_changes_answers_and_locality_sees_it(arguments, make
     assert any(after != base for after, base in pairs)
     assert overlap(results, SINGLE[3]) < 100.0
     assert [base for _, base in pairs] == [base for _, base in responses(run(SINGLE[3:], arguments), SINGLE[3])]
+    for sample in results["samples"][SINGLE[0]] if name == "mcki" else ():
+        facts = sample["judge_score_lexical"]["facts"]
+        assert (facts["activated"], facts["threshold"]) == (0, -1.0)
+        assert facts["entry"] == sample["judge_score_lexical"]["groups"]["partition"]
+        assert facts["similarity"] == pytest.approx(1.0, abs=1e-4)
+        assert facts["input_tokens"] > facts["output_tokens"] > 0
 
 
 @pytest.mark.parametrize(
     ("name", "change"),
     [
         ("mcki", {"batch_size": "auto"}),
-        ("mcki", {"paper_latency": "true"}),
-        ("ike", {"batch_size": "3"}),
-        ("ike", {"paper_latency": "true"}),
-        ("finetune", {"batch_size": "3"}),
-        ("finetune", {"paper_latency": "true"}),
-        ("mend", {"batch_size": "3"}),
-        ("mend", {"paper_latency": "true"}),
+        *((name, {"batch_size": "3"}) for name in ("ike", "finetune", "mend")),
+        *((name, {"paper_latency": "true"}) for name in ("mcki", "ike", "finetune", "mend")),
     ],
 )
 def test_batches_and_one_at_a_time_say_the_same(arguments, make_state, name, change):
@@ -136,23 +138,8 @@ def test_batches_and_one_at_a_time_say_the_same(arguments, make_state, name, cha
     expected, found = run(tasks, chosen), run(tasks, {**chosen, **change})
     for task in tasks:
         assert responses(found, task) == responses(expected, task)
-        assert [used(text) for text in logged(found, task)] == [used(text) for text in logged(expected, task)]
-
-
-def used(response):
-    return json.loads(response[2])["activated"]
-
-
-def test_every_record_says_what_was_used(arguments, make_state):
-    state = make_state(threshold=-1.0)
-    results = run(SINGLE[:1], {**arguments, "method": "mcki", "state": str(state)})
-    for sample in results["samples"][SINGLE[0]]:
-        facts = sample["judge_score_lexical"]["facts"]
-        assert facts["activated"] == 0
-        assert facts["entry"] == sample["judge_score_lexical"]["groups"]["partition"]
-        assert facts["similarity"] == pytest.approx(1.0, abs=1e-4)
-        assert facts["threshold"] == -1.0
-        assert facts["input_tokens"] > facts["output_tokens"] > 0
+        activated = [[json.loads(text[2])["activated"] for text in logged(one, task)] for one in (found, expected)]
+        assert activated[0] == activated[1]
 
 
 class Echoing(ChatEcho):
@@ -203,14 +190,20 @@ def test_a_backend_is_shown_what_transformers_would_be(arguments, make_state, ba
     assert ([after for after, _ in responses(results, SINGLE[0])] == plain) == (not acts)
 
 
-def test_answers_of_a_backend_are_found_again_and_by_no_other(arguments, backends):
+def test_answers_of_a_backend_are_found_again_and_by_no_other(arguments, backends, monkeypatch):
     chosen = {**arguments, "backend": "echoing"}
-    first = run(SINGLE[:1], chosen)
+    with monkeypatch.context() as patch:
+        patch.setattr(Echoing, "generate_until", lambda self, requests: ["" for _ in requests])
+        assert {text for text, _ in responses(run(SINGLE[:1], chosen), SINGLE[0])} == {""}
+    first = run(SINGLE[:1], chosen)  # an empty answer is asked again
+    assert "" not in {text for text, _ in responses(first, SINGLE[0])}
     assert responses(run(SINGLE[:1], chosen), SINGLE[0]) == responses(first, SINGLE[0])
-    assert len(Echoing.made) == 1  # nothing was left to ask
+    assert len(Echoing.made) == 2  # nothing was left to ask the third time
     assert responses(run(SINGLE[:1], arguments), SINGLE[0]) != responses(first, SINGLE[0])
     run(SINGLE[:1], {**chosen, "temperature_offset": "2"})
-    assert len(Echoing.made) == 2
+    assert len(Echoing.made) == 3
+    own_system = run(SINGLE[:1], {**arguments, "backend": "own_system", "answers": "off"})  # gives way to the task's
+    assert responses(own_system, SINGLE[0]) == responses(first, SINGLE[0])
 
 
 @pytest.mark.slow
@@ -224,39 +217,6 @@ def test_the_stock_backend_answers_as_when_it_runs_alone(arguments):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"backend": "vlm"}, r"unknown backend 'vlm'\. Did you mean 'vllm'"),
-        ({"backend": "llava_sglang"}, "takes no conversations"),
-        ({"backend": "internvl_hf_chat_"}, "unknown backend"),
-        (
-            {"backend": "internvl_hf", "batch_size": "16"},
-            "internvl_hf answers one request at a time. Add backend_batch",
-        ),
-        ({"backend": "vllm", "attn_implementation": "eager"}, "vllm can't be given attn_implementation=eager"),
-    ],
-)
-def test_a_backend_that_cannot_be_used_is_refused_before_the_model_is_loaded(arguments, change, message, monkeypatch):
-    monkeypatch.setattr(MultimodalModel, "load", None)
-    with pytest.raises(SettingsError, match=message):
-        run(SINGLE[:1], {**arguments, **change})
-
-
-def test_a_backends_own_system_message_gives_way_to_the_tasks(arguments, backends):
-    found = run(SINGLE[:1], {**arguments, "backend": "own_system", "answers": "off"})
-    expected = run(SINGLE[:1], {**arguments, "backend": "echoing", "answers": "off"})
-    assert responses(found, SINGLE[0]) == responses(expected, SINGLE[0])
-
-
-def test_an_empty_answer_of_a_backend_is_asked_again(arguments, backends, monkeypatch):
-    chosen = {**arguments, "backend": "echoing"}
-    with monkeypatch.context() as patch:
-        patch.setattr(Echoing, "generate_until", lambda self, requests: ["" for _ in requests])
-        assert {text for text, _ in responses(run(SINGLE[:1], chosen), SINGLE[0])} == {""}
-    assert "" not in {text for text, _ in responses(run(SINGLE[:1], chosen), SINGLE[0])}
-
-
-@pytest.mark.parametrize(
     ("gpus", "ranks", "shares"), [(8, 2, [[0, 2, 4, 6], [1, 3, 5, 7]]), (3, 2, [[0, 2], [1]]), (2, 2, [[0], [1]])]
 )
 def test_ranks_share_the_gpus(gpus, ranks, shares):
@@ -267,14 +227,25 @@ def test_ranks_share_the_gpus(gpus, ranks, shares):
         share(2, 3, 0)
 
 
-def test_each_insertion_is_done_once_a_case(arguments, make_state, monkeypatch):
+def test_devices_are_named_and_counted(monkeypatch):
+    model = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2, device="meta")])
+    assert device_meter.devices_of(model) == "CPU + META"
+    monkeypatch.setattr(device_meter, "device_name", lambda _: "A100")
+    assert device_meter.devices_of(model) == "2 x A100"
+
+
+def test_each_insertion_is_done_once_a_case_and_a_second_run_generates_nothing(arguments, make_state, monkeypatch):
     inserted = []
     method = method_class("mcki")
     insert = method.insert
     monkeypatch.setattr(method, "insert", lambda self, sample: (inserted.append(sample.key), insert(self, sample)))
-    run([*SINGLE, *CHAINS], {**arguments, "method": "mcki", "state": str(make_state())})
+    chosen = {**arguments, "method": "mcki", "state": str(make_state())}
+    first = run([*SINGLE, *CHAINS], chosen)
     # 8 single-insert cases with one insertion, 4 chains whose step 1 is gone on with to step 3.
     assert len(inserted) == 8 + 4 * 3
+    monkeypatch.setattr(MultimodalModel, "_answers", None)
+    second = run(SINGLE, chosen)
+    assert [responses(second, task) for task in SINGLE] == [responses(first, task) for task in SINGLE]
 
 
 @pytest.mark.parametrize("way", [{"paper_latency": "true"}, {"batch_size": "4"}])
@@ -300,19 +271,6 @@ def test_the_result_file_says_what_the_run_cost(arguments, make_state, tmp_path,
     # what was inserted has the similarity 1, and is used whatever the threshold
     assert tables["crosscult_single_routing"].rows[0].cells[0].value == 0.0
     assert len(tables["crosscult_single_routing"].rows) == 4
-
-
-def test_other_models_say_nothing_of_costs(tmp_path):
-    path = write_lmms_eval(tmp_path, ["crosscult_diagnostic"], bootstrap_iters=0, limit=2)
-    assert "insertion_costs" not in json.loads(path.read_text(encoding="utf-8"))
-
-
-def test_a_second_run_generates_nothing(arguments, make_state, monkeypatch):
-    chosen = {**arguments, "method": "mcki", "state": str(make_state())}
-    first = run(SINGLE, chosen)
-    monkeypatch.setattr(MultimodalModel, "_answers", None)
-    second = run(SINGLE, chosen)
-    assert [responses(second, task) for task in SINGLE] == [responses(first, task) for task in SINGLE]
 
 
 def test_a_retrained_state_hits_no_stale_response(arguments, make_state, tmp_path, monkeypatch):
@@ -347,6 +305,13 @@ def test_ordinary_tasks_run_as_the_plain_model(arguments, make_state):
         ({"batch_size": "0"}, "at least 1, or auto"),
         ({"paper_latency": "true", "batch_size": "4"}, "one request at a time"),
         ({"paper_latency": "true", "backend": "internvl_hf"}, "no backend"),
+        ({"backend": "vlm"}, r"unknown backend 'vlm'\. Did you mean 'vllm'"),
+        ({"backend": "llava_sglang"}, "takes no conversations"),
+        (
+            {"backend": "internvl_hf", "batch_size": "16"},
+            "internvl_hf answers one request at a time. Add backend_batch",
+        ),
+        ({"backend": "vllm", "attn_implementation": "eager"}, "vllm can't be given attn_implementation=eager"),
     ],
 )
 def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, message, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import mean
 
 import pytest
 import torch
@@ -90,25 +91,18 @@ def scores(methods, held_out):
 
 def _scores(method, cases):
     asked = {
-        "reliability": [(case, case.insertion.query, case.insertion.answer) for case in cases],
-        "cross_language": [(case, case.locality[0].query, None) for case in cases],
-        "cross_scenario": [(case, case.locality[1].query, None) for case in cases],
+        "reliability": [(case.insertion, case.insertion.query, case.insertion.answer) for case in cases],
+        "cross_language": [(case.insertion, case.locality[0].query, None) for case in cases],
+        "cross_scenario": [(case.insertion, case.locality[1].query, None) for case in cases],
     }
-    jobs = [
-        Job(query, DECODING, (case.insertion,), compare=answer is None)
-        for each in asked.values()
-        for case, query, answer in each
+    rows = [row for kind in asked.values() for row in kind]
+    jobs = [Job(query, DECODING, (insertion,), compare=answer is None) for insertion, query, answer in rows]
+    outcomes = Runner(method, ValueStore(None)).run(jobs)
+    scores = [
+        rouge_l(outcome.answer.text, outcome.base if answer is None else answer)
+        for outcome, (_, _, answer) in zip(outcomes, rows, strict=True)
     ]
-    outcomes = iter(Runner(method, ValueStore(None)).run(jobs))
-    return {name: _mean(each, outcomes) for name, each in asked.items()}
-
-
-def _mean(asked, outcomes):
-    scored = []
-    for _, _, answer in asked:
-        outcome = next(outcomes)
-        scored.append(rouge_l(outcome.answer.text, outcome.base if answer is None else answer))
-    return sum(scored) / len(scored)
+    return {name: mean(scores[place * len(cases) :][: len(cases)]) for place, name in enumerate(asked)}
 
 
 def test_the_plain_model_does_not_know_the_answers(scores):
@@ -116,21 +110,15 @@ def test_the_plain_model_does_not_know_the_answers(scores):
     assert scores["base"]["cross_language"] == scores["base"]["cross_scenario"] == 100
 
 
-def test_insertion_makes_answers_reliable(scores):
+def test_insertion_makes_answers_reliable_and_mcki_keeps_the_others_better_than_ike(scores):
     assert scores["mcki"]["reliability"] > scores["base"]["reliability"] + 25
     assert scores["ike"]["reliability"] > scores["base"]["reliability"] + 25
-
-
-def test_mcki_keeps_other_languages_as_they_were(scores):
     assert scores["mcki"]["cross_language"] >= 95
     assert scores["mcki"]["cross_language"] > scores["ike"]["cross_language"] + 40
-
-
-def test_mcki_keeps_other_scenarios_better_than_ike(scores):
     assert scores["mcki"]["cross_scenario"] > scores["ike"]["cross_scenario"] + 25
 
 
-def test_the_router_is_right_about_held_out_cases(methods, held_out):
+def test_the_router_and_seracs_classifier_are_right_about_held_out_cases(methods, held_out):
     method, right = methods["mcki"], []
     for case in held_out:
         method.insert(case.insertion)
@@ -138,16 +126,13 @@ def test_the_router_is_right_about_held_out_cases(methods, held_out):
         right += [method.ask(item.query).activated is None for item in case.locality]
         method.reset()
     assert sum(right) / len(right) >= 0.85
+    assert methods["serac"].scope_accuracy(held_out) >= 0.85
 
 
 @pytest.mark.parametrize("name", SCOPED)
-def test_scoped_methods_insert_and_keep_other_languages(scores, name):
+def test_scoped_methods_answer_by_the_replacement_model_exactly_in_scope(methods, scores, student, held_out, name):
     assert scores[name]["reliability"] > scores["base"]["reliability"] + 25
     assert scores[name]["cross_language"] >= 90
-
-
-@pytest.mark.parametrize("name", SCOPED)
-def test_scoped_methods_answer_by_the_replacement_model_exactly_in_scope(methods, student, held_out, name):
     method, cases = methods[name], held_out[:12]
     jobs = [Job(query, DECODING, (case.insertion,), compare=True) for case in cases for query in case.queries()]
     outcomes = Runner(method, ValueStore(None)).run(jobs)
@@ -164,24 +149,14 @@ def test_scoped_methods_answer_by_the_replacement_model_exactly_in_scope(methods
     assert len(cases) <= inside < len(jobs)
 
 
-def test_seracs_classifier_is_right_about_held_out_cases(methods, held_out):
-    assert methods["serac"].scope_accuracy(held_out) >= 0.85
-
-
 def test_finetune_fits_what_is_inserted_and_loses_both_localities(scores):
     assert scores["finetune"]["reliability"] >= 95
     assert scores["finetune"]["cross_language"] < 50
     assert scores["finetune"]["cross_scenario"] < 50
 
 
-def test_mend_fits_better_than_without_training(scores):
+def test_mend_fits_better_than_without_training_and_keeps_more_than_finetune(methods, scores):
     assert scores["mend"]["reliability"] > scores["untrained mend"]["reliability"] + 20
-
-
-def test_mend_keeps_more_than_finetune(scores):
     assert scores["mend"]["cross_language"] > scores["finetune"]["cross_language"] + 25
     assert scores["mend"]["cross_scenario"] > scores["finetune"]["cross_scenario"] + 25
-
-
-def test_training_lowers_what_mend_minimises(methods):
     assert methods["mend"].report["loss"] < methods["untrained mend"].report["loss"]

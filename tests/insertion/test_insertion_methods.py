@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.in_process import run_lmms_eval
-from support.tiny_families import family
+from support.tiny_families import save_family
 from support.tiny_world import write_release
 
 from culture_tasks.cli.main import main
@@ -50,14 +50,6 @@ def test_methods_are_listed_with_options_and_needs(capsys):
     assert route_dim == {"name": "route_dim", "kind": "integer, at least 1", "default": 1024, "meaning": meaning}
 
 
-def test_a_method_of_another_package_is_listed_with_its_package(another_package, capsys):
-    assert main(["insertion", "methods"]) == 0
-    said = capsys.readouterr().out
-    assert "reminder (proverbs)" in said
-    assert "opening=Remember: (string)\n        How the reminder begins." in said
-    assert about(method_class("reminder")) == "Reminder: the latest insertion is told before each request."
-
-
 def test_a_broken_method_of_another_package_hides_no_other(another_package, capsys):
     points = another_package / "proverbs-1.0.dist-info" / "entry_points.txt"
     points.write_text("[culture_tasks.insertion_methods]\nreminder = proverbs.gone:ReminderMethod\n", encoding="utf-8")
@@ -70,17 +62,19 @@ def test_a_broken_method_of_another_package_hides_no_other(another_package, caps
 
 
 @pytest.mark.usefixtures("another_package")
-def test_a_method_of_another_package_runs_with_its_options(tmp_path, monkeypatch):
-    made = family("internvl")
-    made.model.generation_config.max_length = None
-    made.model.save_pretrained(tmp_path / "model")
-    made.processor.save_pretrained(tmp_path / "model")
+def test_a_method_of_another_package_is_listed_and_runs_with_its_options(tmp_path, monkeypatch, capsys):
+    assert main(["insertion", "methods"]) == 0
+    listed = capsys.readouterr().out
+    assert "reminder (proverbs)" in listed
+    assert "opening=Remember: (string)\n        How the reminder begins." in listed
+    assert about(method_class("reminder")) == "Reminder: the latest insertion is told before each request."
+    model = save_family("internvl", tmp_path / "model")
     world = write_release(tmp_path / "world", range(6), range(2), tests=(2, 3, 4, 5))
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
     monkeypatch.setenv("CULTURE_JUDGE", "lexical")
 
     def answers(**arguments):
-        given = {"pretrained": tmp_path / "model", "device": "cpu", "answers": tmp_path / "answers", **arguments}
+        given = {"pretrained": model, "device": "cpu", "answers": tmp_path / "answers", **arguments}
         text = ",".join(f"{name}={value}" for name, value in given.items())
         results = run_lmms_eval("knowledge_insertion", [TASK], model_args=text, bootstrap_iters=0, limit=4)
         return [sample["resps"][0][0][0] for sample in results["samples"][TASK]]

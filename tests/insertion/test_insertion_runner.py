@@ -134,30 +134,34 @@ def texts(outcomes):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_outcomes_stand_in_the_order_of_the_jobs(method, mode):
-    found = Runner(method, ValueStore(None), **mode).run(JOBS)
-    assert texts(found) == ["zh c", "plain", "en b", "zh a", "weather"]
-    assert [outcome.base for outcome in found] == [None, None, "b", None, "weather"]
-    assert [outcome.answer.activated for outcome in found] == [0, None, 0, 0, None]
-    assert [outcome.answer.similarity for outcome in found] == [0.9, None, 0.9, 0.9, 0.1]
-    assert {outcome.answer.threshold for outcome in found} == {None, 0.5}
-    assert {(outcome.answer.prompt_tokens, outcome.answer.new_tokens) for outcome in found} == {(7, 2)}
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (Recording, ["zh c", "plain", "en b", "zh a", "weather"]),
+        (Editing, ["[zh] c", "plain", "[en] b", "[zh] a", "[en+zh] weather"]),
+    ],
+)
+def test_outcomes_stand_in_the_order_of_the_jobs(kind, expected, mode):
+    method = kind(CountingModel())
+    outcomes = Runner(method, ValueStore(None), **mode).run(JOBS)
+    assert texts(outcomes) == expected
+    assert [outcome.base for outcome in outcomes] == [None, None, "b", None, "weather"]
+    assert {(outcome.answer.prompt_tokens, outcome.answer.new_tokens) for outcome in outcomes} == {(7, 2)}
+    if kind is Editing:
+        assert method.model.weights == ""
+        return
+    assert [outcome.answer.activated for outcome in outcomes] == [0, None, 0, 0, None]
+    assert [outcome.answer.similarity for outcome in outcomes] == [0.9, None, 0.9, 0.9, 0.1]
+    assert {outcome.answer.threshold for outcome in outcomes} == {None, 0.5}
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_edited_weights_answer_and_are_gone_afterwards(mode):
-    method = Editing(CountingModel())
-    found = Runner(method, ValueStore(None), **mode).run(JOBS)
-    assert texts(found) == ["[zh] c", "plain", "[en] b", "[zh] a", "[en+zh] weather"]
-    assert [outcome.base for outcome in found] == [None, None, "b", None, "weather"]
-    assert method.model.weights == ""
-
-
-def test_the_requests_of_one_edited_state_are_one_batch():
-    method = Editing(CountingModel())
-    Runner(method, ValueStore(None)).run(JOBS)
+def test_the_requests_of_one_edited_state_are_one_batch_and_stored_answers_need_no_state():
+    method, again, store = Editing(CountingModel()), Editing(CountingModel()), ValueStore(None)
+    Runner(method, store).run(JOBS)
     assert sorted(method.model.batches) == [["b"], ["c", "a"], ["plain", "b", "weather"], ["weather"]]
     assert [call for call in method.calls if call != "reset"] == ["zh", "en", "zh"]
+    Runner(again, store).run(JOBS)
+    assert set(again.calls) == {"reset"}
 
 
 def test_what_is_left_alone_is_looked_up(method):
@@ -167,14 +171,12 @@ def test_what_is_left_alone_is_looked_up(method):
 
 
 def test_a_model_of_the_methods_own_answers_what_the_method_gives_it():
-    method = Replacing(CountingModel())
-    store = ValueStore(None)
-    found = Runner(method, store).run(JOBS)
-    assert texts(found) == ["zh c", "plain", "en b", "zh a", "weather"]
+    method, again, store = Replacing(CountingModel()), Replacing(CountingModel()), ValueStore(None)
+    outcomes = Runner(method, store).run(JOBS)
+    assert texts(outcomes) == ["zh c", "plain", "en b", "zh a", "weather"]
     assert sorted(method.model.asked) == ["b", "plain", "weather"]
     assert sorted(method.other.asked) == ["en b", "zh a", "zh c"]
-    again = Replacing(CountingModel())
-    assert Runner(again, store).run(JOBS) == found
+    assert Runner(again, store).run(JOBS) == outcomes
     assert again.model.asked == again.other.asked == []
 
 
@@ -188,14 +190,16 @@ def test_each_insertion_is_done_once_and_chains_go_on(kind, mode):
     assert [call for call in method.calls if call != "reset"] == ["en", "zh", "ar", "zh"]
 
 
-def test_later_runs_and_other_methods_find_plain_answers(method, tmp_path):
-    file = tmp_path / "answers.sqlite3"
-    jobs = [Job(ask("same"), DECODING, (EN,), compare=True)]
-    first = Runner(method, ValueStore(file)).run(jobs)
-    base = BaseModelMethod(CountingModel())
-    second = Runner(base, ValueStore(file)).run(jobs)
+def test_later_runs_and_other_methods_find_plain_answers(method):
+    store, jobs = ValueStore(None), [Job(ask("same"), DECODING, (EN,), compare=True)] * 2
+    plain, base = BaseModelMethod(CountingModel()), BaseModelMethod(CountingModel())
+    first = Runner(plain, store).run(jobs)
+    assert first[0].answer.text == first[0].base == "same"
+    assert plain.model.asked == ["same"]
+    assert Runner(method, store).run(jobs)[0].base == "same"
+    assert method.model.asked == ["en same"]
+    assert Runner(base, store).run(jobs) == first
     assert base.model.asked == []
-    assert second[0].answer.text == second[0].base == first[0].base
 
 
 @pytest.mark.parametrize("kind", [Recording, Editing])
@@ -213,23 +217,14 @@ def test_an_interrupt_loses_nothing(kind, mode, tmp_path):
     assert (runner.costs.answered, runner.costs.found) == (0, 4)
 
 
-def test_a_state_whose_answers_are_there_is_not_made(tmp_path):
-    file = tmp_path / "answers.sqlite3"
-    Runner(Editing(CountingModel()), ValueStore(file)).run(JOBS)
-    again = Editing(CountingModel())
-    Runner(again, ValueStore(file)).run(JOBS)
-    assert set(again.calls) == {"reset"}
-
-
 @pytest.mark.parametrize("kind", [Editing, Replacing])
-def test_another_version_of_a_method_asks_again_for_its_own_answers_alone(kind, tmp_path, monkeypatch):
-    store = ValueStore(tmp_path / "answers.sqlite3")
-    jobs = [Job(ask("same"), DECODING, (EN,), compare=True)]
+def test_another_version_of_a_method_asks_again_for_its_own_answers_alone(kind, monkeypatch):
+    store = ValueStore(None)
 
     def asked():
         method = kind(CountingModel())
         runner = Runner(method, store)
-        runner.run(jobs)
+        runner.run([Job(ask("same"), DECODING, (EN,), compare=True)])
         return runner.identity, len(method.model.asked) + len(getattr(method, "other", method.model).asked)
 
     before, _ = asked()
@@ -249,31 +244,20 @@ def test_sampled_answers_are_not_kept(method, mode):
     assert len(store) == 0
 
 
-def test_the_plain_method_is_asked_once_a_request():
-    base = BaseModelMethod(CountingModel())
-    outcome = Runner(base, ValueStore(None)).run([Job(ask("same"), DECODING, (EN,), compare=True)])[0]
-    assert outcome.answer.text == outcome.base == "same"
-    assert base.model.asked == ["same"]
-
-
 def test_identity_depends_on_method_and_model(method):
     methods = (method, BaseModelMethod(CountingModel()), Recording(CountingModel("another run")))
-    assert len({Runner(each, ValueStore(None)).identity for each in methods}) == 3
+    assert len({Runner(one, ValueStore(None)).identity for one in methods}) == 3
 
 
-def test_costs_tell_what_was_done(method):
-    runner = Runner(method, ValueStore(None))
-    runner.run(JOBS)
-    assert (runner.costs.answered, runner.costs.found, runner.costs.inserted) == (6, 0, 3)
-    assert runner.costs.alone == []
-
-
-def test_answers_on_their_own_have_their_time_kept(method, tmp_path):
-    file = tmp_path / "answers.sqlite3"
-    first = Runner(method, ValueStore(file), one_at_a_time=True)
-    first.run(JOBS)
-    second = Runner(Recording(CountingModel()), ValueStore(file), one_at_a_time=True)
-    second.run(JOBS)
+def test_costs_count_the_work_and_keep_the_time_of_answers_on_their_own(method):
+    batched = Runner(method, ValueStore(None))
+    batched.run(JOBS)
+    assert (batched.costs.answered, batched.costs.found, batched.costs.inserted) == (6, 0, 3)
+    assert batched.costs.alone == []
+    store = ValueStore(None)
+    first, second = (Runner(Recording(CountingModel()), store, one_at_a_time=True) for _ in range(2))
+    for runner in (first, second):
+        runner.run(JOBS)
     assert len(first.costs.alone) == len(JOBS)
     assert second.costs.alone == first.costs.alone
     assert second.costs.inserted == 0
@@ -288,70 +272,50 @@ def test_an_unreadable_image_is_found_before_anything_is_asked(method):
     assert method.model.asked == []
 
 
-class TestStore:
-    def test_keeps_the_first_value(self, tmp_path):
-        with ValueStore(tmp_path / "folder" / "kept.sqlite3") as store:
-            store.put("key", b"first")
-            store.put("key", b"second")
-            assert store.get("key") == b"first"
-            assert store.get("other") is None
-
-    def test_another_process_sees_it_at_once(self, tmp_path):
-        first, second = ValueStore(tmp_path / "kept"), ValueStore(tmp_path / "kept")
-        first.put("key", b"value")
-        assert second.get("key") == b"value"
-        first.close()
-        second.close()
-
-    def test_a_file_that_is_no_database_is_set_aside(self, tmp_path, caplog):
-        (tmp_path / "kept").write_text("no database" * 100)
-        with ValueStore(tmp_path / "kept") as store:
-            store.put("key", b"value")
-            assert len(store) == 1
-        [aside] = tmp_path.glob("kept.damaged-*")
-        assert aside.read_text() == "no database" * 100
-        assert f"set aside as {aside.name}; 0 rows were saved" in caplog.text
-
-    def test_a_file_of_another_program_is_refused(self, tmp_path):
-        with closing(sqlite3.connect(tmp_path / "theirs")) as database:
-            database.execute("CREATE TABLE theirs (x)")
-        with pytest.raises(CultureTasksError, match=r"can't be used as a store \(it is another program's database"):
-            ValueStore(tmp_path / "theirs")
+def test_the_store_keeps_the_first_value_and_other_processes_see_it_at_once(tmp_path):
+    with ValueStore(tmp_path / "folder" / "kept") as first, ValueStore(tmp_path / "folder" / "kept") as second:
+        first.put("key", b"first")
+        assert second.get("key") == b"first"
+        second.put("key", b"second")
+        assert first.get("key") == b"first"
+        assert first.get("other") is None
 
 
-class TestDecoding:
-    def test_reads_a_request(self):
-        asked = {"max_new_tokens": 64, "temperature": 0, "do_sample": False, "until": ["\n\n"], "top_p": None}
-        assert Decoding.from_request(asked) == Decoding(64)
+def test_a_store_that_is_no_database_is_set_aside_and_another_programs_is_refused(tmp_path, caplog):
+    (tmp_path / "kept").write_text("no database" * 100)
+    with ValueStore(tmp_path / "kept") as store:
+        store.put("key", b"value")
+        assert len(store) == 1
+    [aside] = tmp_path.glob("kept.damaged-*")
+    assert aside.read_text() == "no database" * 100
+    assert f"set aside as {aside.name}; 0 rows were saved" in caplog.text
+    with closing(sqlite3.connect(tmp_path / "theirs")) as database:
+        database.execute("CREATE TABLE theirs (x)")
+    with pytest.raises(CultureTasksError, match=r"can't be used as a store \(it is another program's database"):
+        ValueStore(tmp_path / "theirs")
 
-    def test_greedy_unsets_what_belongs_to_sampling(self):
-        options = Decoding(5).options()
-        assert options["do_sample"] is False
-        assert options["temperature"] is options["top_p"] is options["top_k"] is None
 
-    @pytest.mark.parametrize("asked", [{"max_new_tokens": 0}, {"temperature": -1}, {"max_new_tokens": "many"}])
-    def test_refuses_what_makes_no_sense(self, asked):
+def test_decoding_reads_a_request_and_greedy_unsets_what_belongs_to_sampling():
+    asked = {"max_new_tokens": 64, "temperature": 0, "do_sample": False, "until": ["\n\n"], "top_p": None}
+    assert Decoding.from_request(asked) == Decoding(64)
+    options = Decoding(5).options()
+    assert options["do_sample"] is False
+    assert options["temperature"] is options["top_p"] is options["top_k"] is None
+    for nonsense in ({"max_new_tokens": 0}, {"temperature": -1}, {"max_new_tokens": "many"}):
         with pytest.raises(SettingsError, match="generation_kwargs"):
-            Decoding.from_request(asked)
+            Decoding.from_request(nonsense)
 
 
 class TestQuery:
-    def test_key_depends_on_text_image_and_system_message(self):
+    def test_key_depends_on_text_image_and_system_message_alone(self):
         image, other = Instance(0, 0).image(), Instance(1, 0).image()
-        keys = {
-            Query.about(image, "q").key,
-            Query.about(other, "q").key,
-            Query.about(image, "r").key,
-            Query.about(image, "q", "system").key,
-        }
-        assert len(keys) == 4
-        assert Query.about(image.copy(), "q").key in keys
-
-    def test_a_harness_message_is_the_same_request(self):
-        image = Instance(0, 0).image()
-        parts = [{"type": "image", "url": image}, {"type": "text", "text": "q"}]
+        about = [(image, "q"), (other, "q"), (image, "r"), (image, "q", "system")]
+        keys = [Query.about(*each).key for each in about]
+        assert len(set(keys)) == 4
+        assert Query.about(image.copy(), "q").key == keys[0]
+        parts = [{"type": "image", "url": image}, {"type": "text", "text": "q"}]  # as harnesses put them
         messages = [{"role": "system", "content": "system"}, {"role": "user", "content": parts}]
-        assert Query("q", lambda: messages).key == Query.about(image, "q", "system").key
+        assert Query("q", lambda: messages).key == keys[3]
 
     def test_context_goes_after_the_system_message(self):
         query = Query.about(Instance(0, 0).image(), "q", "system").preceded_by([{"type": "text", "text": "context"}])
@@ -371,12 +335,10 @@ class TestQuery:
         twice = wrapped.preceded_by([text_part("more")])
         keys = [query.key, wrapped.key, twice.key]
         assert len(reads) == 1
-        again = [Query(each.question, each.messages) for each in (query, wrapped, twice)]
-        assert [each.key for each in again] == keys
+        assert [Query(one.question, one.messages).key for one in (query, wrapped, twice)] == keys
         assert [picture.key for picture in wrapped.pictures()] == [other.pictures()[0].key, query.pictures()[0].key]
-        assert [image.tobytes() for image in wrapped.images()] == [
-            image.tobytes() for image in (Instance(1, 0).image(), Instance(0, 0).image())
-        ]
+        shown = [Instance(1, 0).image().tobytes(), Instance(0, 0).image().tobytes()]
+        assert [image.tobytes() for image in wrapped.images()] == shown
 
     def test_other_media_are_refused(self):
         query = Query("q", lambda: [{"role": "user", "content": [{"type": "video", "url": "x"}]}])

@@ -29,6 +29,13 @@ OPTIONS = {
 }
 
 
+def made(name, model, data, store=None, **options):
+    """A fitted method."""
+    method = method_class(name)(model, method_config(name, {**OPTIONS.get(name, {}), **options}))
+    method.fit(data, ValueStore(None) if store is None else store)
+    return method
+
+
 @pytest.fixture(scope="module")
 def options(tmp_path_factory):
     """Options of all methods that are fitted, some of which name models."""
@@ -43,17 +50,13 @@ def options(tmp_path_factory):
 
 @pytest.fixture(params=sorted([*OPTIONS, "mscke", "serac"]), scope="module")
 def fitted(request, internvl, data, options):
-    method = method_class(request.param)(internvl, method_config(request.param, options[request.param]))
-    method.fit(data, ValueStore(None))
-    return method
+    return made(request.param, internvl, data, **options[request.param])
 
 
 @pytest.fixture(scope="module")
 def mend_state(internvl, data, tmp_path_factory):
-    method = method_class("mend")(internvl, method_config("mend", OPTIONS["mend"]))
-    method.fit(data, ValueStore(None))
     folder = tmp_path_factory.mktemp("mend")
-    method.save(folder)
+    made("mend", internvl, data).save(folder)
     return folder
 
 
@@ -75,7 +78,7 @@ class CountingFeatures:
 
 
 class TestTrainingData:
-    def test_a_case_has_its_items(self, data):
+    def test_a_case_has_its_items_and_equal_requests_are_one_object(self, data):
         case = data.cases[0]
         assert len(data.cases) == 6 == data.facts.count
         assert data.facts.raw
@@ -83,8 +86,6 @@ class TestTrainingData:
         assert [item.kind for item in case.locality] == ["cross_language_locality", "cross_scenario_locality"]
         assert len(case.generality) == 1
         assert case.insertion.query.images()[0].size == (56, 56)
-
-    def test_what_is_the_same_request_is_the_same_object(self, data):
         asked = [query for case in data.cases for query in case.queries()]
         assert len({id(query) for query in asked}) == len({query.key for query in asked}) < len(asked)
 
@@ -92,41 +93,30 @@ class TestTrainingData:
         from culture_tasks.harness.lmms_eval import hooks
 
         messages = hooks.crosscult_single_reliability__messages
-        case = data.cases[0]
-        asked = case.insertion.query
+        asked = data.cases[0].insertion.query
         language = "zh" if any("一" <= letter <= "鿿" for letter in asked.question) else "ar"
         doc = {"image": asked.images()[0], "question": asked.question, "language": language}
         assert Query(asked.question, lambda: messages(doc)).key == asked.key
 
 
 class TestFitting:
-    def test_features_are_computed_once_a_request(self, internvl, data, monkeypatch):
-        counting = CountingFeatures(monkeypatch, internvl)
-        method_class("mcki")(internvl, method_config("mcki", OPTIONS["mcki"])).fit(data, ValueStore(None))
-        assert counting.count == len({query.key for case in data.cases for query in case.queries()})
+    def test_a_killed_fit_goes_on_and_computes_features_once_a_request(self, internvl, data, monkeypatch, tmp_path):
+        def fit(store, stop_after=10**9):
+            with monkeypatch.context() as patch:
+                counting = CountingFeatures(patch, internvl, stop_after)
+                made("mcki", internvl, data, store)
+                return counting.count
 
-    def test_a_killed_fit_goes_on_and_ends_alike(self, internvl, data, monkeypatch, tmp_path):
-        config = method_config("mcki", OPTIONS["mcki"])
-        whole = method_class("mcki")(internvl, config)
-        whole.fit(data, ValueStore(None))
-        with monkeypatch.context() as patch:
-            CountingFeatures(patch, internvl, stop_after=4)
-            killed = method_class("mcki")(internvl, config)
-            with pytest.raises(KeyboardInterrupt):
-                killed.fit(data, ValueStore(tmp_path / "features"))
-        counting = CountingFeatures(monkeypatch, internvl)
-        again = method_class("mcki")(internvl, config)
-        again.fit(data, ValueStore(tmp_path / "features"))
-        assert counting.count == whole.report["requests"] - 4
-        assert again.fingerprint == whole.fingerprint
+        requests = len({query.key for case in data.cases for query in case.queries()})
+        assert fit(ValueStore(None)) == requests
+        whole = made("mcki", internvl, data)
+        with pytest.raises(KeyboardInterrupt):
+            fit(ValueStore(tmp_path / "features"), stop_after=4)
+        assert fit(ValueStore(tmp_path / "features")) == whole.report["requests"] - 4 == requests - 4
+        assert made("mcki", internvl, data, ValueStore(tmp_path / "features")).fingerprint == whole.fingerprint
 
     def test_training_lowers_the_loss_and_moves_the_threshold(self, internvl, data):
-        once, often = (
-            method_class("mcki")(internvl, method_config("mcki", {**OPTIONS["mcki"], "epochs": epochs}))
-            for epochs in (1, 8)
-        )
-        for method in (once, often):
-            method.fit(data, ValueStore(None))
+        once, often = (made("mcki", internvl, data, epochs=epochs) for epochs in (1, 8))
         assert often.report["loss"] < once.report["loss"]
         assert -1.0 <= often.threshold <= 1.0
 
@@ -136,45 +126,32 @@ class TestFitting:
 
 
 class TestSavingAndLoading:
-    def test_a_loaded_method_answers_alike(self, fitted, internvl, tmp_path):
-        fitted.save(tmp_path)
-        loaded = method_class(fitted.name)(internvl)
-        loaded.load(tmp_path)
-        assert loaded.fingerprint == fitted.fingerprint
-        assert loaded.config == fitted.config
-        for method in (fitted, loaded):
-            method.insert(Insertion(ask(), "never"))
-        assert loaded.generate(ask(1, 1), Decoding(6)) == fitted.generate(ask(1, 1), Decoding(6))
-        fitted.reset()
-
-    def test_only_json_and_safetensors_are_written(self, fitted, tmp_path):
+    def test_a_loaded_method_answers_alike_from_json_and_safetensors(self, fitted, internvl, tmp_path):
         fitted.save(tmp_path)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["state.json", "state.safetensors"]
         for path in tmp_path.iterdir():
             with pytest.raises((pickle.UnpicklingError, ValueError, KeyError, EOFError, IndexError)):
                 pickle.loads(path.read_bytes())
+        loaded = method_class(fitted.name)(internvl)
+        loaded.load(tmp_path)
+        assert (loaded.fingerprint, loaded.config) == (fitted.fingerprint, fitted.config)
+        for method in (fitted, loaded):
+            method.insert(Insertion(ask(), "never"))
+        assert loaded.generate(ask(1, 1), Decoding(6)) == fitted.generate(ask(1, 1), Decoding(6))
+        fitted.reset()
 
-    def test_another_model_is_refused(self, fitted, tmp_path):
-        fitted.save(tmp_path)
-        other = method_class(fitted.name)(adapted("llava"))
+    def test_another_model_other_options_and_other_data_are_refused(self, fitted, internvl, tmp_path):
+        description = fitted.save(tmp_path)
         with pytest.raises(
             state.StateError,
             match=r"fitted with the model 'tiny internvl'.*'tiny llava' \(fingerprint .*; class 'LlavaFor.*', expected "
             r"'InternVLFor.*; weights .*; configuration .*; processor ",
         ):
-            other.load(tmp_path)
-
-    def test_options_of_images_that_differ_are_named(self, fitted, internvl, tmp_path):
-        fitted.save(tmp_path)
-        images = {"max_patches": 2}
-        other = MultimodalModel(
-            internvl.model, internvl.processor, "tiny internvl", internvl.encoding_options["template"], images
-        )
+            method_class(fitted.name)(adapted("llava")).load(tmp_path)
+        images, template = {"max_patches": 2}, internvl.encoding_options["template"]
+        other = MultimodalModel(internvl.model, internvl.processor, "tiny internvl", template, images)
         with pytest.raises(state.StateError, match=r"; images \{'max_patches': 2\}, expected \{\}\)\. Load that model"):
             method_class(fitted.name)(other).load(tmp_path)
-
-    def test_other_data_and_trained_scenarios_are_refused(self, fitted, tmp_path):
-        description = fitted.save(tmp_path)
         state.check_data(tmp_path, description.data, description.data.raw, frozenset(["scenario 9"]))
         with pytest.raises(state.StateError, match="fitted on data with fingerprint"):
             state.check_data(tmp_path, description.data, "another", frozenset())
@@ -221,19 +198,18 @@ class TestSavingAndLoading:
             method.save(tmp_path)
 
 
-class TestRegistry:
-    def test_every_method_keeps_the_rules(self):
-        assert {"base", "ike", "mcki"} <= set(method_names())
-        for name in method_names():
-            assert method_class(name).name == name
-
-    def test_a_value_out_of_range_is_refused(self):
-        with pytest.raises(SettingsError, match="option epochs='0' of mcki"):
-            method_config("mcki", {"epochs": "0"})
+def test_every_method_keeps_the_rules_and_refuses_a_value_out_of_range():
+    assert {"base", "ike", "mcki"} <= set(method_names())
+    assert all(method_class(name).name == name for name in method_names())
+    with pytest.raises(SettingsError, match="option epochs='0' of mcki"):
+        method_config("mcki", {"epochs": "0"})
 
 
 class TestIke:
-    def test_demonstrations_are_of_three_kinds(self, data):
+    def test_shows_the_nearest_demonstrations_last_then_all_insertions(self, internvl, data, caplog):
+        method = made("ike", internvl, data)
+        assert "counts words instead of the paper's sentence embeddings" in caplog.text
+        assert method.generate(ask(), Decoding(6)) == internvl.generate(ask(), Decoding(6))  # nothing inserted
         case = data.cases[0]
         fact = f"{case.insertion.query.question} {case.insertion.answer}"
         texts = demonstrations.of_cases([case])
@@ -242,10 +218,7 @@ class TestIke:
         assert all(text.startswith(f"New Fact: {fact}\nPrompt: ") for text in texts)
         assert texts[1].endswith(f"{case.generality[0].query.question} {case.generality[0].answer}\n\n")
 
-    def test_shows_the_nearest_last_then_all_insertions(self, internvl, data):
-        method = method_class("ike")(internvl, method_config("ike", OPTIONS["ike"]))
-        method.fit(data, ValueStore(None))
-        inserted = [data.cases[0].insertion, data.cases[2].insertion]
+        inserted = [case.insertion, data.cases[2].insertion]
         for sample in inserted:
             method.insert(sample)
         shown = method.retrieved()
@@ -256,34 +229,16 @@ class TestIke:
         assert facts == sorted(facts)
         assert context.endswith("Prompt: ")
 
-    def test_without_insertions_it_is_the_plain_model(self, internvl, data):
-        method = method_class("ike")(internvl, method_config("ike", OPTIONS["ike"]))
-        method.fit(data, ValueStore(None))
-        assert method.generate(ask(), Decoding(6)) == internvl.generate(ask(), Decoding(6))
-
-    def test_says_that_words_are_counted(self, internvl, data, caplog):
-        method_class("ike")(internvl, method_config("ike", OPTIONS["ike"])).fit(data, ValueStore(None))
-        assert "counts words instead of the paper's sentence embeddings" in caplog.text
-
     def test_an_encoder_that_is_not_there_names_the_ways_out(self, internvl, data, tmp_path):
-        method = method_class("ike")(internvl, method_config("ike", {"encoder": str(tmp_path / "nothing")}))
         with pytest.raises(SettingsError, match="encoder=DIR, or choose encoder=lexical"):
-            method.fit(data, ValueStore(None))
+            made("ike", internvl, data, encoder=str(tmp_path / "nothing"))
 
-    def test_means_of_a_transformer_are_normalised_and_ignore_padding(self, internvl, data, tmp_path):
-        encoder = method_config("ike", {"encoder": str(save_tiny_bert(tmp_path)), "demonstrations": 2})
-        method = method_class("ike")(internvl, encoder)
-        method.fit(data, ValueStore(None))
+    def test_means_of_a_transformer_are_normalised_and_its_state_knows_it(self, internvl, data, tmp_path):
+        method = made("ike", internvl, data, encoder=str(save_tiny_bert(tmp_path / "bert")))
         alone, beside = method._encode(["hat"])[0], method._encode(["hat", "is this hat fine here"])[0]
-        assert torch.allclose(alone, beside, atol=1e-5)
+        assert torch.allclose(alone, beside, atol=1e-5)  # padding is ignored
         assert float(alone.norm()) == pytest.approx(1.0, abs=1e-5)
         assert method.parameter_count() > 0
-
-    def test_a_state_with_another_encoder_is_refused(self, internvl, data, tmp_path):
-        method = method_class("ike")(
-            internvl, method_config("ike", {"encoder": str(save_tiny_bert(tmp_path / "bert"))})
-        )
-        method.fit(data, ValueStore(None))
         method.save(tmp_path / "state")
         save_tiny_bert(tmp_path / "bert", seed=1)
         with pytest.raises(state.StateError, match="is not the encoder"):

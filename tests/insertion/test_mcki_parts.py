@@ -25,17 +25,14 @@ def loss(positive, negative, weights, scale=1.0, factor=1.0):
     return float(found)
 
 
-class TestRouter:
-    def test_vectors_have_length_one_and_the_options_width(self):
-        vectors = make_router(8, 16, seed=0)(torch.randn(5, 2, 8))
-        assert vectors.shape == (5, 16)
-        assert torch.allclose(vectors.norm(dim=-1), torch.ones(5), atol=1e-5)
-
-    def test_has_the_size_of_table_4(self):
-        # Two norms 2*2*4096, two projections 2*(4096*1024 + 1024), fusion 2048*1024 + 1024: 0.0105 billion, the
-        # difference of Table 4 between MCKI (8.54) and the plain InternVL3.5-8B (8.53), both rounded.
-        count = sum(parameter.numel() for parameter in make_router(4096, 1024, seed=0).parameters())
-        assert count == 4 * 4096 + 2 * (4096 * 1024 + 1024) + 2048 * 1024 + 1024
+def test_the_routers_vectors_have_length_one_and_its_size_is_that_of_table_4():
+    vectors = make_router(8, 16, seed=0)(torch.randn(5, 2, 8))
+    assert vectors.shape == (5, 16)
+    assert torch.allclose(vectors.norm(dim=-1), torch.ones(5), atol=1e-5)
+    # Two norms 2*2*4096, two projections 2*(4096*1024 + 1024), fusion 2048*1024 + 1024: 0.0105 billion, the
+    # difference of Table 4 between MCKI (8.54) and the plain InternVL3.5-8B (8.53), both rounded.
+    count = sum(parameter.numel() for parameter in make_router(4096, 1024, seed=0).parameters())
+    assert count == 4 * 4096 + 2 * (4096 * 1024 + 1024) + 2048 * 1024 + 1024
 
 
 @pytest.mark.parametrize(
@@ -45,9 +42,7 @@ class TestRouter:
         ([1.0], [0.5], [1.5], {"scale": 2.0}, -2 + math.log(math.e**2 + 1.5 * math.e)),
         # The same negatives beside each positive: (-1 + ln(e + 1) - 0 + ln(1 + 1)) / 2
         ([1.0, 0.0], [0.0], [1.0], {}, (-1 + math.log(math.e + 1) + math.log(2)) / 2),
-        # -0 + ln(1 + 1) and -0 + ln(1 + 1.5): a heavier negative costs more
-        ([0.0], [0.0], [1.0], {}, math.log(2.0)),
-        ([0.0], [0.0], [1.5], {}, math.log(2.5)),
+        ([0.0], [0.0], [1.5], {}, math.log(2.5)),  # -0 + ln(1 + 1.5)
         ([0.3, 1.0], [], [], {"scale": 20.0}, 0.0),
         # -1 + 0.5 ln(e + 1): the factor scales the logarithm alone
         ([1.0], [0.0], [1.0], {"factor": 0.5}, -1 + 0.5 * math.log(math.e + 1)),

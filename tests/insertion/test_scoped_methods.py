@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import signal
+from dataclasses import replace
 
 import pytest
 import torch
 from PIL import Image
-from support import fit_and_die, tiny_families
+from support import tiny_families
 from support.insertion_requests import adapted, ask
 from support.tiny_encoders import POSITIONS, save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
-from support.tiny_world import COLOURS, Instance, write_release
+from support.tiny_world import COLOURS, Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core import state
@@ -26,7 +26,7 @@ from culture_tasks.insertion.core.method_registry import method_class, method_co
 from culture_tasks.insertion.core.queries import Insertion, Negative, Query, TrainingCase, text_part
 from culture_tasks.insertion.core.replacement import REPLACEMENTS, load_replacement, shown_after
 from culture_tasks.insertion.core.training import Checkpoints
-from culture_tasks.insertion.core.training_data import TrainingData, load_training_data
+from culture_tasks.insertion.core.training_data import TrainingData
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.mscke.clip_encoder import ClipScope
 
@@ -51,11 +51,14 @@ def make(name, internvl, folders, **options):
     return method_class(name)(internvl, method_config(name, given))
 
 
+def fit(method, data, **options):
+    method.fit(data, ValueStore(None), **options)
+    return method
+
+
 @pytest.fixture(params=NAMES, scope="module")
 def fitted(request, internvl, folders, data):
-    method = make(request.param, internvl, folders)
-    method.fit(data, ValueStore(None))
-    return method
+    return fit(make(request.param, internvl, folders), data)
 
 
 @pytest.fixture(autouse=True)
@@ -93,8 +96,7 @@ def placed(internvl, folders, data, monkeypatch):
         monkeypatch.setattr(method, "_make_encoder", lambda: PlacedByHand(places))
         monkeypatch.setattr("culture_tasks.insertion.core.scoped_method.train", lambda *_, **__: {})
         places.update({text: 0.0 for case in data.cases for text in texts_of(case)})
-        method.fit(data, ValueStore(None))
-        return method
+        return fit(method, data)
 
     return make_placed
 
@@ -112,23 +114,21 @@ PLACES = {"the edit answer": 0.0, "inside": 0.83, "outside": 0.84}
 
 
 class TestWhoAnswers:
-    def test_the_replacement_model_answers_from_the_threshold_on(self, placed, internvl):
-        method = placed(dict(PLACES))
-        edit = Insertion(about("the edit", 1), "answer")
+    @pytest.mark.parametrize("threshold", [0.5, 0.45])
+    def test_the_replacement_model_answers_from_the_threshold_on(self, placed, threshold):
+        method, edit = placed(dict(PLACES), threshold=threshold), Insertion(about("the edit", 1), "answer")
         method.insert(edit)
         inside, outside = method.ask(about("inside")), method.ask(about("outside"))
         assert inside.similarity == pytest.approx(0.502, abs=5e-4)
         assert outside.similarity == pytest.approx(0.494, abs=5e-4)
         assert inside.by is method._parts.replacement.model
-        assert (inside.activated, inside.threshold) == (0, 0.5)
+        assert (inside.activated, inside.threshold) == (0, threshold)
         assert inside.query.key == shown_after(edit, about("inside")).key
-        assert (outside.by, outside.activated, outside.threshold) == (None, None, 0.5)
-        assert outside.query.key == about("outside").key
-
-    def test_another_threshold_is_another_decision(self, placed):
-        method = placed(dict(PLACES), threshold=0.45)
-        method.insert(Insertion(about("the edit", 1), "answer"))
-        assert method.ask(about("outside")).activated == 0
+        if threshold == 0.5:
+            assert (outside.by, outside.activated, outside.threshold) == (None, None, 0.5)
+            assert outside.query.key == about("outside").key
+        else:
+            assert outside.activated == 0
 
     def test_of_several_edits_the_nearest_is_shown_alone(self, placed):
         method = placed({"the first first": 0.0, "the second second": 0.5, "the third third": 3.0, "request": 0.6})
@@ -139,41 +139,31 @@ class TestWhoAnswers:
         assert asked.activated == 1
         assert asked.query.key == shown_after(edits[1], about("request")).key
 
-    def test_reset_removes_what_was_inserted(self, fitted):
+    def test_reset_removes_the_edits(self, fitted):
         fitted.insert(Insertion(ask(), "never"))
         assert fitted.ask(ask()).similarity is not None
         fitted.reset()
         assert fitted.ask(ask()).similarity is None
 
-
-class TestWhatIsCompared:
-    EDIT = ("Is this fine here ?", "never")
-
-    def scores(self, method, *requests):
-        method.insert(Insertion(Query.about(Instance(0, 0).image(), self.EDIT[0]), self.EDIT[1]))
-        return [method.ask(request).similarity for request in requests]
-
-    def test_scores_are_those_of_the_texts_while_nothing_was_learned(
-        self, placed, internvl, folders, data, monkeypatch
-    ):
+    def test_scores_are_those_of_the_texts_while_nothing_was_learned(self, internvl, folders, data, monkeypatch):
         monkeypatch.setattr("culture_tasks.insertion.core.scoped_method.train", lambda *_, **__: {})
-        method = make("serac", internvl, folders)
-        method.fit(data, ValueStore(None))
-        request = Query.about(Instance(1, 1).image(), "Would people like this ?")
+        method = fit(make("serac", internvl, folders), data)
+        inserted, request = Insertion(about("Is this fine here ?"), "never"), about("Would people like this ?", 1)
+        method.insert(inserted)
         encode = method._make_encoder()._encoder.encode
-        edit, asked = encode([" ".join(self.EDIT)])[0], encode([request.question])[0]
+        edit, asked = encode(["Is this fine here ? never"])[0], encode([request.question])[0]
         expected = torch.exp(-(edit - asked).square().sum())
-        assert self.scores(method, request) == [pytest.approx(float(expected), rel=1e-5)]
+        assert method.ask(request).similarity == pytest.approx(float(expected), rel=1e-5)
 
-    @pytest.mark.parametrize("images", [0, 2])
-    def test_mscke_needs_one_image(self, internvl, folders, data, images):
-        method = make("mscke", internvl, folders)
-        method.fit(data, ValueStore(None))
+    def test_mscke_needs_one_image(self, internvl, folders, data):
+        method = fit(make("mscke", internvl, folders), data)
         method.insert(Insertion(ask(), "never"))
-        shown = [{"type": "image", "image": Instance(0, 0).image()}] * images
-        request = Query("?", lambda: [{"role": "user", "content": [*shown, text_part("?")]}])
-        with pytest.raises(DataError, match=f"mscke: the request '\\?' has {images} images"):
-            method.ask(request)
+        for images in (0, 2):
+            shown = [{"type": "image", "image": Instance(0, 0).image()}] * images
+            content = [*shown, text_part("?")]
+            request = Query("?", lambda content=content: [{"role": "user", "content": content}])
+            with pytest.raises(DataError, match=f"mscke: the request '\\?' has {images} images"):
+                method.ask(request)
 
 
 def coloured(scenario, number):
@@ -208,9 +198,7 @@ def test_mscke_separates_images_that_seracs_text_cannot(internvl, folders, data)
     scenarios = range(4)
     training = TrainingData(told_apart_by_image(scenarios, range(12)), data.facts)
     held_out = told_apart_by_image(scenarios, range(100, 106))
-    methods = {name: make(name, internvl, folders, classifier_learning_rate=1e-2) for name in NAMES}
-    for method in methods.values():
-        method.fit(training, ValueStore(None))
+    methods = {name: fit(make(name, internvl, folders, classifier_learning_rate=1e-2), training) for name in NAMES}
     # Of a case's four requests two are in scope, and a third, about another image, has their very text.
     assert methods["serac"].scope_accuracy(held_out) <= 0.75
     assert methods["mscke"].scope_accuracy(held_out) >= 0.9
@@ -225,27 +213,26 @@ def test_mscke_separates_images_that_seracs_text_cannot(internvl, folders, data)
             assert [each.activated for each in asked] == [0, None]
 
 
-class TestPreparing:
-    def test_is_done_in_batches_once_for_each_text_and_image(self, fitted, monkeypatch, tmp_path):
-        requests = [ask(scenario, 20, language) for scenario in (4, 5, 6) for language in ("en", "zh")]
-        insertions = [Insertion(request, "never") for request in requests[:3]]
-        encoder, encoded = fitted._parts.encoder, []
-        for vectors in (value for value in vars(encoder).values() if hasattr(value, "_encode")):
+def test_preparing_is_done_in_batches_once_for_each_text_and_image(fitted, monkeypatch, tmp_path):
+    requests = [ask(scenario, 20, language) for scenario in (4, 5, 6) for language in ("en", "zh")]
+    insertions = [Insertion(request, "never") for request in requests[:3]]
+    encoder, encoded = fitted._parts.encoder, []
+    for vectors in (value for value in vars(encoder).values() if hasattr(value, "_encode")):
 
-            def encode(inputs, size, encode=vectors._encode):
-                encoded.append((len(inputs), size))
-                return encode(inputs, size)
+        def encode(inputs, size, encode=vectors._encode):
+            encoded.append((len(inputs), size))
+            return encode(inputs, size)
 
-            monkeypatch.setattr(vectors, "_encode", encode)
-        monkeypatch.setattr(fitted, "batch_size", 4)
-        with ValueStore(tmp_path / "store") as store:
-            fitted.prepare([*requests, *requests], insertions, store)
-        for insertion in insertions:
-            fitted.insert(insertion)
-        for request in requests:
-            fitted.ask(request)
-        # 6 questions and 3 edits as texts; for MSCKE 3 images too
-        assert encoded == ([(9, 4)] if fitted.name == "serac" else [(9, 4), (3, 4)])
+        monkeypatch.setattr(vectors, "_encode", encode)
+    monkeypatch.setattr(fitted, "batch_size", 4)
+    with ValueStore(tmp_path / "store") as store:
+        fitted.prepare([*requests, *requests], insertions, store)
+    for insertion in insertions:
+        fitted.insert(insertion)
+    for request in requests:
+        fitted.ask(request)
+    # 6 questions and 3 edits as texts; for MSCKE 3 images too
+    assert encoded == ([(9, 4)] if fitted.name == "serac" else [(9, 4), (3, 4)])
 
 
 class TestTraining:
@@ -262,18 +249,17 @@ class TestTraining:
 
     def test_losses_fall(self, fitted, internvl, folders, data):
         rates = {"classifier_learning_rate": 1e-2, "replacement_learning_rate": 1e-2}
-        once, often = (make(fitted.name, internvl, folders, epochs=epochs, **rates) for epochs in (1, 12))
-        for method in (once, often):
-            method.fit(data, ValueStore(None))
-        assert often.report["classifier"] < once.report["classifier"] - 0.1
-        assert often.report["replacement"] < once.report["replacement"] - 0.5
-        assert often.report["loss"] == pytest.approx(often.report["classifier"] + often.report["replacement"])
+        once, often = (
+            fit(make(fitted.name, internvl, folders, epochs=epochs, **rates), data).report for epochs in (1, 12)
+        )
+        assert often["classifier"] < once["classifier"] - 0.1
+        assert often["replacement"] < once["replacement"] - 0.5
+        assert often["loss"] == pytest.approx(often["classifier"] + often["replacement"])
 
     def test_the_first_loss_is_that_of_the_data(self, internvl, folders, data, monkeypatch):
         """One case, by hand: what the classifier and the replacement model say before anything is learned."""
-        method = make("serac", internvl, folders)
         case = data.cases[0]
-        method.fit(TrainingData([case], data.facts), ValueStore(None))
+        method = fit(make("serac", internvl, folders), TrainingData([case], data.facts))
         encode = method._parts.encoder._encoder.encode
         edit = encode([f"{case.insertion.query.question} {case.insertion.answer}"])[0]
         distances = (encode([query.question for query in case.queries()]) - edit).square().sum(-1)
@@ -287,8 +273,7 @@ class TestTraining:
         assert method.report["replacement"] == pytest.approx(nll, rel=1e-4)
 
     def test_mixed_precision_leaves_scores_in_float32(self, fitted, internvl, folders, data):
-        mixed = make(fitted.name, internvl, folders, mixed_precision="bf16")
-        mixed.fit(data, ValueStore(None))
+        mixed = fit(make(fitted.name, internvl, folders, mixed_precision="bf16"), data)
         assert torch.equal(mixed._tensors()["classifier.projection"], fitted._tensors()["classifier.projection"])
         assert mixed.report["classifier"] == fitted.report["classifier"]
         assert mixed.report["replacement"] == pytest.approx(fitted.report["replacement"], rel=0.05)
@@ -298,8 +283,7 @@ class TestTraining:
         """A step of 1e-5 is far below the resolution of a weight near 1, so it is made on a copy in float32."""
         made = tiny_families.FAMILIES["internvl"]()
         model = MultimodalModel(made.model.to(torch.bfloat16), made.processor, "tiny internvl in bfloat16")
-        method = make("serac", model, folders, epochs=8, replacement_learning_rate=1e-3)
-        method.fit(data, ValueStore(None))
+        method = fit(make("serac", model, folders, epochs=8, replacement_learning_rate=1e-3), data)
         layer = {name: weight for name, weight in method._tensors().items() if name.startswith("replacement.")}
         assert {weight.dtype for weight in layer.values()} == {torch.bfloat16}
         untrained = load_replacement(str(folders["replacement"]), -1, beside=model, method="serac").trained
@@ -308,39 +292,41 @@ class TestTraining:
         )
         assert moved > 0.5 * sum(weight.numel() for weight in layer.values())
 
-    def test_without_locality_items_there_is_nothing_to_tell_apart(self, internvl, folders, data):
-        cases = [TrainingCase(case.case_id, case.scenario, case.insertion, case.generality, ()) for case in data.cases]
+    def test_a_fit_without_locality_items_and_a_method_without_a_fit_are_refused(self, internvl, folders, data):
+        cases = [replace(case, locality=()) for case in data.cases]
+        method = make("serac", internvl, folders)
         with pytest.raises(DataError, match="serac: no training case has a locality item"):
-            make("serac", internvl, folders).fit(TrainingData(cases, data.facts), ValueStore(None))
-
-    def test_what_was_neither_fitted_nor_loaded_says_so(self, internvl, folders):
+            fit(method, TrainingData(cases, data.facts))
         with pytest.raises(CultureTasksError, match="serac: was neither fitted nor loaded"):
-            make("serac", internvl, folders).insert(Insertion(ask(), "never"))
+            method.insert(Insertion(ask(), "never"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_a_killed_fit_goes_on_to_the_same_state(name, internvl, folders, tmp_path):
-    options = {"replacement": str(folders["replacement"]), "encoder": str(folders[name])}
-    write_release(tmp_path / "data", range(2), range(4))
-    whole = method_class(name)(internvl, method_config(name, options))
-    whole.fit(load_training_data(tmp_path / "data", limit=fit_and_die.CASES), ValueStore(None))
-    # A step is one of 6 cases, and there is a checkpoint after every second.
-    killed, finished = (fit_and_die.run(tmp_path, name, options, kill_at=kill_at) for kill_at in (4, None))
-    assert killed.returncode == -signal.SIGKILL
-    assert finished.stdout.split() == ["4", whole.fingerprint], finished.stderr
+def test_an_interrupted_fit_goes_on_to_the_same_state(fitted, internvl, folders, data, tmp_path):
+    checkpoints, steps = Checkpoints(tmp_path / "checkpoint", key="", every=2), []
+
+    def progress(items, description, note=None, total=None):
+        for item in items:
+            if "training" in description:
+                steps.append(item)
+                if len(steps) == 4:
+                    raise KeyboardInterrupt
+            yield item
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(make(fitted.name, internvl, folders), data, progress=progress, checkpoints=checkpoints)
+    # A step is one of 6 cases, and there is a checkpoint after every second: 3 were made, and the third is lost.
+    again = fit(make(fitted.name, internvl, folders), data, progress=progress, checkpoints=checkpoints)
+    assert again.fingerprint == fitted.fingerprint
+    assert len(steps) == 4 + 4
 
 
 def test_a_checkpoint_with_another_replacement_model_is_refused(internvl, folders, data, tmp_path):
     checkpoints = Checkpoints(tmp_path / "checkpoint", key="", every=1)
-    place = tmp_path / "replacement"
-    shutil.copytree(folders["replacement"], place)
-    options = {"replacement": str(place)}
-    make("serac", internvl, folders, **options).fit(data, ValueStore(None), checkpoints=checkpoints)
+    place = shutil.copytree(folders["replacement"], tmp_path / "replacement")
+    fit(make("serac", internvl, folders, replacement=str(place)), data, checkpoints=checkpoints)
     save_family("internvl", place, seed=2)
-    other = make("serac", internvl, folders, **options)
     with pytest.raises(CultureTasksError, match="another"):
-        other.fit(data, ValueStore(None), checkpoints=checkpoints)
+        fit(make("serac", internvl, folders, replacement=str(place)), data, checkpoints=checkpoints)
 
 
 @pytest.mark.parametrize(
@@ -368,16 +354,14 @@ def test_a_state_with_another_model_is_refused(fitted, internvl, folders, tmp_pa
 
 
 class TestReplacementModels:
-    def test_the_papers_are_taken_for_their_architectures(self, internvl):
+    def test_the_papers_are_taken_for_their_architectures_and_named_for_others(self, internvl):
         assert {adapted(name).model.config.model_type for name in ("internvl", "qwen3_5")} == set(REPLACEMENTS)
-        with pytest.raises(
-            SettingsError, match=r"'OpenGVLab/InternVL3_5-1B-HF' can't be loaded.*replacement=MODEL names it"
+        for beside, message in (
+            (internvl, r"'OpenGVLab/InternVL3_5-1B-HF' can't be loaded.*replacement=MODEL names it"),
+            (adapted("llava"), r"serac: .*'tiny llava' \(architecture 'llava'\).*--set replacement="),
         ):
-            load_replacement(None, -1, beside=internvl, method="serac")
-
-    def test_for_another_architecture_it_must_be_named(self):
-        with pytest.raises(SettingsError, match=r"serac: .*'tiny llava' \(architecture 'llava'\).*--set replacement="):
-            load_replacement(None, -1, beside=adapted("llava"), method="serac")
+            with pytest.raises(SettingsError, match=message):
+                load_replacement(None, -1, beside=beside, method="serac")
 
     @pytest.mark.parametrize("name", ["qwen2_5_vl", "qwen3_5", "llava"])
     def test_may_be_of_another_family(self, internvl, tmp_path, name):
@@ -397,23 +381,23 @@ class TestReplacementModels:
                 load_replacement(str(name), layer, beside=internvl, method="serac")
 
 
-class TestEncoders:
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"encoder": "serac"}, r"mscke: encoder=.* can't be loaded as a CLIP model"),
-            ({"max_text_length": POSITIONS + 1}, f"max_text_length=78, but .* reads at most {POSITIONS} tokens"),
-        ],
-    )
-    def test_options_that_do_not_fit_are_refused(self, internvl, folders, data, options, message):
-        given = {name: str(folders.get(value, value)) for name, value in options.items()}
-        with pytest.raises(SettingsError, match=message):
-            make("mscke", internvl, folders, **given).fit(data, ValueStore(None))
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoder": "serac"}, r"mscke: encoder=.* can't be loaded as a CLIP model"),
+        ({"max_text_length": POSITIONS + 1}, f"max_text_length=78, but .* reads at most {POSITIONS} tokens"),
+    ],
+)
+def test_options_of_the_encoder_that_do_not_fit_are_refused(internvl, folders, data, options, message):
+    given = {name: str(folders.get(value, value)) for name, value in options.items()}
+    with pytest.raises(SettingsError, match=message):
+        fit(make("mscke", internvl, folders, **given), data)
 
-    def test_clip_cuts_long_texts_off_and_ignores_padding(self, folders):
-        encoder = ClipScope(str(folders["mscke"]), POSITIONS, "dot", torch.device("cpu"))
-        long, longer = "红包 " * 200, "红包 " * 200 + "hat"
-        assert torch.equal(encoder.texts([long]), encoder.texts([longer]))
-        alone, beside = encoder.texts(["hat"])[0], encoder.texts(["hat", "is this hat fine here"])[0]
-        assert torch.allclose(alone, beside, atol=1e-5)
-        assert float(alone.norm()) == pytest.approx(1.0, abs=1e-5)
+
+def test_clip_cuts_long_texts_off_and_ignores_padding(folders):
+    encoder = ClipScope(str(folders["mscke"]), POSITIONS, "dot", torch.device("cpu"))
+    long, longer = "红包 " * 200, "红包 " * 200 + "hat"
+    assert torch.equal(encoder.texts([long]), encoder.texts([longer]))
+    alone, beside = encoder.texts(["hat"])[0], encoder.texts(["hat", "is this hat fine here"])[0]
+    assert torch.allclose(alone, beside, atol=1e-5)
+    assert float(alone.norm()) == pytest.approx(1.0, abs=1e-5)

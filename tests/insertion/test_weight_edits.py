@@ -25,38 +25,24 @@ def inner(model):
     return model.model
 
 
-def test_layers_are_the_language_models(inner):
+def test_weights_of_every_layer_of_the_language_model_are_found(inner):
+    layers = decoder_layers(inner)
     count = inner.config.get_text_config().num_hidden_layers
-    assert decoder_layers(inner) == [f"model.language_model.layers.{layer}" for layer in range(count)]
-    assert decoder_layers(inner)[-1:] == [f"model.language_model.layers.{count - 1}"]
-
-
-def test_weights_of_every_layer_are_matrices_of_attention_and_mlp(inner):
-    for layer in decoder_layers(inner):
+    assert layers == [f"model.language_model.layers.{layer}" for layer in range(count)]
+    parameters = dict(inner.named_parameters())
+    for layer in layers:
         weights = layer_weights(inner, layer, ["attention", "mlp"])
-        parameters = dict(inner.named_parameters())
         inside = {name for name in parameters if name.startswith(f"{layer}.")}
         assert set(weights) == {name for name in inside if parameters[name].dim() >= 2}
         assert set(layer_weights(inner, layer, ["mlp"])) == {name for name in weights if ".mlp." in name}
         assert all(weights[name] is parameters[name] for name in weights)
-
-
-def test_linear_attention_is_attention():
-    weights = layer_weights(family("qwen3_5").model, "model.language_model.layers.0", ["attention"])
-    assert "model.language_model.layers.0.linear_attn.in_proj_qkv.weight" in weights
-
-
-def test_linear_maps_are_found_by_name(inner):
-    found = layer_linears(inner, decoder_layers(inner)[-2:], MLP)
-    assert len(found) == 4
-    assert all(isinstance(module, torch.nn.Linear) for module in found.values())
-
-
-def test_what_a_layer_lacks_is_refused_with_what_it_has(inner):
+    linears = layer_linears(inner, layers[-2:], MLP)
+    assert len(linears) == 4
+    assert all(isinstance(module, torch.nn.Linear) for module in linears.values())
     with pytest.raises(SettingsError, match=r"has no linear map 'mlp\.up'\. It has .*mlp\.up_proj"):
-        layer_linears(inner, decoder_layers(inner)[-1:], ["mlp.up"])
+        layer_linears(inner, layers[-1:], ["mlp.up"])
     with pytest.raises(SettingsError, match="has no attention weights"):
-        layer_weights(inner, f"{decoder_layers(inner)[-1]}.mlp", ["attention"])
+        layer_weights(inner, f"{layers[-1]}.mlp", ["attention"])
 
 
 def _logits(inner):
@@ -175,8 +161,7 @@ def test_what_is_frozen_runs_once(model):
 
 def test_a_module_that_comes_back_later_is_computed_then():
     shared, last = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
-    model = torch.nn.ModuleDict({"shared": shared, "last": last})
-    inputs = torch.randn(2, 3)
+    model, inputs = torch.nn.ModuleDict({"shared": shared, "last": last}), torch.randn(2, 3)
     repeated = RepeatedPass(model, ["last.weight"], lambda: shared(last(shared(inputs))))
     for factor in (1.0, 2.0, 3.0):
         weight = factor * last.weight.detach()

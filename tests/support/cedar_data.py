@@ -32,7 +32,7 @@ SAID: Mapping[Language, Sequence[Emotion | None]] = {
     "sw": (None, None),
     "zh": ("happiness", "sadness", "surprise"),
 }
-"""What the scripted model says to each row; None stands for :data:`RUBBISH`."""
+"""What the scripted model says to each row; None is :data:`RUBBISH`."""
 
 
 def row(number: int, language: Language, gold: Emotion, **more: Any) -> dict[str, Any]:

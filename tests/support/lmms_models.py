@@ -99,10 +99,14 @@ class ChatEcho(_Echo):
 
 
 class EmotionalChat(ChatEcho):
-    """Feels the same about everything."""
+    """Feels the same about everything that CEDAR asks, and echoes all else."""
 
     def generate_until(self, requests: list[Instance]) -> list[str]:
-        return ["**Happiness**" for _ in super().generate_until(requests)]
+        echoes = super().generate_until(requests)
+        return [
+            "**Happiness**" if shown.task.startswith("cedar") else echo
+            for shown, echo in zip(self.seen[-len(requests) :], echoes, strict=True)
+        ]
 
 
 def register() -> None:

@@ -14,7 +14,9 @@ Script = Callable[[Mapping[str, Any]], str]
 class _Scripted:
     """Says what the script says to a document, and keeps what it was shown."""
 
-    script: Script
+    def __init__(self, script: Script) -> None:
+        super().__init__()
+        self.script = script
 
     def generate_until(self, requests: list[Any]) -> list[str]:
         return [self._answer(request) for request in requests]
@@ -28,17 +30,9 @@ class _Scripted:
 class ScriptedChat(_Scripted, ChatEcho):
     """For lmms-eval, of the chat type."""
 
-    def __init__(self, script: Script) -> None:
-        super().__init__()
-        self.script = script
-
 
 class ScriptedSimple(_Scripted, SimpleEcho):
     """For lmms-eval, of the simple type."""
-
-    def __init__(self, script: Script) -> None:
-        super().__init__()
-        self.script = script
 
 
 class ScriptedLM(LM):

@@ -26,7 +26,7 @@ def save_tiny_bert(folder: Path, seed: int = 0) -> Path:
 
 
 def save_tiny_clip(folder: Path, seed: int = 0) -> Path:
-    """Saves an encoder of images and texts, whose texts begin and end with tokens of their own, as CLIP's do."""
+    """Saves an encoder of images and texts, whose texts begin and end with special tokens, as CLIP's do."""
     torch.manual_seed(seed)
     tokenizer = make_tokenizer()
     start, end = tokenizer.convert_tokens_to_ids([START, END])

@@ -78,6 +78,14 @@ _QWEN_VISION = {
     "out_hidden_size": 64,
     "patch_size": PATCH,
 }
+_VISION = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "image_size": SIDE,
+    "patch_size": PATCH,
+}
 
 
 @dataclass(frozen=True)
@@ -198,16 +206,7 @@ def _llava() -> Family:
     tokenizer = _tokenizer("<image>")
     config = LlavaConfig(
         text_config={**_text(tokenizer), "model_type": "llama"},
-        vision_config={
-            "model_type": "clip_vision_model",
-            "hidden_size": 32,
-            "intermediate_size": 64,
-            "num_hidden_layers": 3,
-            "num_attention_heads": 2,
-            "image_size": SIDE,
-            "patch_size": PATCH,
-            "projection_dim": 32,
-        },
+        vision_config={**_VISION, "model_type": "clip_vision_model", "num_hidden_layers": 3, "projection_dim": 32},
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         tie_word_embeddings=False,
     )
@@ -247,14 +246,7 @@ def _gemma3() -> Family:
     text = {**_text(tokenizer), "bos_token_id": tokenizer.bos_token_id, "query_pre_attn_scalar": 16}
     config = Gemma3Config(
         text_config={**text, "sliding_window": 4096, "layer_types": ["full_attention"] * 2},
-        vision_config={
-            "hidden_size": 32,
-            "intermediate_size": 64,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "image_size": SIDE,
-            "patch_size": PATCH,
-        },
+        vision_config=_VISION,
         mm_tokens_per_image=4,
         image_token_index=tokenizer.convert_tokens_to_ids(patch),
         boi_token_index=tokenizer.convert_tokens_to_ids(begin),
@@ -273,16 +265,7 @@ def _mistral3() -> Family:
     tokenizer = _with_begin(*marks, image_token=marks[0], image_break_token=marks[1], image_end_token=marks[2])
     config = Mistral3Config(
         text_config={**_text(tokenizer), "model_type": "mistral", "bos_token_id": tokenizer.bos_token_id},
-        vision_config={
-            "model_type": "pixtral",
-            "hidden_size": 32,
-            "intermediate_size": 64,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "head_dim": 16,
-            "image_size": SIDE,
-            "patch_size": PATCH,
-        },
+        vision_config={**_VISION, "model_type": "pixtral", "head_dim": 16},
         image_token_index=tokenizer.convert_tokens_to_ids(marks[0]),
         spatial_merge_size=2,
         vision_feature_layer=-1,

@@ -1,4 +1,4 @@
-"""A tiny multimodal model, brought up on the spot to have habits of its own and to follow what stands in its context.
+"""A tiny multimodal model, trained on the spot to have habits and to follow its context.
 
 It learns two things about the synthetic world: without context it says what it always says about a scenario, whatever
 the culture; with a reference in its context that has the request's question it repeats the reference's answer, and with

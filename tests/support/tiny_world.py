@@ -73,7 +73,7 @@ class Instance:
 
 
 def habit(scenario: int, language: str) -> str:
-    """What the tiny model is brought up to say: the same in every culture, and mostly another than the data's."""
+    """The answer that the tiny model is trained to give: the same in every culture, and mostly not the data's."""
     words = random.Random(f"habit-{scenario}").sample(range(len(WORDS["en"])), 3)
     return joined(language, [WORDS[language][word] for word in words])
 

@@ -453,7 +453,7 @@ def bootstrapped(table: CountTable, *, draws: int = DRAWS, seed: int = SEED) -> 
         0.05
     """
     if draws < 2:
-        raise SettingsError(f"bootstrap: draws is {draws!r}. At least 2 are needed, {DRAWS} is the default.")
+        raise SettingsError(f"bootstrap: draws is {draws!r}. Expected at least 2; the default is {DRAWS}.")
     counts = np.ascontiguousarray(table.counts.sum(axis=0), dtype=np.int64)
     return _bootstrapped(counts.tobytes(), counts.shape, draws, seed)
 

@@ -99,8 +99,15 @@ class Backend:
     @property
     def identity(self) -> str:
         """Hash of all that can change an answer, the request and its decoding aside."""
+        relevant = {  # addresses, keys and the size of a batch change none
+            key: value
+            for key, value in self._arguments.items()
+            if key not in ("batch_size", "device", *_CHECKPOINT) and "key" not in key and "url" not in key
+        }
         weights = "" if self.model is None else self.model.identity.weights
-        return _identity(self._name, self._class, self._arguments, weights)
+        versions = [_version(package) for package in ("lmms_eval", *_ENGINES)]
+        described = [self._name, f"{self._class.__module__}.{self._class.__qualname__}", relevant, weights, versions]
+        return hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     def answers(self, queries: Sequence[Query], decodings: Sequence[Decoding]) -> Iterator[tuple[int, Answer]]:
         """Yields the place of a request, with its answer, some hundred at a time."""
@@ -153,10 +160,12 @@ class Backend:
         return self._made
 
     def _instance(self, place: int, decoding: Decoding) -> Instance:
+        settings = {**decoding.as_dict(), "do_sample": decoding.samples, "until": []}
+        chosen = {name: value for name, value in settings.items() if value is not None}
         return Instance(
             request_type="generate_until",
             # Some classes write into the decoding settings: each request has its own.
-            arguments=("", _messages, _generation(decoding), place, _TASK, _SPLIT),
+            arguments=("", _messages, chosen, place, _TASK, _SPLIT),
             idx=0,
             metadata={"task": _TASK, "doc_id": place, "repeats": 1},
         )
@@ -174,11 +183,6 @@ def _messages(query: Query) -> Conversation:
         }
         for message in query.messages()
     )
-
-
-def _generation(decoding: Decoding) -> dict[str, Any]:
-    settings = {**decoding.as_dict(), "do_sample": decoding.samples, "until": []}
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _reply(answer: Any) -> Answer:
@@ -301,18 +305,6 @@ def _template_in_a_file(arguments: Mapping[str, Any]) -> Iterator[Mapping[str, A
         path = Path(folder) / "template.jinja"
         path.write_text(text, encoding="utf-8")
         yield {**arguments, "chat_template": str(path)}
-
-
-def _identity(name: str, model: type, arguments: Mapping[str, Any], weights: str) -> str:
-    """Returns a hash of all that can change an answer; addresses, keys and the size of a batch don't."""
-    relevant = {
-        key: value
-        for key, value in arguments.items()
-        if key not in ("batch_size", "device", *_CHECKPOINT) and "key" not in key and "url" not in key
-    }
-    versions = [_version("lmms_eval"), *(_version(each) for each in _ENGINES)]
-    described = [name, f"{model.__module__}.{model.__qualname__}", relevant, weights, versions]
-    return hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
 
 def _version(package: str) -> str | None:

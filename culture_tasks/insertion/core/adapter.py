@@ -345,7 +345,7 @@ class MultimodalModel:
         *,
         with_spans: bool = False,
     ) -> Iterator[tuple[int, Result]]:
-        """Encodes batches in a thread of their own while the model works on the ones before."""
+        """Encodes batches in another thread while the model works on those before."""
 
         def encoded(places: Sequence[int]) -> Encoded:
             return self._encoded([queries[place] for place in places], with_spans=with_spans)

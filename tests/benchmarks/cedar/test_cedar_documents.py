@@ -51,11 +51,6 @@ def test_a_document_holds_its_row(tmp_path):
     }
 
 
-def test_the_prompt_language_can_be_another(tmp_path):
-    folder = write_folder(tmp_path)
-    assert {doc["prompt_language"] for doc in load("text", "en", folder, "ja").documents} == {"ja"}
-
-
 @pytest.mark.parametrize("name", ["english_nq.json", "text/english_nq_1166.json", "text-only/english_nq.json"])
 def test_text_files_may_lie_in_any_folder(tmp_path, name):
     path = tmp_path / "cedar" / name
@@ -71,33 +66,29 @@ def test_the_bundled_items_load_with_their_images(fixture_data):
         assert len(image_column(questions.table, questions.image_names, questions.folder)) == 4
 
 
-def test_minority_labels_in_some_rows_and_either_language(tmp_path):
+def test_labels_are_read_in_either_language(tmp_path):
+    word = f"  {OPTION_WORDS['es']['embarrassment'].upper()} "
     content = [
         row(1, "es", "fear", second_label="dolor"),
         row(2, "es", "awe", second_label="relief"),
-        row(3, "es", "awe"),
+        row(3, "es", "awe", answer="awe", english_ver_answer=None),
+        row(4, "es", "embarrassment", answer=word, english_ver_answer=None),
     ]
-    questions = load("text", "es", write_folder(tmp_path, {"es": content}))
-    assert [doc["minority"] for doc in questions.documents] == ["pain", "relief", ""]
-
-
-def test_an_answer_in_english_is_understood(tmp_path):
-    content = [row(1, "sw", "awe", answer="awe", english_ver_answer=None)]
-    assert load("text", "sw", write_folder(tmp_path, {"sw": content})).documents[0]["gold"] == "awe"
+    documents = load("text", "es", write_folder(tmp_path, {"es": content}), "ja").documents
+    assert [doc["minority"] for doc in documents] == ["pain", "relief", "", ""]
+    assert [doc["gold"] for doc in documents] == ["fear", "awe", "awe", "embarrassment"]
+    assert {doc["prompt_language"] for doc in documents} == {"ja"}
 
 
 def test_the_english_answer_counts_where_the_two_differ(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
+        english(tmp_path, row(1, "en", "fear"))
+        assert caplog.records == []
         questions = english(tmp_path, row(1, "en", "fear", answer="awe"), row(2, "en", "fear", answer="dread"))
     assert [doc["gold"] for doc in questions.documents] == ["fear", "fear"]
     (record,) = caplog.records
     assert "in 1 rows and none of the paper's words in 1" in record.message
     assert "culture-tasks data check cedar" in record.message
-
-
-def test_good_data_give_no_warning(tmp_path, caplog):
-    english(tmp_path, row(1, "en", "fear"))
-    assert caplog.records == []
 
 
 @pytest.mark.parametrize(
@@ -120,13 +111,10 @@ def test_a_bad_row_is_named(tmp_path, changed, said):
     assert said in refused(tmp_path, row(1, "en", "fear"), row(2, "en", "fear") | changed)
 
 
-def test_an_unknown_label_gets_the_nearest_one(tmp_path):
+def test_a_missing_column_and_the_nearest_label_are_named(tmp_path):
     message = refused(tmp_path, row(1, "en", "fear", answer="hapiness", english_ver_answer=None))
     assert "Did you mean 'happiness'?" in message
     assert "Allowed are: anger, disgust" in message
-
-
-def test_a_missing_column_is_named(tmp_path):
     bad = row(1, "en", "fear")
     del bad["question"]
     assert "no column 'question'" in refused(tmp_path, bad)
@@ -180,9 +168,3 @@ def test_supported_languages_are_checked():
         check_languages(("en", "de"))
     with pytest.raises(SettingsError, match=r"no language. Name some of ar"):
         check_languages(())
-
-
-def test_option_words_are_found_with_space_and_case_around(tmp_path):
-    word = f"  {OPTION_WORDS['es']['embarrassment'].upper()} "
-    content = [row(1, "es", "embarrassment", answer=word, english_ver_answer=None)]
-    assert load("text", "es", write_folder(tmp_path, {"es": content})).documents[0]["gold"] == "embarrassment"

@@ -115,15 +115,12 @@ def test_one_emotion_predicted_always():
     assert metrics.grqb(table) == pytest.approx(expected)
 
 
-def test_everything_unparsed():
+def test_everything_unparsed_and_a_single_document():
     table = tabulate([None] * 4, ["anger", "awe", "awe", "sadness"], ["en", "en", "zh", "zh"])
     assert metrics.accuracy(table) == metrics.acc_avg(table) == metrics.acc_var(table) == 0.0
     assert metrics.unparsed_share(table) == 1.0
     assert metrics.gepp(table)["awe"] == 0.0
     assert metrics.grqb(table) == {"I": 0.0, "II": -0.25, "III": -0.25, "IV": -0.5}
-
-
-def test_single_document():
     table = tabulate(["pain"], ["pain"], ["es"])
     assert metrics.accuracy(table) == metrics.acc_avg(table) == 1.0
     assert math.isnan(metrics.acc_var(table))
@@ -210,14 +207,6 @@ def test_bootstrap_of_an_emotion_without_gold_is_nan():
     assert math.isnan(errors.gepp["fear"])
     with pytest.raises(SettingsError, match=r"^bootstrap: draws is 1"):
         bootstrapped(tabulate(["awe"], ["awe"], ["en"]), draws=1)
-
-
-def test_the_records_of_seventeen_models_are_counted():
-    predictions, golds, languages = random_rows(186_000)
-    table = tabulate(predictions, golds, languages)
-    assert table.counts.sum() == 186_000
-    assert metrics.accuracy(table) == pytest.approx(1 / 15, abs=0.005)
-    assert metrics.acc_avg(table) == pytest.approx(metrics.accuracy(table), abs=0.1)
 
 
 def test_equal_records_are_counted_together_from_tuples_and_lists():
