@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges.rubric.verdicts import JudgeItem
-from culture_tasks.pages.markup import as_markup, content_security_policy
+from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
 from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.people.rated_responses import UNKNOWN, language_of_script
 from culture_tasks.people.spotcheck_scores import COLUMNS
-from culture_tasks.text import storable
 from culture_tasks.text_tables import write_csv
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-
     from culture_tasks.people.populations import Response
     from culture_tasks.people.spotcheck_design import DrawnRow
     from culture_tasks.people.spotcheck_draw import SheetDraw
@@ -105,10 +100,10 @@ def _lines(entries: Sequence[_Entry], rater: str) -> Iterator[list[str | float |
 
 
 def _page(entries: Sequence[_Entry], rubrics: Sequence[str], rater: str) -> str:
-    style = _asset("culture_tasks.pages", "page.css") + _asset("culture_tasks.people", "page/sheet.css")
-    script = _asset("culture_tasks.people", "page/sheet.js")
+    style = asset("culture_tasks.pages", "page.css") + asset("culture_tasks.people", "page/sheet.css")
+    script = asset("culture_tasks.people", "page/sheet.js")
     return (
-        _environment()
+        templates_of("culture_tasks.people", "page")
         .get_template("sheet.html")
         .render(
             entries=entries,
@@ -120,22 +115,3 @@ def _page(entries: Sequence[_Entry], rubrics: Sequence[str], rater: str) -> str:
             script=as_markup(script),
         )
     )
-
-
-@cache
-def _environment() -> Environment:
-    """Returns the environment of the template, which escapes texts and refuses names that it doesn't know."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("culture_tasks.people", "page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=lambda value: storable(value) if type(value) is str else value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-def _asset(package: str, name: str) -> str:
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")

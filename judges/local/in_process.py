@@ -18,9 +18,10 @@ from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Pr
 from culture_tasks.judges.endpoint.addresses import secrets_of
 from culture_tasks.judges.endpoint.asker import Adaptations
 from culture_tasks.judges.endpoint.jobs import JudgedBy, PendingTicket, Progress, VerdictJob, open_requests
-from culture_tasks.judges.endpoint.readiness import OTHERWISE, check_model, is_at_hand, unreadable
+from culture_tasks.judges.endpoint.readiness import OTHERWISE, is_at_hand, unreadable
 from culture_tasks.judges.endpoint.redaction import secrets_of_arguments
 from culture_tasks.judges.judge import Judge
+from culture_tasks.judges.local.loadable import check_model
 from culture_tasks.judges.local.local_model import BACKEND_WITH_FORMS, FORMS, PARAMETERS, LocalModel, named_by
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Verdict

@@ -20,7 +20,7 @@ from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.cli import installation
 from culture_tasks.cli.installation import Finding, examine
 from culture_tasks.cli.main import main
-from culture_tasks.judges.endpoint.endpoint_judge import readiness
+from culture_tasks.judges.endpoint import readiness
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.pages import fonts
 from culture_tasks.settings import Settings

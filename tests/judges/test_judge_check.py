@@ -9,7 +9,7 @@ from support.judging import KEY, ask, ask_all
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
-from culture_tasks.judges.endpoint.endpoint_judge import addresses, readiness
+from culture_tasks.judges.endpoint import addresses, readiness
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 
