@@ -12,7 +12,7 @@ import torch
 
 from culture_tasks.insertion.core.decoding import Decoding
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "insertion.py"
+SCRIPT = Path(__file__).parents[2] / "speed" / "insertion.py"
 
 
 @pytest.fixture(scope="module")

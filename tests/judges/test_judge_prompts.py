@@ -17,7 +17,7 @@ from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, Rubric, delimited,
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
 
-DELIMITERS = ("culture_tasks.judges", "delimiters.v1")
+DELIMITERS = ("culture_tasks.judges.rubric", "delimiters.v1")
 PROMPTS = {DELIMITERS} | {
     (rubric.package, name)
     for rubric in rubrics().values()

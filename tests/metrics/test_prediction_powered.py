@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def worlds():
-    spec = importlib.util.spec_from_file_location("spotcheck_coverage", ROOT / "benchmarks" / "spotcheck_coverage.py")
+    spec = importlib.util.spec_from_file_location("spotcheck_coverage", ROOT / "speed" / "spotcheck_coverage.py")
     module = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, spec.name, module)

@@ -44,8 +44,8 @@ def declared(*lines: str) -> set[str]:
 
 
 def brought_by(package: str) -> set[str]:
-    """Returns the names, in one spelling, of what installs an importable package."""
-    return {canonicalize_name(name) for name in DISTRIBUTIONS.get(package, [])}
+    """Returns the names, in one spelling, of what installs a package; the package's own where it is missing here."""
+    return {canonicalize_name(name) for name in DISTRIBUTIONS.get(package, [package])}
 
 
 REQUIRED = declared(*PROJECT["project"]["dependencies"])
@@ -64,5 +64,5 @@ def test_what_is_declared_is_imported():
 
 
 def test_what_tests_tools_and_examples_import_is_declared():
-    others = imported("tests", "tools", "examples", "benchmarks", "tests/support")
+    others = imported("tests", "tools", "examples", "speed", "tests/support")
     assert {name: path for name, path in others.items() if not brought_by(name) & (REQUIRED | FOR_DEVELOPERS)} == {}
