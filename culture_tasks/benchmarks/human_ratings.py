@@ -41,7 +41,7 @@ class HumanRatings:
     Attributes:
         about: What they are, for the help of a command.
         source: Where they come from.
-        aliases: Their names of columns, each with the column of :class:`culture_tasks.people` that it stands for.
+        aliases: Their names of columns, each with our name of the column.
         known_by: Columns by which a user's file is known to be in their layout.
         categories: Their categories, in the order of the paper's tables.
         category_named: Gives the category that a text names, or None for a word of another file's own; raises

@@ -171,7 +171,7 @@ def _plug_in(harness: Harness) -> Iterator[Finding]:
 
 
 def _harness(harness: Harness) -> Iterator[Finding]:
-    """Builds a harness's index of tasks in a process of its own, and looks for our names in it."""
+    """Builds a harness's index of tasks in another process, and looks for our names in it."""
     subject = _command(harness)
     # -P leaves out the current folder, which a harness's own command doesn't look into either.
     command = [sys.executable, "-P", "-m", "culture_tasks.harness.index_probe", harness]

@@ -53,7 +53,7 @@ def test_a_model_that_is_ahead_by_chance_is_not_called_best(tmp_path):
     mean, clear = texts(tmp_path, "best")
     assert mean.endswith("3 models share, but the tests don't tell it from b.")
     assert clear.startswith("No clear winner: a on culturalvqa (0.510, ")
-    assert clear.count(" is not told apart from b") == 2
+    assert clear.count(" does not differ significantly from b") == 2
     assert "Significantly" not in clear
 
 

@@ -215,7 +215,7 @@ def test_a_finding_counts_what_is_not_told_apart(tmp_path):
     run(tmp_path, "org/base", BASE[:3])
     adapter(tmp_path, "/models/dpo", TRAINED[:3])
     texts = [finding.text for finding in report_of(tmp_path).findings]
-    assert "dpo, trained from org/base, is not told apart from it on 1 benchmark." in texts
+    assert "dpo, trained from org/base, is not significantly different from it on 1 benchmark." in texts
 
 
 def test_lower_is_better_where_the_scale_says_so(tmp_path):

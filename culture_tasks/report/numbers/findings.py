@@ -208,7 +208,7 @@ class _Writer:
             if len(ranked) > 1 and (len(best) == 1) == certain:
                 rivals = _listed([self.model(key) for key in best if key != ranked[0]], "model")
                 leader = f"{self.model(ranked[0])} on {self.unit(unit.key)} ({_value(unit.cells[ranked[0]])})"
-                leaders.append(leader if certain else f"{leader} is not told apart from {rivals}")
+                leaders.append(leader if certain else f"{leader} does not differ significantly from {rivals}")
         start = "Significantly best" if certain else "No clear winner"
         return f"{start}: {_spaced(leaders)}." if leaders else ""
 
@@ -322,7 +322,7 @@ class _Writer:
             if units
         ]
         if open_ones := sum(gain.test is None or not gain.test.better for gain in gains):
-            pieces.append(f"not told apart from it on {counted(open_ones, 'benchmark')}")
+            pieces.append(f"not significantly different from it on {counted(open_ones, 'benchmark')}")
         return _listed(pieces, "")
 
     # Can the judge be trusted?
