@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
-from culture_tasks.costs.prices import Prices
+from culture_tasks.costs.prices import Prices, whole_sum
 from culture_tasks.judges.rubric.verdicts import DISCOUNTS, Usage
 
 KEY = "judge_costs"
@@ -51,29 +50,28 @@ def summed_costs(entry: Mapping[str, Any], part: str) -> tuple[int, Usage, float
 
 def _of_task(records: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, Any]:
     models = dict.fromkeys(record["judge"]["model"] for record in records)
-    usages = {ASKED: Usage(), KEPT: Usage()}
+    usages: dict[str, dict[str, Usage]] = {ASKED: {}, KEPT: {}}
     verdicts = {ASKED: 0, KEPT: 0}
-    money: dict[str, float | None] = {ASKED: 0.0, KEPT: 0.0}
-    price_of = cache(prices.of_requests)
     for record in records:
+        model = record["judge"]["model"]
         for run in record["runs"]:
             part = KEPT if run.get("kept") else ASKED
-            usage = Usage(*run["tokens"], **run.get("discounts", {}))
             verdicts[part] += 1
-            usages[part] += usage
-            before, amount = money[part], price_of(record["judge"]["model"], usage)
-            money[part] = None if before is None or amount is None else before + amount
-    if usages[ASKED] == usages[KEPT] == Usage():
+            usages[part][model] = usages[part].get(model, Usage()) + Usage(*run["tokens"], **run.get("discounts", {}))
+    totals = {part: sum(by_model.values(), start=Usage()) for part, by_model in usages.items()}
+    if totals[ASKED] == totals[KEPT] == Usage():
         return {}
     return {
         "judge": ", ".join(models),
         **{
             part: {
                 "verdicts": verdicts[part],
-                "prompt_tokens": usages[part].prompt_tokens,
-                "completion_tokens": usages[part].completion_tokens,
-                **usages[part].discounts,
-                "money": money[part] if verdicts[part] else 0.0,
+                "prompt_tokens": totals[part].prompt_tokens,
+                "completion_tokens": totals[part].completion_tokens,
+                **totals[part].discounts,
+                "money": 0.0
+                if not verdicts[part]
+                else whole_sum(prices.of_requests(model, usage) for model, usage in usages[part].items()),
             }
             for part in (ASKED, KEPT)
         },
