@@ -265,7 +265,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> Interval
     coincidences = weighted @ counts.T - np.diag(weighted.sum(axis=1))
     with np.errstate(all="ignore"):
         alpha = float(_alpha(values, coincidences[None], level)[0])
-    return _point(alpha, table.shape[1], "the ratings differ too little to be told apart")
+    return _point(alpha, table.shape[1], "the ratings differ too little")
 
 
 def statistic(name: Statistic, first: ArrayLike, second: ArrayLike) -> Interval:
@@ -372,7 +372,7 @@ def _why_undefined(tables: _Tables) -> str:
         given = tables.values[counts[0] > 0]
         if given.size == 1:
             return f"the {rater} rater gave no other rating than {given[0]:g}"
-    return "the ratings differ too little to be told apart"
+    return "the ratings differ too little"
 
 
 # Each statistic of many tables at once; NaN, without a warning, where it is undefined
