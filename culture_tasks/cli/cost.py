@@ -18,7 +18,7 @@ from culture_tasks.text_tables import as_markdown, printable
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Task
     from culture_tasks.cli.main import Commands
-    from culture_tasks.rejudge.estimates import Estimate, Estimator, Interval
+    from culture_tasks.rejudge.estimates import Bounds, Estimate, Estimator
 
 _BATCH_HOURS = 24
 
@@ -170,7 +170,7 @@ def _row(each: Estimate, prices: Prices, batch: bool) -> tuple[str, ...]:
     )
 
 
-def _shown(interval: Interval, digits: int) -> str:
+def _shown(interval: Bounds, digits: int) -> str:
     low, high = f"{interval.low:,.{digits}f}", f"{interval.high:,.{digits}f}"
     return low if low == high else f"{low} to {high}"
 

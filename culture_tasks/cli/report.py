@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from culture_tasks.cli.main import Commands
     from culture_tasks.report.building import Options
     from culture_tasks.report.model import Report
-    from culture_tasks.results.finding import Problem
+    from culture_tasks.results.finding import UnusedFile
 
 _DESCRIPTION = """\
 Reads result and sample files of lm-eval and lmms-eval, as files, folders (at any depth) or patterns, and writes tables
@@ -221,7 +221,7 @@ def _say(report: Report, paths: list[Path], folder: Path) -> None:
     say_problems(report.problems)
 
 
-def say_problems(problems: Sequence[Problem]) -> None:
+def say_problems(problems: Sequence[UnusedFile]) -> None:
     """Prints which files were not used: the first ten, and the number of all."""
     kinds = Counter(problem.kind for problem in problems)
     for problem in problems[:10]:

@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 from culture_tasks.data.releases import contradictions
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import Row, Table, unique, usable_rows
+from culture_tasks.data.tables import Row, RowTable, unique, usable_rows
 from culture_tasks.errors import DataError, DataUnavailableError
 
 
@@ -85,8 +85,8 @@ class TableCheck(Generic[Row]):
     counts: Callable[[Sequence[Row]], Iterable[Count]]
     aliases: Mapping[str, str] = field(default_factory=dict)
     id: str = ""
-    tables: Callable[[Path | None], Iterable[Table]] | None = None
-    problems: Callable[[Table, Mapping[int, Row]], Iterable[str]] = lambda table, rows: ()  # noqa: ARG005
+    tables: Callable[[Path | None], Iterable[RowTable]] | None = None
+    problems: Callable[[RowTable, Mapping[int, Row]], Iterable[str]] = lambda table, rows: ()  # noqa: ARG005
 
     def add_to(self, report: DataReport, data_folder: Path | None) -> None:
         """Adds what the source holds to a report.
@@ -107,7 +107,7 @@ class TableCheck(Generic[Row]):
         else:
             report.counts += self.counts(usable)
 
-    def _between_rows(self, table: Table, rows: Mapping[int, Row]) -> Iterator[str]:
+    def _between_rows(self, table: RowTable, rows: Mapping[int, Row]) -> Iterator[str]:
         if self.id:
             try:
                 list(unique(table.part(list(rows)), (vars(row)["id"] for row in rows.values()), self.id))

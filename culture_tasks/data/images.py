@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.data.tables import Table
+from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -44,7 +44,7 @@ def image_pixels(most: int) -> Iterator[None]:
 
 
 def image_column(
-    table: Table, names: Sequence[str | None], folder: Path, checked: set[Path] | None = None
+    table: RowTable, names: Sequence[str | None], folder: Path, checked: set[Path] | None = None
 ) -> datasets.Dataset:
     """Returns the checked images of a table as a one-column data set named ``image``, not decoded yet.
 
@@ -70,7 +70,7 @@ def image_column(
     return datasets.Dataset.from_dict({"image": [str(path) for path in paths]}).cast_column("image", datasets.Image())
 
 
-def broken_images(table: Table, names: Sequence[str | None], folder: Path) -> Iterator[str]:
+def broken_images(table: RowTable, names: Sequence[str | None], folder: Path) -> Iterator[str]:
     """Checks images in batches, looks for the broken ones in a bad batch, and says what is wrong with each.
 
     Args:
@@ -85,7 +85,7 @@ def broken_images(table: Table, names: Sequence[str | None], folder: Path) -> It
             yield from (problem for problem in each if problem is not None)
 
 
-def _image_problem(table: Table, names: Sequence[str | None], folder: Path) -> str | None:
+def _image_problem(table: RowTable, names: Sequence[str | None], folder: Path) -> str | None:
     try:
         image_column(table, names, folder)
     except DataError as error:
@@ -93,7 +93,7 @@ def _image_problem(table: Table, names: Sequence[str | None], folder: Path) -> s
     return None
 
 
-def image_keys(table: Table, names: Sequence[str | None], folder: Path, *, needed: bool = True) -> list[str | None]:
+def image_keys(table: RowTable, names: Sequence[str | None], folder: Path, *, needed: bool = True) -> list[str | None]:
     """Returns for each row a hash of its image's bytes, which is the same for copies of one image.
 
     Args:
@@ -166,7 +166,7 @@ def _is_file(path: Path) -> bool:
 Reader = Callable[[], bytes]
 
 
-def _check(table: Table, readers: Iterable[Reader | None]) -> None:
+def _check(table: RowTable, readers: Iterable[Reader | None]) -> None:
     """Checks the images of a table's rows; None is one that was checked before."""
     most = _most_pixels.get()
     with _strict_pillow(), ThreadPoolExecutor() as pool, ThreadPoolExecutor(1) as alone:

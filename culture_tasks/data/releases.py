@@ -17,7 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from culture_tasks.data.tables import Table
+from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
 
 _SLACK = 0.01
@@ -81,7 +81,7 @@ def other_cultures(choice: OtherCultures) -> Iterator[Mapping[str, str]]:
         _block.reset(token)
 
 
-def check_release(release: ReleaseFacts | None, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+def check_release(release: ReleaseFacts | None, table: RowTable, rows: Sequence[Mapping[str, Any]]) -> None:
     """Notes how a user's table differs from the release.
 
     Args:
@@ -103,7 +103,7 @@ def check_release(release: ReleaseFacts | None, table: Table, rows: Sequence[Map
             _note(table, "other questions than the release")
 
 
-def check_cultures(release: ReleaseFacts | None, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+def check_cultures(release: ReleaseFacts | None, table: RowTable, rows: Sequence[Mapping[str, Any]]) -> None:
     """Refuses a user's rows of another culture than their task's, or notes them where the user allows them.
 
     Args:
@@ -120,7 +120,9 @@ def check_cultures(release: ReleaseFacts | None, table: Table, rows: Sequence[Ma
         _note(table, f"{others:,} {'row' if others == 1 else 'rows'} of another culture")
 
 
-def contradictions(release: ReleaseFacts | None, table: Table, rows: Mapping[int, Mapping[str, Any]]) -> Iterator[str]:
+def contradictions(
+    release: ReleaseFacts | None, table: RowTable, rows: Mapping[int, Mapping[str, Any]]
+) -> Iterator[str]:
     """Yields what is wrong with each row of another culture than its task's, unless the user allows them.
 
     Args:
@@ -137,7 +139,7 @@ def contradictions(release: ReleaseFacts | None, table: Table, rows: Mapping[int
             )
 
 
-def _belongs(release: ReleaseFacts | None, table: Table, row: Mapping[str, Any]) -> bool:
+def _belongs(release: ReleaseFacts | None, table: RowTable, row: Mapping[str, Any]) -> bool:
     value = None if release is None or not table.local else row.get(release.culture)
     return release is None or value is None or release.fits(str(value))
 
@@ -146,7 +148,7 @@ def _allowed() -> bool:
     return (_block.get() or _Block()).choice == "allow"
 
 
-def _note(table: Table, difference: str) -> None:
+def _note(table: RowTable, difference: str) -> None:
     block = _block.get()
     if block is not None:
         name = Path(table.origin).name

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from culture_tasks.data.hub import is_downloaded, load_split
 from culture_tasks.data.releases import ReleaseFacts
-from culture_tasks.data.tables import SUFFIXES, Table, from_dataset, read_file
+from culture_tasks.data.tables import SUFFIXES, RowTable, from_dataset, read_file
 from culture_tasks.errors import CultureTasksError, DataError, DataUnavailableError
 
 _log = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ def _first(files: Mapping[str, Path], stems: Sequence[str]) -> Path | None:
     return files[names[0]] if names else None
 
 
-def read_source(source: Source, data_folder: Path | None) -> Table:
+def read_source(source: Source, data_folder: Path | None) -> RowTable:
     """Reads a source from the user's folder if it is there, otherwise from the Hub.
 
     Raises:
@@ -124,7 +124,7 @@ def read_source(source: Source, data_folder: Path | None) -> Table:
     return _read_hub(source)
 
 
-def _read_hub(source: Source) -> Table:
+def _read_hub(source: Source) -> RowTable:
     where = f"Put {source.folder}/{source.stems[0]}{SUFFIXES[0]} into a folder and name it with CULTURE_TASKS_DATA."
     if source.hub is None:
         raise DataUnavailableError(f"{source.folder}: these data are not on the Hub. {where}")

@@ -67,7 +67,7 @@ OptionalIdentifier = Annotated[OptionalLabel, BeforeValidator(_text_if_number)]
 
 
 @dataclass(frozen=True)
-class Table:
+class RowTable:
     """Rows with their origin.
 
     Attributes:
@@ -91,14 +91,14 @@ class Table:
         place = index if self.places is None else self.places[index]
         return f"{self.origin}, row {place + self.first_row}"
 
-    def part(self, indices: Sequence[int]) -> Table:
+    def part(self, indices: Sequence[int]) -> RowTable:
         """Returns some of the rows, in the given order; messages still number them as in the origin."""
         places = indices if self.places is None else [self.places[index] for index in indices]
         images = None if self.images is None else self.images.select(indices)
         return replace(self, rows=[self.rows[index] for index in indices], images=images, places=places)
 
 
-def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str] | None = None) -> Table:
+def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str] | None = None) -> RowTable:
     """Reads a JSON, JSONL, CSV or Parquet file.
 
     Args:
@@ -112,11 +112,11 @@ def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str
     suffix = _suffix(path)
     if suffix == ".parquet":
         data = _parquet(path)
-        table = Table(str(path), []) if data is None else from_dataset(data, str(path), image_column, local=True)
+        table = RowTable(str(path), []) if data is None else from_dataset(data, str(path), image_column, local=True)
     elif pairs and suffix == ".json":
         table = _read_pairs(path, pairs)
     else:
-        table = Table(str(path), list(_ROWS[suffix](path)), first_row=2 if suffix == ".csv" else 1)
+        table = RowTable(str(path), list(_ROWS[suffix](path)), first_row=2 if suffix == ".csv" else 1)
     if not table.rows:
         raise DataError(f"{path}: the file holds no rows. Expected at least one.")
     return table
@@ -131,15 +131,15 @@ def _suffix(path: Path) -> str:
     return suffix
 
 
-def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool) -> Table:
+def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool) -> RowTable:
     """Converts a ``datasets.Dataset`` to a table; embedded images are kept apart and not decoded.
 
     Raises:
         DataError: If the image column holds neither images nor file names.
     """
     if image_column is None or not _embeds_images(data, origin, image_column):
-        return Table(origin, data.to_list(), local=local)
-    return Table(
+        return RowTable(origin, data.to_list(), local=local)
+    return RowTable(
         origin, data.remove_columns([image_column]).to_list(), data.select_columns([image_column]), local=local
     )
 
@@ -164,11 +164,11 @@ def _embeds_images(data: datasets.Dataset, origin: str, column: str) -> bool:
     )
 
 
-def _read_pairs(path: Path, columns: tuple[str, str]) -> Table:
+def _read_pairs(path: Path, columns: tuple[str, str]) -> RowTable:
     content = _parsed(path, _text(path))
     if isinstance(content, dict):
-        return Table(str(path), [dict(zip(columns, entry, strict=True)) for entry in content.items()])
-    return Table(str(path), list(_list(path, content)))
+        return RowTable(str(path), [dict(zip(columns, entry, strict=True)) for entry in content.items()])
+    return RowTable(str(path), list(_list(path, content)))
 
 
 def _list(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
@@ -276,7 +276,7 @@ def _objects(path: Path, content: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
         yield row
 
 
-def validated(table: Table, model: type[Row], aliases: Mapping[str, str] | None = None) -> list[Row]:
+def validated(table: RowTable, model: type[Row], aliases: Mapping[str, str] | None = None) -> list[Row]:
     """Checks every row against a pydantic model.
 
     Args:
@@ -297,7 +297,7 @@ def validated(table: Table, model: type[Row], aliases: Mapping[str, str] | None 
     ]
 
 
-def usable_rows(table: Table, model: type[Row], aliases: Mapping[str, str]) -> tuple[dict[int, Row], list[str]]:
+def usable_rows(table: RowTable, model: type[Row], aliases: Mapping[str, str]) -> tuple[dict[int, Row], list[str]]:
     """Checks every row by itself, without stopping at the first problem.
 
     Returns:
@@ -324,7 +324,7 @@ def _renamed(where: str, row: Mapping[str, Any], aliases: Mapping[str, str]) -> 
     return renamed
 
 
-def _check_columns(table: Table, model: type[BaseModel], found: set[str]) -> None:
+def _check_columns(table: RowTable, model: type[BaseModel], found: set[str]) -> None:
     needed = [name for name, field in model.model_fields.items() if field.is_required()]
     missing = [name for name in needed if name not in found]
     if missing:
@@ -391,7 +391,7 @@ def _checked(where: str, row: Mapping[str, Any], model: type[Row]) -> Row:
         ) from None
 
 
-def unique(table: Table, ids: Iterable[str | None], field: str) -> Iterator[str]:
+def unique(table: RowTable, ids: Iterable[str | None], field: str) -> Iterator[str]:
     """Yields the ids; if no row has one, rows are numbered from 0.
 
     Raises:

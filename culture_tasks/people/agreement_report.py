@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.benchmarks.human_ratings import HumanRatings
     from culture_tasks.people.rated_responses import RatedResponses
-    from culture_tasks.people.raters import Comparison, Rater
+    from culture_tasks.people.raters import Rater, RaterAgreement
 
 _SHORT: Mapping[Statistic, str] = {
     "pearson": "Pearson r",
@@ -47,7 +47,7 @@ class AgreementReport:
 
     data: RatedResponses
     raters: Sequence[Rater]
-    comparisons: Sequence[Comparison]
+    comparisons: Sequence[RaterAgreement]
     options: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class AgreementReport:
         parts += ["## Data and judges", "\n".join(f"- {markdown_cell(fact)}" for fact in self._facts())]
         return "\n\n".join(filter(None, parts)) + "\n"
 
-    def _rows(self, comparison: Comparison) -> list[list[str]]:
+    def _rows(self, comparison: RaterAgreement) -> list[list[str]]:
         like = self.data.like if comparison.first.outcomes is None else None
         rows: list[list[str]] = []
         for group in comparison.groups:
@@ -176,7 +176,7 @@ def _ratings_rows(report: AgreementReport) -> Iterator[list[str | float | None]]
         yield row
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def _comparison(comparison: RaterAgreement) -> dict[str, Any]:
     groups = [
         {
             "by": group.dimension,
@@ -196,12 +196,12 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
     return {"first": comparison.first.name, "second": comparison.second.name, "groups": groups}
 
 
-def _heading(comparison: Comparison) -> str:
+def _heading(comparison: RaterAgreement) -> str:
     first, second = comparison.first.name, comparison.second.name
     return f"{second} against {first} (errors: {second} minus {first})"
 
 
-def _notes(comparison: Comparison) -> list[str]:
+def _notes(comparison: RaterAgreement) -> list[str]:
     """Explains each missing statistic, once per group and reason."""
     notes = []
     for group in comparison.groups:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
 from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import OptionalLabel, Table, Text, fingerprint, read_file, usable_rows, validated
+from culture_tasks.data.tables import OptionalLabel, RowTable, Text, fingerprint, read_file, usable_rows, validated
 from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 
@@ -237,7 +237,9 @@ def load(
     )
 
 
-def _usable(table: Table, model: type[ResponseRow], *, rubric: str | None, skip_invalid: bool) -> list[RatedResponse]:
+def _usable(
+    table: RowTable, model: type[ResponseRow], *, rubric: str | None, skip_invalid: bool
+) -> list[RatedResponse]:
     problems: list[str] = []
     if skip_invalid:
         rows, problems = usable_rows(table, model, aliases())
@@ -286,7 +288,7 @@ def known_categories() -> list[str]:
     return [category for each in offered().values() for category in each.categories]
 
 
-def _check_scales(table: Table, responses: Sequence[RatedResponse]) -> None:
+def _check_scales(table: RowTable, responses: Sequence[RatedResponse]) -> None:
     rubrics = [rubric_named(name) for name in sorted({response.rubric for response in responses})]
     scales = {(rubric.lowest, rubric.highest) for rubric in rubrics}
     if len(scales) > 1:

@@ -146,7 +146,7 @@ class GroupAgreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RaterAgreement:
     """Two raters; errors are the second's rating minus the first's."""
 
     first: Rater
@@ -161,7 +161,7 @@ def compare(
     resamples: int = 1_000,
     confidence: float = 0.95,
     seed: int = 0,
-) -> list[Comparison]:
+) -> list[RaterAgreement]:
     """Compares each rater with each later one.
 
     Args:
@@ -191,7 +191,7 @@ def compare(
         )
 
     return [
-        Comparison(first, second, tuple(compared(first, second, *group, rows) for group, rows in groups.items()))
+        RaterAgreement(first, second, tuple(compared(first, second, *group, rows) for group, rows in groups.items()))
         for first, second in itertools.combinations(raters, 2)
     ]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from culture_tasks.metrics.rater_agreement import Statistic
-    from culture_tasks.people.raters import Comparison
+    from culture_tasks.people.raters import RaterAgreement
 
 _IN_TITLE: tuple[tuple[Statistic, str], ...] = (
     ("pearson", "Pearson r"),
@@ -31,7 +31,7 @@ _JITTER = 0.32
 _MOST_POINTS = 3_000
 
 
-def scatter(comparison: Comparison, languages: Sequence[str], scale: tuple[int, int]) -> Figure:
+def scatter(comparison: RaterAgreement, languages: Sequence[str], scale: tuple[int, int]) -> Figure:
     """Draws one point per response, jittered so that equal ratings don't hide each other; colours are languages.
 
     Args:
@@ -57,7 +57,7 @@ def scatter(comparison: Comparison, languages: Sequence[str], scale: tuple[int, 
     return figure
 
 
-def confusion(comparison: Comparison, scale: tuple[int, int]) -> Figure:
+def confusion(comparison: RaterAgreement, scale: tuple[int, int]) -> Figure:
     """Draws how often each pair of ratings occurs; ratings between two values are rounded, halves up."""
     from matplotlib.colors import LogNorm
 
@@ -87,7 +87,7 @@ def confusion_counts(
 
 
 def write_pictures(
-    comparisons: Sequence[Comparison], languages: Sequence[str], scale: tuple[int, int], folder: Path
+    comparisons: Sequence[RaterAgreement], languages: Sequence[str], scale: tuple[int, int], folder: Path
 ) -> list[Path]:
     """Writes ``scatter`` and ``confusion`` of each comparison as PNG and SVG, and returns the paths.
 
@@ -104,7 +104,7 @@ def write_pictures(
     return paths
 
 
-def _figure(comparison: Comparison, scale: tuple[int, int]) -> tuple[Figure, Axes]:
+def _figure(comparison: RaterAgreement, scale: tuple[int, int]) -> tuple[Figure, Axes]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.0, 5.8), layout="constrained")

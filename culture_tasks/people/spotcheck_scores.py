@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from culture_tasks.data.tables import OptionalLabel, OptionalText, Table, read_file, validated
+from culture_tasks.data.tables import OptionalLabel, OptionalText, RowTable, read_file, validated
 from culture_tasks.errors import DataError
 from culture_tasks.people.populations import mark_of
 from culture_tasks.people.rated_responses import OptionalRating
@@ -78,7 +78,7 @@ def read_ratings(design: Design, files: Sequence[Path]) -> Rated:
     return Rated(design=design, ratings=ratings)
 
 
-def _drawn(table: Table, index: int, line: _Returned, rows: Mapping[str, DrawnRow]) -> DrawnRow:
+def _drawn(table: RowTable, index: int, line: _Returned, rows: Mapping[str, DrawnRow]) -> DrawnRow:
     row = rows.get(line.row.strip().lower())
     if row is None:
         raise DataError(

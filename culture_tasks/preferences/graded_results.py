@@ -16,7 +16,7 @@ from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.people.rated_responses import language_of
 from culture_tasks.preferences.rated_questions import Gathering, RatingScale, Seen, kind_of_culture
 from culture_tasks.rejudge.rejudging import find_runs
-from culture_tasks.results.finding import Problem
+from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.logged_samples import JudgedSample, is_judged, judged_sample
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, samples_of
@@ -61,7 +61,7 @@ def gather_results(paths: Sequence[Path], taken: Taken, gathering: Gathering) ->
     reader = _Reader(taken, gathering)
     for run in find_runs(paths):
         known = task_results(run.files)
-        if isinstance(known, Problem):
+        if isinstance(known, UnusedFile):
             raise DataError(f"preferences: {known.path}: {known.detail}. Leave the file out.")
         models = {
             result.task: f"{result.model} + {Path(result.adapter).name}" if result.adapter else result.model

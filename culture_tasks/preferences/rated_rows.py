@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import Table, read_file, validated
+from culture_tasks.data.tables import RowTable, read_file, validated
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.people.rated_responses import (
@@ -68,7 +68,7 @@ def gather_rows(source: str, rating: str | None, data_folder: Path | None, gathe
     gathering.sources.append(TrainingSource(kind="rows", name=name, fingerprint=fingerprint, responses=responses))
 
 
-def _gather(table: Table, column: str, gathering: Gathering) -> tuple[str, int]:
+def _gather(table: RowTable, column: str, gathering: Gathering) -> tuple[str, int]:
     """Returns the fingerprint of the rated responses, and their number."""
     digest = hashlib.sha256()
     responses = 0
@@ -112,7 +112,7 @@ def _gather(table: Table, column: str, gathering: Gathering) -> tuple[str, int]:
     return digest.hexdigest()[:16], responses
 
 
-def _rows(table: Table, column: str) -> Iterator[tuple[int, ResponseRow]]:
+def _rows(table: RowTable, column: str) -> Iterator[tuple[int, ResponseRow]]:
     """Yields the rows by their index, with the ratings of a column."""
     names = aliases() | {column: "human_rating"}
     other_ratings = frozenset(RATING_COLUMNS) - {column}

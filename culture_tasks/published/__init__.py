@@ -5,7 +5,7 @@ The papers' judges measured them on the papers' data. Cells are kept exactly as 
 
 from culture_tasks.published.published_tables import (
     Measure,
-    Number,
+    PrintedNumber,
     PublishedCell,
     PublishedRow,
     PublishedTable,
@@ -17,7 +17,7 @@ from culture_tasks.published.published_tables import (
 
 __all__ = [
     "Measure",
-    "Number",
+    "PrintedNumber",
     "PublishedCell",
     "PublishedRow",
     "PublishedTable",

@@ -42,7 +42,7 @@ Dimension = Literal[
 _PRINTED = re.compile(r"(?P<sign>[+-]? ?)(?P<value>\d+(?:\.(?P<digits>\d+))?)(?: ± (?P<deviation>\d+\.\d+)|%)?")
 
 
-class Number(NamedTuple):
+class PrintedNumber(NamedTuple):
     """A printed number.
 
     Attributes:
@@ -56,7 +56,7 @@ class Number(NamedTuple):
     deviation: float | None = None
 
 
-def number(printed: str) -> Number:
+def number(printed: str) -> PrintedNumber:
     """Reads a cell: ``4.89``, ``50%``, ``+ 0.72``, ``- 0.10`` or ``6.440 ± 0.430``.
 
     Raises:
@@ -67,7 +67,7 @@ def number(printed: str) -> Number:
         raise ValueError(f"published: {printed!r} is not a number in any form that the papers print.")
     value = float(found["value"]) * (-1.0 if found["sign"].startswith("-") else 1.0)
     deviation = float(found["deviation"]) if found["deviation"] else None
-    return Number(value, len(found["digits"] or ""), deviation)
+    return PrintedNumber(value, len(found["digits"] or ""), deviation)
 
 
 class _Strict(BaseModel):
@@ -170,7 +170,7 @@ class PublishedCell:
     printed: str | None
 
     @property
-    def number(self) -> Number | None:
+    def number(self) -> PrintedNumber | None:
         """The number; None if there is none."""
         return None if self.printed is None else number(self.printed)
 

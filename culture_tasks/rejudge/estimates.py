@@ -34,19 +34,19 @@ _TOKENS_A_REQUEST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class Bounds:
     """A number that is known only within limits; both are the same where it is known."""
 
     low: float = 0.0
     high: float = 0.0
 
-    def __add__(self, other: Interval) -> Interval:
+    def __add__(self, other: Bounds) -> Bounds:
         """Returns the sum of both."""
-        return Interval(self.low + other.low, self.high + other.high)
+        return Bounds(self.low + other.low, self.high + other.high)
 
-    def times(self, factor: float) -> Interval:
+    def times(self, factor: float) -> Bounds:
         """Returns a multiple."""
-        return Interval(self.low * factor, self.high * factor)
+        return Bounds(self.low * factor, self.high * factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Estimate:
     verdicts: int = 0
     kept: int = 0
     requests: float = 0.0
-    tokens_in: Interval = field(default_factory=Interval)
-    tokens_out: Interval = field(default_factory=Interval)
+    tokens_in: Bounds = field(default_factory=Bounds)
+    tokens_out: Bounds = field(default_factory=Bounds)
     measured: bool = True
 
     def __add__(self, other: Estimate) -> Estimate:
@@ -88,14 +88,14 @@ class Estimate:
             measured=self.measured and other.measured,
         )
 
-    def money(self, price: Price | None, *, in_batches: bool = False) -> Interval | None:
+    def money(self, price: Price | None, *, in_batches: bool = False) -> Bounds | None:
         """Returns what it costs; None without a price by tokens."""
         amounts = []
         for end in ("low", "high"):
             usage = Usage(math.ceil(getattr(self.tokens_in, end)), math.ceil(getattr(self.tokens_out, end)))
             amounts.append(None if price is None else price.of_requests(usage.in_a_batch if in_batches else usage))
         low, high = amounts
-        return None if low is None or high is None else Interval(low, high)
+        return None if low is None or high is None else Bounds(low, high)
 
 
 class Estimator:
@@ -139,7 +139,7 @@ class Estimator:
             one = self._requests(
                 Estimate(task.name, model, questions=1, verdicts=repeats),
                 rubric,
-                prompt=Interval(prompt, prompt + task.decoding.max_tokens),
+                prompt=Bounds(prompt, prompt + task.decoding.max_tokens),
                 times=repeats,
             )
             found[model] = found[model] + one if model in found else one
@@ -159,15 +159,15 @@ class Estimator:
         total = Estimate(task, judge.model, len({item.question for _, item in items}), len(items), kept)
         for rubric, messages in prompts:
             prompt = self._tokens(messages)
-            total = self._requests(total, rubric, prompt=Interval(prompt, prompt), times=1)
+            total = self._requests(total, rubric, prompt=Bounds(prompt, prompt), times=1)
         return total
 
-    def _requests(self, of: Estimate, rubric: Rubric, *, prompt: Interval, times: int) -> Estimate:
+    def _requests(self, of: Estimate, rubric: Rubric, *, prompt: Bounds, times: int) -> Estimate:
         """Adds requests with prompts of this length, and their replies."""
         replies = _kept_replies(self._replies, of.judge, rubric)
         sent = times * (replies.requests_a_verdict if replies else 1.0)
         limit = int({**rubric.sampling, **self._settings.judge_parameters}.get("max_tokens") or 32_768)
-        reply = Interval(replies.mean, replies.mean) if replies else Interval(min(SHORTEST_REPLY, limit), limit)
+        reply = Bounds(replies.mean, replies.mean) if replies else Bounds(min(SHORTEST_REPLY, limit), limit)
         return replace(
             of,
             requests=of.requests + sent,

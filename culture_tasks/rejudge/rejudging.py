@@ -25,7 +25,7 @@ from culture_tasks.harness.scoring import LEXICAL, JudgedDocument, judged_metric
 from culture_tasks.harness.session import Session
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
-from culture_tasks.results.finding import Harness, Problem, find
+from culture_tasks.results.finding import Harness, UnusedFile, find
 from culture_tasks.results.logged_samples import JudgedSample, check_same_judge, judged_samples
 from culture_tasks.results.run_files import (
     GRADED_FROM,
@@ -150,7 +150,7 @@ def _origin(file: Path, runs: Mapping[Path, RunFiles]) -> Path:
 
 def _read(path: Path) -> RunFiles:
     run = read_run(path)
-    if isinstance(run, Problem):
+    if isinstance(run, UnusedFile):
         raise DataError(f"{run.path}: {run.detail}. Leave the file out, or run it again where the run was cut off.")
     try:
         _Rewritten.model_validate(run.content)

@@ -25,7 +25,7 @@ from culture_tasks.benchmarks.reporting import Question, Where
 from culture_tasks.results.comparability import FLAG_TEXT as FLAG_TEXT
 from culture_tasks.results.comparability import NOT_COMPARABLE as NOT_COMPARABLE
 from culture_tasks.results.comparability import Flag as Flag
-from culture_tasks.results.finding import Problem
+from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.runs import Entrant as Entrant
 from culture_tasks.results.runs import Run
 from culture_tasks.results.sample_store import FileSamples
@@ -230,7 +230,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class ModelMeans:
     """A mean over columns that several entrants share: nothing else is in it, and nobody else has it.
 
     Attributes:
@@ -418,7 +418,7 @@ class Table:
     question: Question = "cultures"
 
 
-class Part(NamedTuple):
+class Phrase(NamedTuple):
     """A piece of a sentence.
 
     Attributes:
@@ -440,7 +440,7 @@ class Finding:
     """
 
     question: Question
-    parts: tuple[Part, ...]
+    parts: tuple[Phrase, ...]
 
     @property
     def text(self) -> str:
@@ -483,10 +483,10 @@ class Report:
     fairness: tuple[Fairness, ...]
     comparisons: tuple[Comparison, ...]
     contrasts: tuple[Contrast, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[UnusedFile, ...]
     samples: FileSamples
     notes: tuple[str, ...] = ()
-    means: tuple[Mean, ...] = ()
+    means: tuple[ModelMeans, ...] = ()
     findings: tuple[Finding, ...] = ()
     gains: tuple[Gain, ...] = ()
 

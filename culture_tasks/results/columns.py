@@ -24,7 +24,7 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Codes, Floats, FurtherS
 from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.judges.rubric.verdicts import Usage
-from culture_tasks.results.finding import Kind, Problem
+from culture_tasks.results.finding import Kind, UnusedFile
 from culture_tasks.results.runs import Grader, PromptHash, Spent
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
 
@@ -113,7 +113,7 @@ class LoadedSamples:
     lexical: bool
     asked: PromptHash | None
     spent: Spent
-    problems: tuple[Problem, ...]
+    problems: tuple[UnusedFile, ...]
 
 
 class SampleReader:
@@ -238,7 +238,7 @@ class _Gathering:
         repeats = np.array([[_on_scale(score, scale) for score in scores] for scores in self._repeats])
         return repeats if all(map(scale.allows, repeats.flat)) else None
 
-    def loaded(self, problems: Sequence[Problem]) -> LoadedSamples:
+    def loaded(self, problems: Sequence[UnusedFile]) -> LoadedSamples:
         """Returns what was read."""
         numbers: dict[str, Any] = {
             name: np.array(self._numbers[name], dtype=dtype) for name, (_, dtype) in _TYPES.items()
@@ -357,11 +357,11 @@ _REASONS: Mapping[str, tuple[Kind, str]] = {
 }
 
 
-def _problem(path: Path, reason: str, numbers: Sequence[int]) -> Problem:
+def _problem(path: Path, reason: str, numbers: Sequence[int]) -> UnusedFile:
     kind, meaning = _REASONS[reason]
     shown = ", ".join(map(str, numbers[:3])) + (", …" if len(numbers) > 3 else "")
     lines = f"{len(numbers):,} line{'s' if len(numbers) != 1 else ''}"
-    return Problem(str(path), kind, detail=f"{lines} left out ({shown}): {meaning}", lines=len(numbers))
+    return UnusedFile(str(path), kind, detail=f"{lines} left out ({shown}): {meaning}", lines=len(numbers))
 
 
 def _judges_of(identities: Iterable[LoggedJudge]) -> tuple[Grader, ...]:

@@ -35,7 +35,7 @@ Kind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class UnusedFile:
     """A file, or a part of one, that was not used.
 
     Attributes:
@@ -96,7 +96,7 @@ class Found(NamedTuple):
 
     results: tuple[Path, ...]
     only: Mapping[Path, frozenset[str]]
-    problems: tuple[Problem, ...]
+    problems: tuple[UnusedFile, ...]
 
 
 def find(named: Iterable[str | Path]) -> Found:
@@ -107,7 +107,7 @@ def find(named: Iterable[str | Path]) -> Found:
     """
     whole: dict[Path, None] = {}
     parts: dict[Path, set[str]] = {}
-    problems: dict[Problem, None] = {}
+    problems: dict[UnusedFile, None] = {}
     foreign: dict[Path, None] = {}
     for path, from_folder in _expanded(named, problems):
         name = parse_name(path)
@@ -117,44 +117,44 @@ def find(named: Iterable[str | Path]) -> Found:
             whole[path] = None
         elif not (results := path.with_name(result_name(name.harness, name.stamp))).is_file():
             reason = f"its result file {results.name} isn't there: the run was cut off, or only half copied"
-            problems[Problem(str(path), "partial", reason)] = None
+            problems[UnusedFile(str(path), "partial", reason)] = None
         elif not from_folder:
             parts.setdefault(results, set()).add(name.task)
     only = {path: frozenset(tasks) for path, tasks in parts.items() if path not in whole}
     return Found((*whole, *only), only, (*problems, *_foreign(list(foreign))))
 
 
-def _foreign(paths: Sequence[Path]) -> Iterator[Problem]:
+def _foreign(paths: Sequence[Path]) -> Iterator[UnusedFile]:
     """Yields one problem for all files that are no harness's: the folder of a model has many of them."""
     names = list(dict.fromkeys(path.name for path in paths))
     shown = f"{len(paths)} files ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
     if paths:
         where = str(paths[0]) if len(paths) == 1 else shown
-        yield Problem(where, "foreign", "not the name of a result or sample file of lm-eval or lmms-eval")
+        yield UnusedFile(where, "foreign", "not the name of a result or sample file of lm-eval or lmms-eval")
 
 
-def _expanded(named: Iterable[str | Path], problems: dict[Problem, None]) -> Iterator[tuple[Path, bool]]:
+def _expanded(named: Iterable[str | Path], problems: dict[UnusedFile, None]) -> Iterator[tuple[Path, bool]]:
     """Yields files, each with whether it was found in a folder rather than named."""
     for name in named:
         whole = Path(name).expanduser()
         matches = [str(whole)] if whole.exists() else sorted(glob.glob(str(whole), recursive=True))  # noqa: PTH207
         if not matches:
-            problems[Problem(str(name), "missing", "no such file, folder or match of a pattern")] = None
+            problems[UnusedFile(str(name), "missing", "no such file, folder or match of a pattern")] = None
         for path in map(Path, matches):
             if path.is_dir():
                 inside = [file for file in sorted(path.rglob("*")) if file.suffix in _SUFFIXES and file.is_file()]
                 if not inside:
-                    problems[Problem(str(path), "empty", "the folder holds no JSON file")] = None
+                    problems[UnusedFile(str(path), "empty", "the folder holds no JSON file")] = None
                 yield from ((file, True) for file in inside)
             else:
                 yield path, False
 
 
-def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[Problem]]:
+def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[UnusedFile]]:
     """Drops result files that are the same file as an earlier one, or a copy of it, and names the copies."""
     seen: dict[str, Path] = {}
     kept: list[Path] = []
-    problems: list[Problem] = []
+    problems: list[UnusedFile] = []
     for path in paths:
         try:
             content = path.read_bytes().strip()
@@ -164,7 +164,7 @@ def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[Problem]]:
         key = f"{path.name} {hashlib.sha256(content).hexdigest()}" if content else str(path.resolve())
         if key in seen:
             if seen[key].resolve() != path.resolve():
-                problems.append(Problem(str(path), "duplicate", f"a copy of {seen[key]}"))
+                problems.append(UnusedFile(str(path), "duplicate", f"a copy of {seen[key]}"))
             continue
         seen[key] = path
         kept.append(path)

@@ -10,7 +10,7 @@ from culture_tasks.errors import SettingsError, hint
 from culture_tasks.results.loaded_runs import Entered
 
 
-class Side(NamedTuple):
+class TrainingStage(NamedTuple):
     """The runs of a model before training, or after it.
 
     Attributes:
@@ -25,8 +25,8 @@ class Side(NamedTuple):
 class Lineage(NamedTuple):
     """A model before and after training."""
 
-    base: Side
-    trained: Side
+    base: TrainingStage
+    trained: TrainingStage
 
 
 def lineages(entered: Sequence[Entered], chosen: Sequence[str]) -> list[Lineage]:
@@ -111,5 +111,5 @@ def _only(names: Iterable[str]) -> str:
     return different.pop() if len(different) == 1 else ""
 
 
-def _side(entered: Sequence[Entered], name: str) -> Side:
-    return Side(tuple(one.entrant.key for one in entered), name)
+def _side(entered: Sequence[Entered], name: str) -> TrainingStage:
+    return TrainingStage(tuple(one.entrant.key for one in entered), name)

@@ -18,7 +18,7 @@ from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.results.columns import Columns, LoadedSamples, RecordKind, SampleReader
 from culture_tasks.results.comparability import differences, other_questions, variation
-from culture_tasks.results.finding import Problem, find, without_copies
+from culture_tasks.results.finding import UnusedFile, find, without_copies
 from culture_tasks.results.run_files import read_run
 from culture_tasks.results.runs import Entrant, Run
 from culture_tasks.results.samples import samples_of
@@ -61,7 +61,7 @@ class Loading(NamedTuple):
     """
 
     runs: list[LoadedRun]
-    problems: list[Problem]
+    problems: list[UnusedFile]
 
 
 class Names:
@@ -138,8 +138,8 @@ def load(
     reader, trained_on = reader or SampleReader(), trained_on or TrainedOn()
     for path in paths:
         run = read_run(path)
-        results = run if isinstance(run, Problem) else task_results(run)
-        if isinstance(results, Problem):
+        results = run if isinstance(run, UnusedFile) else task_results(run)
+        if isinstance(results, UnusedFile):
             loading.problems.append(results)
             continue
         for result in results:
@@ -161,7 +161,7 @@ def _add(
     is_defined = kind is not None and bool(kind.metrics)
     if loaded is not None and kind is not None and not is_defined:
         why = f"no installed package defines {kind.metric} of {kind.benchmark}: the result file counts alone"
-        problems.append(Problem(str(result.samples_file), "foreign", why))
+        problems.append(UnusedFile(str(result.samples_file), "foreign", why))
     if items := trained_on.items(result, run.model, problems):
         seen = len(items.get(result.task, ()))
         if kind is not None and loaded is not None:
@@ -205,23 +205,23 @@ def _of_first_record(task: str, path: Path) -> RecordKind | None:
 
 
 def _samples(
-    result: TaskResult, kind: RecordKind, reader: SampleReader, problems: list[Problem]
+    result: TaskResult, kind: RecordKind, reader: SampleReader, problems: list[UnusedFile]
 ) -> LoadedSamples | None:
     path = str(result.samples_file)
     try:
         loaded = reader.read(result.samples_file, kind)
     except FileNotFoundError:
         problems.append(
-            Problem(path, "missing", f"no samples of {result.task}: run it with --log_samples for intervals")
+            UnusedFile(path, "missing", f"no samples of {result.task}: run it with --log_samples for intervals")
         )
         return None
     except OSError as error:
-        problems.append(Problem(path, "damaged", f"can't be read ({error.strerror})"))
+        problems.append(UnusedFile(path, "damaged", f"can't be read ({error.strerror})"))
         return None
     problems.extend(loaded.problems)
     if loaded.columns.items.size:
         return loaded
-    problems.append(Problem(path, "damaged" if loaded.problems else "empty", "no sample in it can be used"))
+    problems.append(UnusedFile(path, "damaged" if loaded.problems else "empty", "no sample in it can be used"))
     return None
 
 
@@ -267,7 +267,7 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
     )
 
 
-def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, Problem | None]]:
+def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, UnusedFile | None]]:
     """Yields the runs, each with the reason to leave it out where a newer one takes its place.
 
     A newer one has the same model, arguments, task, harness and settings. A run that was recorded without a judge gives
@@ -292,7 +292,7 @@ def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, Problem | Non
     for each in runs:
         reason = reasons.get(each.run.key)
         detail = f"{each.run.task}: {reason}"
-        yield each, Problem(each.run.results_file, "superseded", detail) if reason else None
+        yield each, UnusedFile(each.run.results_file, "superseded", detail) if reason else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import jsonlines
 
-from culture_tasks.results.finding import Harness, Problem, parse_name, result_name, samples_name
+from culture_tasks.results.finding import Harness, UnusedFile, parse_name, result_name, samples_name
 from culture_tasks.results.samples import parse_json
 
 GRADED_FROM = "rejudged_from"
@@ -73,23 +73,23 @@ class RunFiles:
                 yield task
 
 
-def read_run(path: Path) -> RunFiles | Problem:
+def read_run(path: Path) -> RunFiles | UnusedFile:
     """Reads a result file, or says why it can't be used."""
     name = parse_name(path)
     if name is None or name.task:
-        return Problem(str(path), "foreign", "not the name of a result file")
+        return UnusedFile(str(path), "foreign", "not the name of a result file")
     try:
         text = path.read_bytes()
         if not text.strip():
-            return Problem(str(path), "empty", "nothing in it: the run was cut off")
+            return UnusedFile(str(path), "empty", "nothing in it: the run was cut off")
         content = parse_json(text)
     except (OSError, ValueError) as error:
-        return Problem(str(path), "damaged", f"not readable JSON ({error})")
+        return UnusedFile(str(path), "damaged", f"not readable JSON ({error})")
     later = _later_version(name.harness, content) if isinstance(content, dict) else ""
     if later:
-        return Problem(str(path), "unknown_layout", later)
+        return UnusedFile(str(path), "unknown_layout", later)
     if not isinstance(content, dict) or not isinstance(content.get("results"), dict):
-        return Problem(str(path), "foreign", "it has no 'results', so no harness wrote it")
+        return UnusedFile(str(path), "foreign", "it has no 'results', so no harness wrote it")
     return RunFiles(harness=name.harness, result_file=path, stamp=name.stamp, content=content)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.harness.scoring import OWN_DATA
-from culture_tasks.results.finding import Harness, Problem
+from culture_tasks.results.finding import Harness, UnusedFile
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.runs import PromptHash, Settings, Spent
 
@@ -90,15 +90,15 @@ class TaskResult:
     costs: ModelCosts | None
 
 
-def task_results(run: RunFiles) -> list[TaskResult] | Problem:
+def task_results(run: RunFiles) -> list[TaskResult] | UnusedFile:
     """Returns the tasks and groups of a result file, or says why it can't be used."""
     if not run.content["results"]:
-        return Problem(str(run.result_file), "empty", "its 'results' have no task")
+        return UnusedFile(str(run.result_file), "empty", "its 'results' have no task")
     try:
         return list(_tasks(run))
     except (TypeError, ValueError, AttributeError, KeyError, OverflowError, OSError) as error:
         said = f"not laid out as a harness does ({type(error).__name__}: {error})"
-        return Problem(str(run.result_file), "damaged", said)
+        return UnusedFile(str(run.result_file), "damaged", said)
 
 
 def _tasks(run: RunFiles) -> Iterator[TaskResult]:

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from culture_tasks.errors import DataError, SettingsError, hint
-from culture_tasks.results.finding import Problem
+from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.task_results import TaskResult
 from culture_tasks.results.training_manifest import FILE_NAME, Manifest
 
@@ -46,7 +46,7 @@ class TrainedOn:
         self._models: set[str] = set()
         self._found: dict[str, Manifest | None] = {}
 
-    def items(self, result: TaskResult, model: str, problems: list[Problem]) -> dict[str, set[str]]:
+    def items(self, result: TaskResult, model: str, problems: list[UnusedFile]) -> dict[str, set[str]]:
         """Returns the items of tests that the model of a result was trained on, by task.
 
         Items of own data may have the names of the release's: a manifest of the release says nothing of them.
@@ -86,7 +86,7 @@ class TrainedOn:
                 )
 
 
-def _beside(folder: str, problems: list[Problem]) -> Manifest | None:
+def _beside(folder: str, problems: list[UnusedFile]) -> Manifest | None:
     """Returns the nearest manifest of a model's folder; None without a usable one."""
     try:
         start = Path(folder).absolute()
@@ -100,5 +100,5 @@ def _beside(folder: str, problems: list[Problem]) -> Manifest | None:
                 return Manifest.load(path)
             except DataError as error:
                 reason = str(error).removeprefix(f"{path}")
-                problems.append(Problem(str(path), "foreign", f"so the training items aren't known: {reason}"))
+                problems.append(UnusedFile(str(path), "foreign", f"so the training items aren't known: {reason}"))
     return None

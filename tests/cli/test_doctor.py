@@ -18,7 +18,7 @@ from support.judging import KEY
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.cli import installation
-from culture_tasks.cli.installation import Finding, examine
+from culture_tasks.cli.installation import SetupCheck, examine
 from culture_tasks.cli.main import main
 from culture_tasks.judges.endpoint import readiness
 from culture_tasks.judges.endpoint.pacing import Patience
@@ -44,7 +44,7 @@ def server(monkeypatch):
     running.close()
 
 
-def found(subject, **options) -> Finding:
+def found(subject, **options) -> SetupCheck:
     [finding] = [each for each in examine(**options) if each.subject == subject]
     return finding
 

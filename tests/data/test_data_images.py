@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageFile
 
 from culture_tasks.data.images import image_column, image_keys, image_pixels
-from culture_tasks.data.tables import Table
+from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
 
 
@@ -31,11 +31,11 @@ def embedded(cells, *, local=True):
     column = datasets.Dataset.from_dict(
         {"picture": cells}, datasets.Features({"picture": datasets.Image(decode=False)})
     )
-    return Table("data/test.parquet", [{}] * len(cells), column, local=local)
+    return RowTable("data/test.parquet", [{}] * len(cells), column, local=local)
 
 
 def load(folder, *names):
-    return image_column(Table("data/test.json", [{}] * len(names)), names, folder)
+    return image_column(RowTable("data/test.json", [{}] * len(names)), names, folder)
 
 
 def refused(load, *arguments):
@@ -143,7 +143,7 @@ def test_the_user_s_table_can_not_name_any_file_of_the_machine_as_embedded(tmp_p
 def test_images_that_another_table_has_checked_are_not_read_again(tmp_path):
     (tmp_path / "a.png").write_bytes(encoded())
     checked = set()
-    table = Table("data/test.json", [{}])
+    table = RowTable("data/test.json", [{}])
     image_column(table, ["a.png"], tmp_path, checked)
     assert checked == {tmp_path / "a.png"}
     (tmp_path / "a.png").write_bytes(b"broken")
@@ -157,7 +157,7 @@ def test_keys_tell_images_apart_by_their_content(tmp_path):
     (tmp_path / "copy.png").write_bytes(encoded())
     (tmp_path / "other.png").write_bytes(encoded(colour="blue"))
     names = ["a.png", "images/a.png", "copy.png", "other.png"]
-    keys = image_keys(Table("x", [{}] * 4), names, tmp_path)
+    keys = image_keys(RowTable("x", [{}] * 4), names, tmp_path)
     red, blue = (hashlib.sha256(encoded(colour=colour)).hexdigest()[:16] for colour in ("red", "blue"))
     assert keys == [red, red, red, blue]
     cells = [{"bytes": encoded(colour=colour), "path": None} for colour in ("red", "blue")]
@@ -167,7 +167,7 @@ def test_keys_tell_images_apart_by_their_content(tmp_path):
 def test_keys_that_are_not_needed_do_without_the_images(tmp_path):
     (tmp_path / "a.png").write_bytes(encoded())
     names = ["a.png", "gone.png", "gone.png", "other.png", "../a.png", None]
-    keys = image_keys(Table("x", [{}] * len(names)), names, tmp_path, needed=False)
+    keys = image_keys(RowTable("x", [{}] * len(names)), names, tmp_path, needed=False)
     assert keys[0] == hashlib.sha256(encoded()).hexdigest()[:16]
     assert keys[1] == keys[2]
     assert keys[5] is None

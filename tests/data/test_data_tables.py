@@ -19,7 +19,7 @@ from culture_tasks.data.tables import (
     Label,
     OptionalIdentifier,
     OptionalText,
-    Table,
+    RowTable,
     Text,
     extra_columns,
     fingerprint,
@@ -71,7 +71,7 @@ def refused(path, image_column=None):
 
 def invalid(rows, aliases=None):
     with pytest.raises(DataError) as caught:
-        validated(Table("data/../x.json", rows), Row, aliases)
+        validated(RowTable("data/../x.json", rows), Row, aliases)
     assert "data/../x.json" in str(caught.value)
     return str(caught.value)
 
@@ -186,9 +186,9 @@ def test_an_image_column_of_another_type_is_refused(tmp_path, cell):
 
 
 def test_texts_keep_the_white_space_around_them_and_blank_optional_ones_count_as_missing():
-    [row] = validated(Table("x", [{"question": " ما\u3000\n", "answer": " naan ", "note": "\tn", "id": 7}]), Row)
+    [row] = validated(RowTable("x", [{"question": " ما\u3000\n", "answer": " naan ", "note": "\tn", "id": 7}]), Row)
     assert (row.question, row.answer, row.note, row.id) == (" ما\u3000\n", "naan", "\tn", "7")
-    [row] = validated(Table("x", [GOOD | {"note": " ", "id": ""}]), Row)
+    [row] = validated(RowTable("x", [GOOD | {"note": " ", "id": ""}]), Row)
     assert (row.note, row.id) == (None, None)
 
 
@@ -213,7 +213,7 @@ def test_a_value_that_does_not_fit_is_named_with_row_field_and_remedy(row, said)
 
 def test_columns_are_known_by_their_aliases_and_wrong_ones_are_named_with_the_nearest():
     aliases = {"q": "question"}
-    assert validated(Table("x", [{"q": "1", "answer": "a"}]), Row, aliases) == [Row(question="1", answer="a")]
+    assert validated(RowTable("x", [{"q": "1", "answer": "a"}]), Row, aliases) == [Row(question="1", answer="a")]
     for row, said in (
         (GOOD | {"q": "1"}, "row 1: the columns 'question' and 'q' mean the same. Remove or rename one"),
         ({"question": "q", "anwser": "a"}, "no column 'answer'. Did you mean 'anwser'? Found are anwser, question."),
@@ -223,13 +223,13 @@ def test_columns_are_known_by_their_aliases_and_wrong_ones_are_named_with_the_ne
 
 
 def test_unknown_columns_are_left_out_where_they_are_allowed_and_of_the_hub(caplog):
-    table = Table("mine.json", [GOOD | {"new": 1}])
+    table = RowTable("mine.json", [GOOD | {"new": 1}])
     with extra_columns("allow"), caplog.at_level(logging.WARNING):
         assert validated(table, Row) == validated(table, Row) == [Row(**GOOD)]
     assert [record.getMessage() for record in caplog.records] == ["mine.json: unknown columns are ignored: new"]
     with extra_columns("refuse"), pytest.raises(DataError, match="CULTURE_TASKS_EXTRA_COLUMNS=allow"):
         validated(table, Row)
-    assert validated(Table("hub", [GOOD | {"new": 1}], local=False), Row) == [Row(**GOOD)]
+    assert validated(RowTable("hub", [GOOD | {"new": 1}], local=False), Row) == [Row(**GOOD)]
 
 
 def test_rows_are_numbered_as_in_a_spreadsheet_and_as_in_the_whole_table(tmp_path):
@@ -238,11 +238,11 @@ def test_rows_are_numbered_as_in_a_spreadsheet_and_as_in_the_whole_table(tmp_pat
     with pytest.raises(DataError, match=r"data\.csv, row 3, field 'answer': found ''"):
         validated(read_file(path), Row)
     with pytest.raises(DataError, match="x, row 4, field 'answer'"):
-        validated(Table("x", [GOOD | {"answer": ""}] * 5, first_row=2).part([2]), Row)
+        validated(RowTable("x", [GOOD | {"answer": ""}] * 5, first_row=2).part([2]), Row)
 
 
 def test_ids_are_those_of_the_rows_or_their_numbers_and_each_occurs_once():
-    table = Table("x", [{}] * 3)
+    table = RowTable("x", [{}] * 3)
     assert list(unique(table, [None, None], "id")) == ["0", "1"]
     assert list(unique(table, ["b", "a"], "id")) == ["b", "a"]
     with pytest.raises(DataError, match=r"x, row 3, field 'id': 'a' is also the id of x, row 1"):

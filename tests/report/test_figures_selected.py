@@ -8,7 +8,7 @@ from support.reports import charts_of
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.report.figures.selecting import OVERVIEW, charts, group_name, overview
-from culture_tasks.report.model import Cell, GroupValue, Mean, Standing
+from culture_tasks.report.model import Cell, GroupValue, ModelMeans, Standing
 
 
 def _only(*values):
@@ -120,7 +120,7 @@ def test_the_overview_has_a_panel_a_score_and_the_best_mean_first():
         for (key, cell), value in zip(report.units["culturalvqa"].cells.items(), (40.0, 60.0, 50.0), strict=True)
     }
     unit = replace(report.units["culturalvqa"], cells=cells, standing=Standing(("m1", "m2", "m0"), best=("m1", "m2")))
-    mean = Mean("mean", "Mean of 2", ("care_ar", "culturalvqa"), {}, cells, {}, unit.standing, ())
+    mean = ModelMeans("mean", "Mean of 2", ("care_ar", "culturalvqa"), {}, cells, {}, unit.standing, ())
     report = replace(report, units=report.units | {"culturalvqa": unit}, means=(mean,))
     chart = overview(report)
     assert [panel.title for panel in chart.panels][:3] == ["Mean of 2", "CulturalVQA", "CARE Arabic"]

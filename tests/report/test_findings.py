@@ -17,7 +17,7 @@ from support.sample_files import (
 )
 
 from culture_tasks.report.html.page import write_html
-from culture_tasks.report.model import Finding, Part
+from culture_tasks.report.model import Finding, Phrase
 from culture_tasks.report.text.markdown import write_markdown
 
 COUNTRIES = ("brazil", "china", "india", "usa")
@@ -167,8 +167,8 @@ HOSTILE = "<script>x</script> **bold** [a](b) \u202e|"
 
 
 def test_names_in_findings_stay_names(tmp_path):
-    finding = Finding("best", (Part(HOSTILE, is_name=True), Part(" is best (1.0).")))
-    two = Finding("best", (Part("a*b", is_name=True), Part(" "), Part("c", is_name=True), Part(" is best.")))
+    finding = Finding("best", (Phrase(HOSTILE, is_name=True), Phrase(" is best (1.0).")))
+    two = Finding("best", (Phrase("a*b", is_name=True), Phrase(" "), Phrase("c", is_name=True), Phrase(" is best.")))
     report = replace(example_report(("m",)), findings=(finding, two))
     assert finding.text == f"{HOSTILE} is best (1.0)."
     [path] = write_markdown(report, tmp_path)

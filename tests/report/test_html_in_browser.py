@@ -11,7 +11,7 @@ from support.browser import Tab, find_chromium, open_tab
 from support.example_report import example_report, with_hostile_texts
 
 from culture_tasks.report.html.page import write_html
-from culture_tasks.report.model import Finding, Part
+from culture_tasks.report.model import Finding, Phrase
 
 _CHROMIUM = find_chromium()
 
@@ -198,7 +198,7 @@ def test_the_mean_of_a_wide_table_stays_in_sight(tmp_path, width):
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
 def test_findings_and_the_picture_are_on_the_first_screen(tmp_path, width, height):
-    finding = Finding("best", (Part("Qwen3-VL-8B", is_name=True), Part(" is best on CARE (7.10, 6.90 to 7.30).")))
+    finding = Finding("best", (Phrase("Qwen3-VL-8B", is_name=True), Phrase(" is best on CARE (7.10, 6.90 to 7.30).")))
     path = tmp_path / "report.html"
     write_html(replace(example_report(), findings=(finding,) * 3), path)
 

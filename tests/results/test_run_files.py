@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from culture_tasks.results.finding import Problem, find, parse_name, result_name, samples_name, without_copies
+from culture_tasks.results.finding import UnusedFile, find, parse_name, result_name, samples_name, without_copies
 from culture_tasks.results.run_files import GRADED_FROM, LAYOUTS, new_run, read_run, write_result_file, write_samples
 from culture_tasks.results.samples import samples_of
 from culture_tasks.results.task_results import task_results
@@ -50,7 +50,7 @@ def test_copies_are_named_and_another_name_of_one_file_is_not(tmp_path):
     copy = result_file(tmp_path / "copy")
     kept, problems = without_copies([path, tmp_path / "copy" / ".." / path.name, copy])
     assert kept == [path]
-    assert problems == [Problem(str(copy), "duplicate", f"a copy of {path}")]
+    assert problems == [UnusedFile(str(copy), "duplicate", f"a copy of {path}")]
 
 
 NONSENSE = {

@@ -8,9 +8,9 @@ from typing import Any
 
 from PIL import Image
 
-from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, Sample
+from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer, RawCase, RawCases
 from culture_tasks.benchmarks.crosscult.vocabulary import PARTITIONS, TOPICS
-from culture_tasks.data.tables import Table
+from culture_tasks.data.tables import RowTable
 
 
 def raw_cases(scenarios: dict[str, str], cases: int, **fields: Any) -> RawCases:
@@ -21,14 +21,15 @@ def raw_cases(scenarios: dict[str, str], cases: int, **fields: Any) -> RawCases:
             scenario=scenario,
             topic=topic,
             samples={
-                code: Sample(f"q {code} {scenario} {number}", f"a {code} {scenario} {number}") for code in PARTITIONS
+                code: QuestionAnswer(f"q {code} {scenario} {number}", f"a {code} {scenario} {number}")
+                for code in PARTITIONS
             },
             **fields,
         )
         for scenario, topic in scenarios.items()
         for number in range(cases)
     ]
-    return RawCases(Table("made up", [{}] * len(made)), made, [None] * len(made), Path(), "0123456789abcdef")
+    return RawCases(RowTable("made up", [{}] * len(made)), made, [None] * len(made), Path(), "0123456789abcdef")
 
 
 def paper_sized() -> RawCases:

@@ -27,7 +27,7 @@ from culture_tasks.report.model import (
     Table,
     Unit,
 )
-from culture_tasks.results.finding import Problem
+from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.runs import Rows, Run, Sample, Settings
 
 MODELS = ("Qwen3-VL-8B", "نموذج العربية ٣ (base)", "हिन्दी क्षत्रिय मॉडल", "中文模型 日本語モデル")
@@ -114,7 +114,7 @@ def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, publis
         fairness=tuple(_fairness(entrants)),
         comparisons=tuple(_comparisons(entrants)),
         contrasts=tuple(_contrasts(entrants)),
-        problems=(Problem("runs/broken.json", "damaged", "line 3 isn't JSON", 1),),
+        problems=(UnusedFile("runs/broken.json", "damaged", "line 3 isn't JSON", 1),),
         samples=MemoryStore({key: _samples(run, per_group) for key, run in runs.items()}),
         notes=("One model was run twice; the newer run counts.",),
     )
@@ -310,7 +310,7 @@ def with_hostile_texts(report: Report, hostile: str) -> Report:
         groups=tuple(replace(g, group=hostile + g.group) if g.dimension == "country" else g for g in report.groups),
         fairness=tuple(replace(f, best=hostile, worst=hostile) for f in report.fairness),
         comparisons=tuple(replace(c, verdict=hostile, test=hostile) for c in report.comparisons),
-        problems=(Problem(hostile, "damaged", hostile),),
+        problems=(UnusedFile(hostile, "damaged", hostile),),
         notes=(hostile,),
         samples=MemoryStore(samples),
     )

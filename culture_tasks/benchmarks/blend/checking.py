@@ -26,7 +26,7 @@ from culture_tasks.benchmarks.blend.prompts import WORDINGS, local_prompt
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, Region
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import Table, unique, usable_rows
+from culture_tasks.data.tables import RowTable, unique, usable_rows
 from culture_tasks.errors import DataError
 
 
@@ -56,7 +56,7 @@ def check(data_folder: Path | None) -> DataReport:
     return report
 
 
-def _annotations(region: Region, data_folder: Path | None) -> Iterator[Table]:
+def _annotations(region: Region, data_folder: Path | None) -> Iterator[RowTable]:
     yield annotation_table(region, data_folder)
 
 
@@ -69,7 +69,7 @@ def _region_counts(region: Region, rows: Sequence[AnnotationRow]) -> Iterator[Co
 
 
 def _topics_and_prompts(
-    region: Region, data_folder: Path | None, table: Table, rows: Mapping[int, AnnotationRow]
+    region: Region, data_folder: Path | None, table: RowTable, rows: Mapping[int, AnnotationRow]
 ) -> Iterator[str]:
     try:
         questions = read_source(question_source(region), data_folder)

@@ -19,7 +19,7 @@ from culture_tasks.data.tables import (
     Identifier,
     Label,
     OptionalLabel,
-    Table,
+    RowTable,
     Text,
     fingerprint,
     read_file,
@@ -249,7 +249,7 @@ QUESTION_ALIASES = {
 CHOICE_ALIASES = {"MCQID": "mcqid", "ID": "id", **_NUMBER}
 
 
-def annotation_table(region: Region, data_folder: Path | None) -> Table:
+def annotation_table(region: Region, data_folder: Path | None) -> RowTable:
     """Reads a region's annotations: an object with an entry for each question, as released, or a list of rows.
 
     Raises:
@@ -263,7 +263,7 @@ def annotation_table(region: Region, data_folder: Path | None) -> Table:
     return replace(table, rows=[_flat(table, index, row) for index, row in enumerate(table.rows)])
 
 
-def _flat(table: Table, index: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _flat(table: RowTable, index: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
     if set(row) != {"ID", "entry"}:
         return row
     if not isinstance(row["entry"], dict):
@@ -274,7 +274,7 @@ def _flat(table: Table, index: int, row: Mapping[str, Any]) -> Mapping[str, Any]
     return {"ID": row["ID"], **row["entry"]}
 
 
-def choice_tables(data_folder: Path | None) -> Iterator[Table]:
+def choice_tables(data_folder: Path | None) -> Iterator[RowTable]:
     """Reads the multiple-choice questions of all regions; the released file is in parts, ``…-1`` and ``…-2``.
 
     Raises:

@@ -19,7 +19,7 @@ from culture_tasks.benchmarks.care.documents import (
     repeated,
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.tables import Table
+from culture_tasks.data.tables import RowTable
 
 QUESTIONS_PER_CATEGORY = 30
 
@@ -40,7 +40,7 @@ def check(data_folder: Path | None) -> DataReport:
     return check_tables("care", data_folder, checks)
 
 
-def _repeats(table: Table, rows: Mapping[int, CareRow]) -> Iterator[str]:
+def _repeats(table: RowTable, rows: Mapping[int, CareRow]) -> Iterator[str]:
     """Yields the questions that occur twice. On the Hub they are none of the user's business."""
     if table.local:
         yield from (problem for _, problem in repeated(table.part(list(rows)), rows.values()))

@@ -19,7 +19,7 @@ from culture_tasks.data.tables import (
     OptionalIdentifier,
     OptionalLabel,
     OptionalText,
-    Table,
+    RowTable,
     Text,
     fingerprint,
     unique,
@@ -165,7 +165,7 @@ def load(language: Language, data_folder: Path | None, *, english: bool = False)
     ]
 
 
-def repeated(table: Table, rows: Iterable[CareRow]) -> Iterator[tuple[int, str]]:
+def repeated(table: RowTable, rows: Iterable[CareRow]) -> Iterator[tuple[int, str]]:
     """Yields the rows that ask what an earlier row asks and have its answer, and what to say of each.
 
     Such a question would weigh twice.
@@ -190,7 +190,7 @@ class _Texts(NamedTuple):
     answer: str
 
 
-def _english(table: Table, index: int, row: CareRow) -> _Texts:
+def _english(table: RowTable, index: int, row: CareRow) -> _Texts:
     if row.question_en is None or row.answer_en is None:
         missing = "question_en" if row.question_en is None else "answer_en"
         raise DataError(

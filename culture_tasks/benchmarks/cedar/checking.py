@@ -34,7 +34,7 @@ from culture_tasks.benchmarks.cedar.labels import (
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.images import broken_images
-from culture_tasks.data.tables import Table
+from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError, DataUnavailableError
 
 
@@ -48,7 +48,7 @@ def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
     )[modality]
 
 
-class Difference(NamedTuple):
+class LabelCount(NamedTuple):
     """One cell in which the data differ from Table 4.
 
     Attributes:
@@ -62,11 +62,11 @@ class Difference(NamedTuple):
     published: int
 
 
-def differences(golds: Iterable[Emotion], modality: Modality, language: Language) -> list[Difference]:
+def differences(golds: Iterable[Emotion], modality: Modality, language: Language) -> list[LabelCount]:
     """Compares the gold labels of a language's items with Table 4."""
     found, published = Counter(golds), gold_counts(modality)[language]
     return [
-        Difference(emotion, found[emotion], published[emotion])
+        LabelCount(emotion, found[emotion], published[emotion])
         for emotion in EMOTIONS
         if found[emotion] != published[emotion]
     ]
@@ -109,7 +109,7 @@ def check(data_folder: Path | None) -> DataReport:
 
 
 def _problems(
-    language: Language, folder: Path, shown: set[str] | None, table: Table, rows: Mapping[int, CedarRow]
+    language: Language, folder: Path, shown: set[str] | None, table: RowTable, rows: Mapping[int, CedarRow]
 ) -> Iterator[str]:
     """Yields rows with an unknown label, and broken images at the row that shows them first."""
     for index, row in rows.items():

@@ -24,7 +24,7 @@ from culture_tasks.benchmarks.cedar.labels import (
 from culture_tasks.benchmarks.cedar.reading.folding import fold
 from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import Identifier, Label, OptionalLabel, Table, Text, fingerprint, unique, validated
+from culture_tasks.data.tables import Identifier, Label, OptionalLabel, RowTable, Text, fingerprint, unique, validated
 from culture_tasks.errors import DataError, SettingsError, nearest
 
 _log = logging.getLogger(__name__)
@@ -125,7 +125,7 @@ class LanguageQuestions:
         folder: Folder whose ``images`` holds them.
     """
 
-    table: Table
+    table: RowTable
     documents: Sequence[CedarDoc]
     image_names: Sequence[str]
     folder: Path
@@ -261,7 +261,7 @@ def image_name(folder: Path, row: CedarRow) -> str:
     return row.image or next((name for name in names if (folder / "images" / name).is_file()), names[0])
 
 
-def _warn(table: Table, rows: Sequence[CedarRow], golds: Sequence[Emotion], language: Language) -> None:
+def _warn(table: RowTable, rows: Sequence[CedarRow], golds: Sequence[Emotion], language: Language) -> None:
     """Says once where ``answer`` and the gold label don't fit together; ``culture-tasks data check`` names the rows."""
     different = sum(contradicts(row, gold, language) for row, gold in zip(rows, golds, strict=True))
     unknown = sum(translated(row.answer, language) is None for row in rows)

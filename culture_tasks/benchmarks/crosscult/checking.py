@@ -13,7 +13,7 @@ from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES, TOPICS, T
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.images import broken_images
 from culture_tasks.data.sources import folder_of
-from culture_tasks.data.tables import Table
+from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
 
 SCENARIOS: Mapping[Topic, int] = {"social": 16, "religious": 19, "ethical": 14}
@@ -45,7 +45,7 @@ def check(data_folder: Path | None) -> DataReport:
     return report
 
 
-def _images(data_folder: Path | None, table: Table, rows: Mapping[int, RawCaseRow]) -> Iterator[str]:
+def _images(data_folder: Path | None, table: RowTable, rows: Mapping[int, RawCaseRow]) -> Iterator[str]:
     names = [row.image for row in rows.values()]
     return broken_images(table.part(list(rows)), names, folder_of(SOURCE, data_folder))
 

@@ -32,7 +32,7 @@ from culture_tasks.data.sources import Source, folder_of, read_source
 from culture_tasks.data.tables import (
     Label,
     OptionalIdentifier,
-    Table,
+    RowTable,
     Text,
     fingerprint,
     none_if_blank,
@@ -106,7 +106,7 @@ class RawCaseRow(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class QuestionAnswer:
     """Question and answer of one partition."""
 
     question: str
@@ -128,7 +128,7 @@ class RawCase:
     id: str
     scenario: str
     topic: Topic
-    samples: Mapping[Partition, Sample]
+    samples: Mapping[Partition, QuestionAnswer]
     part: Part | None = None
 
 
@@ -144,7 +144,7 @@ class RawCases:
         fingerprint: Fingerprint of the rows, images aside.
     """
 
-    table: Table
+    table: RowTable
     cases: Sequence[RawCase]
     image_names: Sequence[str | None]
     folder: Path
@@ -174,7 +174,7 @@ def load(data_folder: Path | None) -> RawCases:
     )
 
 
-def read_table(data_folder: Path | None) -> Table:
+def read_table(data_folder: Path | None) -> RowTable:
     """Reads the rows without checking them; the object ``qa`` of Figure 8 is taken apart into its fields."""
     table = read_source(SOURCE, data_folder)
     return replace(table, rows=[_flat(row) for row in table.rows])
@@ -189,7 +189,7 @@ def _flat(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _case(identifier: str, row: RawCaseRow) -> RawCase:
     values = row.model_dump()
-    samples = {code: Sample(values[QUESTION_FIELDS[code]], values[ANSWER_FIELDS[code]]) for code in PARTITIONS}
+    samples = {code: QuestionAnswer(values[QUESTION_FIELDS[code]], values[ANSWER_FIELDS[code]]) for code in PARTITIONS}
     return RawCase(
         id=identifier,
         scenario=row.scenario,
@@ -199,7 +199,7 @@ def _case(identifier: str, row: RawCaseRow) -> RawCase:
     )
 
 
-def _check_scenarios(table: Table, cases: Sequence[RawCase]) -> None:
+def _check_scenarios(table: RowTable, cases: Sequence[RawCase]) -> None:
     """Makes sure that all cases of a scenario agree on its topic and its part."""
     first: dict[str, int] = {}
     for index, case in enumerate(cases):

@@ -51,7 +51,7 @@ _FACTS = (
 )
 
 
-class Answer(NamedTuple):
+class InsertionResponse(NamedTuple):
     """One response.
 
     Attributes:
@@ -66,7 +66,7 @@ class Answer(NamedTuple):
 
 
 class Insertions:
-    """Response filter that makes every response three texts: the fields of :class:`Answer`.
+    """Response filter that makes every response three texts: the fields of :class:`InsertionResponse`.
 
     The texts of all runs stand in one flat list, since lmms-eval strips each element of it before ``process_results``.
     """
@@ -83,13 +83,13 @@ class Insertions:
         return [[text for run in runs for text in _answer(run)] for runs in resps]
 
 
-def _answer(run: Any) -> Answer:
+def _answer(run: Any) -> InsertionResponse:
     if not isinstance(run, (list, tuple)):
         text = "" if run is None else str(run)
-        return Answer(text, text, "{}")
+        return InsertionResponse(text, text, "{}")
     if len(run) not in (2, 3):
         raise ValueError(f"crosscult: a response is a list of {len(run)}; expected [answer, base answer, routing]")
-    return Answer(str(run[0]), str(run[1]), str(run[2]) if len(run) > 2 else "{}")
+    return InsertionResponse(str(run[0]), str(run[1]), str(run[2]) if len(run) > 2 else "{}")
 
 
 def metrics(setting: Setting) -> list[Metric]:
@@ -110,7 +110,7 @@ def score(doc: CrossCultDoc, responses: Sequence[str]) -> Answered:
             yet.
     """
     texts = list(responses) if len(responses) > 1 else _answer("".join(responses))
-    answers = [Answer(*texts[place : place + 3]) for place in range(0, len(texts), 3)]
+    answers = [InsertionResponse(*texts[place : place + 3]) for place in range(0, len(texts), 3)]
     reference = _cleaned(answers[0].base if doc["role"] in LOCALITY_ROLES else doc["reference"])
     overlaps = [rouge_l(_cleaned(answer.text), reference) for answer in answers]
     return Answered(
@@ -135,7 +135,7 @@ def score(doc: CrossCultDoc, responses: Sequence[str]) -> Answered:
     )
 
 
-def _routed(doc: CrossCultDoc, answer: Answer) -> dict[str, Any]:
+def _routed(doc: CrossCultDoc, answer: InsertionResponse) -> dict[str, Any]:
     """Returns what a record says about routing: which insertion was used, of which partition, scores and tokens."""
     routing = json.loads(answer.routing)
     used = routing.get("activated")

@@ -21,7 +21,7 @@ from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.images import broken_images
 from culture_tasks.data.sources import addition, folder_of
-from culture_tasks.data.tables import Table, usable_rows
+from culture_tasks.data.tables import RowTable, usable_rows
 from culture_tasks.errors import DataError
 
 ANSWERS = 7_206
@@ -49,7 +49,7 @@ def check(data_folder: Path | None) -> DataReport:
     return report
 
 
-def _answers_and_images(data_folder: Path | None, table: Table, rows: Mapping[int, CulturalVqaRow]) -> Iterator[str]:
+def _answers_and_images(data_folder: Path | None, table: RowTable, rows: Mapping[int, CulturalVqaRow]) -> Iterator[str]:
     answers = addition(SOURCE, data_folder)
     if answers is not None:
         try:

@@ -26,7 +26,7 @@ from culture_tasks.data.tables import (
     Identifier,
     OptionalIdentifier,
     OptionalLabel,
-    Table,
+    RowTable,
     Text,
     fingerprint,
     read_file,
@@ -110,7 +110,7 @@ class Questions:
         folder: Folder of the local file; the current one for the Hub's data.
     """
 
-    table: Table
+    table: RowTable
     documents: Sequence[CulturalVqaDoc]
     image_names: Sequence[str | None]
     folder: Path
@@ -200,7 +200,7 @@ def load(variant: Variant, data_folder: Path | None) -> Questions:
     return Questions(table, documents, names, folder)
 
 
-def _with_local_answers(table: Table, rows: list[CulturalVqaRow], data_folder: Path | None) -> list[CulturalVqaRow]:
+def _with_local_answers(table: RowTable, rows: list[CulturalVqaRow], data_folder: Path | None) -> list[CulturalVqaRow]:
     path = addition(SOURCE, data_folder)
     if path is None:
         return rows
@@ -226,7 +226,7 @@ def _with_local_answers(table: Table, rows: list[CulturalVqaRow], data_folder: P
     return joined
 
 
-def read_answers(path: Path) -> Table:
+def read_answers(path: Path) -> RowTable:
     """Reads a file of answers: rows, or in JSON one object with the answers of each question under its ``u_id``.
 
     Raises:
@@ -235,7 +235,7 @@ def read_answers(path: Path) -> Table:
     return read_file(path, pairs=("u_id", "all_answers"))
 
 
-def _check_answers(table: Table, rows: Sequence[CulturalVqaRow]) -> None:
+def _check_answers(table: RowTable, rows: Sequence[CulturalVqaRow]) -> None:
     without = [index for index, row in enumerate(rows) if not row.all_answers]
     if without and len(without) < len(rows):
         raise DataError(
@@ -244,7 +244,7 @@ def _check_answers(table: Table, rows: Sequence[CulturalVqaRow]) -> None:
         )
 
 
-def _check_variant(table: Table, rows: Sequence[CulturalVqaRow], variant: Variant) -> None:
+def _check_variant(table: RowTable, rows: Sequence[CulturalVqaRow], variant: Variant) -> None:
     if variant == "fewshot" and not rows[0].all_answers:
         raise DataError(
             f"{table.origin}: found no answers. culturalvqa_fewshot shows {EXAMPLES} other questions with theirs: add "
@@ -261,7 +261,7 @@ def _check_variant(table: Table, rows: Sequence[CulturalVqaRow], variant: Varian
             )
 
 
-def _documents(table: Table, rows: Sequence[CulturalVqaRow], keys: Sequence[str | None]) -> list[CulturalVqaDoc]:
+def _documents(table: RowTable, rows: Sequence[CulturalVqaRow], keys: Sequence[str | None]) -> list[CulturalVqaDoc]:
     data = fingerprint(row.model_dump(exclude={"image"}) for row in rows)
     ids = unique(table, (row.u_id for row in rows), "u_id")
     documents = [
@@ -284,7 +284,7 @@ def _documents(table: Table, rows: Sequence[CulturalVqaRow], keys: Sequence[str 
 def _add_shown(
     documents: Sequence[CulturalVqaDoc],
     variant: Variant,
-    table: Table,
+    table: RowTable,
     rows: Sequence[CulturalVqaRow],
     keys: Sequence[str | None],
 ) -> None:
@@ -301,7 +301,7 @@ def _add_shown(
             document["entities"] = ", ".join(row.entities)
 
 
-def _examples(table: Table, keys: Sequence[str | None]) -> list[list[int]]:
+def _examples(table: RowTable, keys: Sequence[str | None]) -> list[list[int]]:
     """Draws the examples of each question, by a fixed seed, from the questions about other images."""
     times = Counter(keys)
     for index, key in enumerate(keys):
@@ -323,7 +323,7 @@ def _drawn(keys: Sequence[str | None], index: int) -> list[int]:
     return drawn
 
 
-def _check_groups(table: Table, rows: Sequence[CulturalVqaRow], documents: Sequence[Mapping[str, Any]]) -> None:
+def _check_groups(table: RowTable, rows: Sequence[CulturalVqaRow], documents: Sequence[Mapping[str, Any]]) -> None:
     """Refuses a country or facet of a local file that is one of the paper's misspelt, and names others in the log.
 
     Raises:

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 from culture_tasks import __version__
 from culture_tasks.benchmarks.registry import entries
 from culture_tasks.errors import CultureTasksError, SettingsError, hint, nearest
-from culture_tasks.report.compare.two_models import B_IS_WORSE, Side, Tested, TwoModels
+from culture_tasks.report.compare.two_models import B_IS_WORSE, ComparedModel, Tested, TwoModels
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import amount, counted, p_value
 from culture_tasks.results.finding import Kind
@@ -88,7 +88,7 @@ class Gate:
         checks: Everything that was looked at.
     """
 
-    sides: tuple[Side, Side]
+    sides: tuple[ComparedModel, ComparedModel]
     checks: tuple[Check, ...]
 
     def having(self, outcome: Outcome) -> list[Check]:
@@ -219,7 +219,7 @@ def as_json(found: Gate | CultureTasksError) -> str:
     return storable(json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _side(side: ComparedModel) -> dict[str, Any]:
     problems = [{"path": each.path, "kind": each.kind, "detail": each.detail} for each in side.problems]
     return {"model": side.model, "files": list(side.files), "problems": problems}
 

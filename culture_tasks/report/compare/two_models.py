@@ -21,7 +21,7 @@ from culture_tasks.report.numbers.scores import Measured, measure
 from culture_tasks.report.wording import counted
 from culture_tasks.results.columns import SampleReader
 from culture_tasks.results.comparability import differences, explain, what_differs
-from culture_tasks.results.finding import Problem, without_copies
+from culture_tasks.results.finding import UnusedFile, without_copies
 from culture_tasks.results.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest
 from culture_tasks.results.trained_on import TrainedOn
 
@@ -29,7 +29,7 @@ B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedModel:
     """One of the two.
 
     Attributes:
@@ -40,7 +40,7 @@ class Side:
 
     model: str
     files: tuple[str, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[UnusedFile, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class TwoModels:
         not_compared: The others.
     """
 
-    sides: tuple[Side, Side]
+    sides: tuple[ComparedModel, ComparedModel]
     tests: tuple[Tested, ...]
     cultures: tuple[Tested, ...]
     not_compared: tuple[NotCompared, ...]
@@ -147,7 +147,7 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
         elif is_wanted:
             compared.append(measured)
     side_a, side_b = (
-        Side(
+        ComparedModel(
             model=one.entrant.model,
             files=tuple(sorted({loaded.run.results_file for loaded in one.runs.values()})),
             problems=tuple(loading.problems),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastOf, FigureOf
     from culture_tasks.report.figures.charts import Kind
-    from culture_tasks.report.model import Cell, Contrast, Mean, Report, Unit
+    from culture_tasks.report.model import Cell, Contrast, ModelMeans, Report, Unit
 
 DIFFERENCE = "Difference"
 """Label of the third series of a contrast's panel, which is written and not drawn."""
@@ -69,7 +69,7 @@ def overview(report: Report) -> Chart | None:
     mean = next(iter(report.means), None)
     headline = [unit for unit in report.units.values() if unit.headline]
     headline.sort(key=lambda unit: mean is None or unit.key not in mean.columns)
-    columns: list[Mean | Unit] = [*report.means[:1], *headline]
+    columns: list[ModelMeans | Unit] = [*report.means[:1], *headline]
     means = mean.cells if mean else {}
     rows = [key for key, row in report.entrants.items() if not row.published and any(key in u.cells for u in headline)]
     rows.sort(key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)

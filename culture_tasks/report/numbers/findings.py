@@ -27,8 +27,8 @@ from culture_tasks.report.model import (
     Finding,
     Gain,
     GroupValue,
-    Mean,
-    Part,
+    ModelMeans,
+    Phrase,
     Unit,
 )
 from culture_tasks.report.numbers.comparisons import ALPHA, scale_of_differences
@@ -49,7 +49,7 @@ _FEWEST = 10
 
 def findings(
     units: Mapping[str, Unit],
-    means: Sequence[Mean],
+    means: Sequence[ModelMeans],
     scores: Scores,
     contrasts: Sequence[Contrast],
     gains: Sequence[Gain],
@@ -99,7 +99,9 @@ def _name(text: str) -> str:
 
 def _finding(question: Question, text: str) -> Finding | None:
     pieces = enumerate(_NAME.split(text))
-    return Finding(question, tuple(Part(piece, bool(place % 2)) for place, piece in pieces if piece)) if text else None
+    return (
+        Finding(question, tuple(Phrase(piece, bool(place % 2)) for place, piece in pieces if piece)) if text else None
+    )
 
 
 def _listed(names: Sequence[str], noun: str) -> str:
@@ -169,7 +171,7 @@ class _Writer:
 
     # Who is best?
 
-    def best_on_average(self, means: Sequence[Mean]) -> str:
+    def best_on_average(self, means: Sequence[ModelMeans]) -> str:
         mean = next((each for each in means if len(each.cells) > 1), None)
         if mean is None:
             return self._without_mean()
@@ -214,7 +216,7 @@ class _Writer:
 
     # For which cultures is it worst?
 
-    def worst_culture(self, scores: Scores, means: Sequence[Mean]) -> str:
+    def worst_culture(self, scores: Scores, means: Sequence[ModelMeans]) -> str:
         groups: dict[tuple[str, str], list[GroupValue]] = {}
         for value in scores.groups:
             culture = scores.units[value.unit].reported.culture

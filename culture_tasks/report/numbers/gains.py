@@ -29,7 +29,7 @@ from culture_tasks.report.numbers.observations import (
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
 from culture_tasks.report.wording import SAYS_PERCENT
 from culture_tasks.results import comparability
-from culture_tasks.results.lineage import Lineage, Side
+from culture_tasks.results.lineage import Lineage, TrainingStage
 from culture_tasks.results.runs import Run
 
 OVER_ALL = "before_after"
@@ -189,7 +189,7 @@ class _Place:
         found = [observe(key, where, statistic) for key in entrants]
         return None if len(found) > 1 and found[0].compute is not None else averaged(found)
 
-    def _trial(self, entrants: Sequence[str], observed: Observations | None, side: Side) -> Trial:
+    def _trial(self, entrants: Sequence[str], observed: Observations | None, side: TrainingStage) -> Trial:
         cells = [self._cells[key] for key in entrants]
         if len(entrants) == 1:
             label, cell = self._training.entrants[entrants[0]].label, cells[0]
@@ -209,7 +209,7 @@ class _Place:
         equal_parts = self._measured.equal_parts and not where
         return repeat_means(self._measured.runs[entrant], self._measured.tasks, where, equal_parts=equal_parts)
 
-    def _label(self, entrants: Sequence[str], side: Side) -> str:
+    def _label(self, entrants: Sequence[str], side: TrainingStage) -> str:
         """Returns the name of several runs: their model's, what the user called several, or all of their names."""
         rows = self._training.entrants
         first, models = rows[entrants[0]], {rows[key].model for key in entrants}

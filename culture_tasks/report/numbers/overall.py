@@ -14,7 +14,7 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.rankings import mean_rank
-from culture_tasks.report.model import Cell, Comparison, Entrant, Mean, Unit
+from culture_tasks.report.model import Cell, Comparison, Entrant, ModelMeans, Unit
 from culture_tasks.report.numbers.comparisons import Pair, adjusted
 from culture_tasks.report.numbers.observations import Observations, in_order, ordered
 from culture_tasks.report.numbers.scores import Measured
@@ -146,7 +146,7 @@ def means(
     *,
     rankable: Callable[[Cell], bool],
     other_tasks: bool = False,
-) -> tuple[Mean, ...]:
+) -> tuple[ModelMeans, ...]:
     """Works out the means over the columns that entrants share.
 
     Args:
@@ -199,7 +199,7 @@ def _mean(
     has: Mapping[str, Sequence[str]],
     why_beside: Mapping[str, str],
     tests: Sequence[Comparison],
-) -> Mean:
+) -> ModelMeans:
     columns = [measured[column] for column in block.columns]
     units = [each.unit for each in columns]
     common = {
@@ -227,7 +227,7 @@ def _mean(
     few = {
         column: f"missing or not comparable for {len(models)} of the {every} models" for column, models in lack.items()
     }
-    return Mean(
+    return ModelMeans(
         key=key,
         title=title,
         columns=block.columns,

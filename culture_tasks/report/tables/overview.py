@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import CULTURES, At
-from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Mean, Row, Table, Unit
+from culture_tasks.report.model import Cell, Column, Comparison, Fairness, ModelMeans, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.overall import COMMON, mean_cell, to_common, weights
 from culture_tasks.report.numbers.scores import Scores
@@ -25,7 +25,7 @@ _ABOUT_RANKS = (
 )
 
 
-def summary(context: Context, units: Sequence[Unit], means: Sequence[Mean]) -> Table:
+def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]) -> Table:
     """Every headline score on its own scale, and the means over common columns."""
     headline = [unit for unit in units if unit.headline]
     inside = {column for mean in means for column in mean.columns}
@@ -67,7 +67,7 @@ def _range(scale: Scale) -> str:
     return "(%)" if scale.unit == "percent" else f"({scale.low:g}-{scale.high:g})"
 
 
-def _about_mean(context: Context, mean: Mean) -> Iterator[str]:
+def _about_mean(context: Context, mean: ModelMeans) -> Iterator[str]:
     """Yields the columns of a mean, the models without one, and the columns that are not in it."""
     having, every = (len({context.entrants[key].model for key in keys}) for keys in (mean.cells, context.entrants))
     part = f"{having} of {every}" if having < every else f"all {every}"
@@ -84,7 +84,7 @@ def _about_mean(context: Context, mean: Mean) -> Iterator[str]:
         yield f"Not in it: {listed}."
 
 
-def cultures(context: Context, scores: Scores, means: Sequence[Mean]) -> Table:
+def cultures(context: Context, scores: Scores, means: Sequence[ModelMeans]) -> Table:
     """One profile per culture over the benchmarks that have it, on the common scale."""
     places: list[Place] = []
     for culture, addresses in _shared_cultures(scores).items():
@@ -135,7 +135,7 @@ def _shared_cultures(scores: Scores) -> dict[str, list[At]]:
     return found
 
 
-def _culture_mean(culture: str, mean: Mean, inside: Sequence[tuple[Place, Unit]], context: Context) -> Place:
+def _culture_mean(culture: str, mean: ModelMeans, inside: Sequence[tuple[Place, Unit]], context: Context) -> Place:
     """Returns the mean of a culture's columns, of the models that have a comparable number in each of them."""
     counted = weights([unit for _, unit in inside])
     cells: dict[str, Cell] = {}
@@ -182,7 +182,7 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
 
 
 def comparison_table(
-    context: Context, units: Mapping[str, Unit], tests: Sequence[Comparison], means: Sequence[Mean]
+    context: Context, units: Mapping[str, Unit], tests: Sequence[Comparison], means: Sequence[ModelMeans]
 ) -> Table:
     """Every test between two entrants: on a benchmark, and of their means."""
     columns = (

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from support.crosscult_cases import rows, write_folder
 
-from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, Pictures, Sample, load
+from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, Pictures, QuestionAnswer, load
 from culture_tasks.data import sources
 from culture_tasks.data.sources import read_source
 from culture_tasks.errors import DataError
@@ -17,7 +17,7 @@ def test_a_case_holds_the_sample_of_each_partition(tmp_path):
     raw = load(write_folder(tmp_path, rows()))
     case = raw.cases[3]
     assert (case.id, case.scenario, case.topic, case.part) == ("1-1", "scenario 1", "religious", None)
-    assert case.samples["zh"] == Sample("这个可以吗，1 1？", "不可以 1 1。")
+    assert case.samples["zh"] == QuestionAnswer("这个可以吗，1 1？", "不可以 1 1。")
     assert raw.image_names[3] == "1_1.png"
 
 

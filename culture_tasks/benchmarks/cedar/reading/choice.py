@@ -60,7 +60,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class FoldedReply:
     """A folded reply, its emotion words, and the sentences that have one."""
 
     text: str
@@ -85,7 +85,7 @@ def _without_lists(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     return [mention for run in runs if len({listed.emotion for listed in run}) < _OPTIONS for mention in run]
 
 
-def _parsed(text: str) -> Reply:
+def _parsed(text: str) -> FoldedReply:
     mentions = _without_lists(text, find_mentions(text))
     spans = [found.span() for found in _SENTENCE.finditer(text)]
     sentences = [Sentence(*span, here) for span in spans if (here := _within(mentions, *span))]
@@ -98,7 +98,7 @@ def _parsed(text: str) -> Reply:
     ]
     mentions = undenied(text, stated)
     sentences = [replace(sentence, mentions=_within(mentions, sentence.start, sentence.end)) for sentence in sentences]
-    return Reply(text, tuple(mentions), tuple(sentence for sentence in sentences if sentence.mentions))
+    return FoldedReply(text, tuple(mentions), tuple(sentence for sentence in sentences if sentence.mentions))
 
 
 @cache
@@ -124,7 +124,7 @@ _TAGGED: Final = re.compile(r"<\s{0,2}(?:answer|final_answer|emotion|label|respo
 _KEYS: Final = ("selected_emotion", "final_answer", "your answer", "your_answer", "predicted_emotion")
 
 
-def _machine_form(reply: Reply) -> Labels:
+def _machine_form(reply: FoldedReply) -> Labels:
     keys = pattern("answer", "choice")
     spans = [found.span(2) for found in _JSON.finditer(reply.text) if found[1] in _KEYS or keys.fullmatch(found[1])]
     spans += [found.span(1) for form in (_TAGGED, _BOXED) for found in form.finditer(reply.text)]
@@ -154,7 +154,7 @@ def _cue(key: str) -> re.Pattern[str]:
     return re.compile(rf"{alternation(LANGUAGES, key)}(?:{link})|(?:{alternation(['hi'], key)}|{direct}){_CLOSERS}:?")
 
 
-def _cued(reply: Reply, key: str) -> Labels:
+def _cued(reply: FoldedReply, key: str) -> Labels:
     """The label to which each cue leads; None where another one is joined to it."""
     found: Labels = []
     for sentence in reply.sentences:
@@ -183,7 +183,7 @@ def _turn() -> re.Pattern[str]:
     return re.compile(rf"{pattern('contrast').pattern}|\A\W*(?!かもしれ){pattern('alternatives').pattern}")
 
 
-def _alone(reply: Reply) -> Labels:
+def _alone(reply: FoldedReply) -> Labels:
     """Labels of sentences and lines that hold nothing else but numbering, "probably" or "it is"."""
     found: Labels = []
     several = len({mention.emotion for mention in reply.mentions}) > 1
@@ -208,7 +208,7 @@ def _alone(reply: Reply) -> Labels:
     return found
 
 
-def _answer(reply: Reply) -> Labels:
+def _answer(reply: FoldedReply) -> Labels:
     """The last "Answer: …" and labels that stand alone; without the former also what is chosen or fits best."""
     answers = _cued(reply, "answer")[-1:]
     if answers:
@@ -228,7 +228,7 @@ _EMPHASIS: Final = re.compile(
 _QUOTED: Final = re.compile(r"\"([^\"\n]{1,40})\"|(?<!\w)'([^'\n]{1,40})'(?!\w)|`([^`\n]{1,40})`")
 
 
-def _marked(reply: Reply) -> Labels:
+def _marked(reply: FoldedReply) -> Labels:
     """The labels in bold or italics; without any the one in quotation marks, since an explanation quotes too."""
     for form, longest in ((_EMPHASIS, 7), (_QUOTED, 3)):
         spans = [span.span(span.lastindex or 0) for span in form.finditer(reply.text)]
@@ -272,7 +272,7 @@ def _contrasts(gap: str) -> bool:
     return any(not pattern("because").match(gap, turn.start()) for turn in pattern("contrast").finditer(gap))
 
 
-def _leading(reply: Reply) -> Labels:
+def _leading(reply: FoldedReply) -> Labels:
     """The label that opens the reply, where others only explain it, or the only one there is."""
     if not reply.mentions:
         return []
@@ -295,7 +295,7 @@ def _leading(reply: Reply) -> Labels:
     return [] if lists else [first.emotion]
 
 
-RULES: Final[tuple[Callable[[Reply], Labels], ...]] = (_machine_form, _answer, _marked, _leading)
+RULES: Final[tuple[Callable[[FoldedReply], Labels], ...]] = (_machine_form, _answer, _marked, _leading)
 _COMMITTED: Final = RULES[:2]
 # Where a reply goes on with a new prompt: "[narrative]:", "Question:".
 _NEW_PROMPT: Final = re.compile(
@@ -314,7 +314,7 @@ def _declining() -> re.Pattern[str]:
     return re.compile(f"(?!{'|'.join(exempt)})(?:{'|'.join(declines)})")
 
 
-def _corrects(reply: Reply) -> bool:
+def _corrects(reply: FoldedReply) -> bool:
     """Whether the writer takes a label back: "fear, or rather surprise"."""
     gaps = [
         reply.text[one.end : other.start] for one, other in pairwise(reply.mentions) if one.emotion != other.emotion
