@@ -18,8 +18,8 @@ demo: .venv/installed ## Run both harnesses on the bundled toy data with toy mod
 	$(PYTHON) examples/demo.py
 
 .PHONY: test
-test: .venv/installed ## Run the whole test suite and measure coverage (ARGS='-m "not slow"' for the fast ones, without)
-	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile $(or $(ARGS),--cov)
+test: .venv/installed ## Run the whole test suite (ARGS=--cov measures coverage; ARGS='-m "not slow"' leaves slow tests out)
+	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 .PHONY: newcomer
 newcomer: .venv/installed ## Run the commands of the pages in an environment made for that alone
