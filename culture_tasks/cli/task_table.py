@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from culture_tasks.benchmarks.interface import HARNESSES, Entry, Task
 from culture_tasks.benchmarks.registry import benchmark_of, entries, in_harness, tasks_below
 
-HEADER = ("task", "what it measures", "harnesses", "shown", "asked in", "metric", "judge", "data", "paper")
+HEADER = ("task", "what it measures", "harnesses", "input", "language", "metric", "judge", "data", "paper")
 _LISTED = 8
 
 

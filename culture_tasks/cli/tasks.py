@@ -103,9 +103,9 @@ def _print_by_benchmark(together: Sequence[Sequence[Entry]], data_now: Callable[
         print()
 
 
-_COLUMNS = ("task", "more", "what it measures", "shown", "asked in", "harnesses", "data now")
+_COLUMNS = ("task", "more", "what it measures", "input", "language", "harnesses", "data now")
 _DATA = _COLUMNS.index("data now")
-_MAY_BE_SHARED = tuple(_COLUMNS.index(name) for name in ("shown", "asked in", "harnesses", "data now"))
+_MAY_BE_SHARED = tuple(_COLUMNS.index(name) for name in ("input", "language", "harnesses", "data now"))
 _MOST_LANGUAGES = 4
 
 
