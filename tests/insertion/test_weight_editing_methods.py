@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.insertion_requests import ask, insertion
+from support.insertion_requests import adapted, ask, insertion
 from support.tiny_families import FAMILIES
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.decoding import Decoding
 from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.training import train
+from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.mend.editor_training import EditorTraining, divergence
 
 DECODING = Decoding(max_new_tokens=8)
@@ -87,6 +89,45 @@ class TestBoth:
         assert changed(internvl, going_on)
         method.reset()
 
+    def test_edits_of_several_chains_together_are_those_of_each_alone(self, model, name):
+        # Adam's first steps have the same length whether a gradient is rounding noise or not.
+        options = {"finetune": {"optimizer": "sgd", "learning_rate": 0.1}, "mend": {"edit_rate": 0.5}}[name]
+        method, samples = made(name, model, **options), insertions()
+        plain = [method.weights] * len(samples)
+        first = method.edited(samples, plain)
+        second = method.edited(samples[::-1], first) if method.by_row else first
+        for place, sample in enumerate(samples):
+            method.insert(sample)
+            if method.by_row:
+                method.insert(samples[::-1][place])
+            for weight, value in method.weights.items():
+                assert torch.allclose(value, second[place][weight], atol=1e-5)
+            method.reset()
+
+    def test_answers_are_the_same_at_every_size_of_a_batch(self, model, name):
+        chains = [tuple(insertions()[:length]) for length in (1, 2, 3)]
+        chains += [(insertion(5, number),) for number in range(4)]
+        asked = [ask(place % 4, place, ("en", "zh", "ar")[place % 3]) for place in range(14)]
+        jobs = [Job(query, DECODING, chains[place % 7]) for place, query in enumerate(asked)]
+        plain, answers = bits(model), {}
+        for size in (1, 4, 8):
+            method = made(name, model, **({"edit_rate": 0.5} if name == "mend" else {}))
+            method.batch_size = size
+            runner = Runner(method, ValueStore(None))
+            answers[size] = [outcome.answer.text for outcome in runner.run(jobs)]
+            assert runner.costs.inserted == 7
+        assert answers[1] == answers[4] == answers[8]
+        assert not changed(model, plain)
+        method.reset()
+        alone = []
+        for job in jobs:
+            for sample in job.insertions:
+                method.insert(sample)
+            alone.append(method.generate(job.query, DECODING).text)
+            method.reset()
+        assert answers[1] == alone
+        assert alone != [model.generate(job.query, DECODING).text for job in jobs]
+
     def test_bfloat16_comes_back_bit_for_bit(self, fresh, name):
         fresh.model.to(torch.bfloat16)
         before = bits(fresh)
@@ -124,6 +165,17 @@ def test_a_plain_step_goes_down_the_gradient(internvl, name, options, rate):
 
 
 class TestFineTune:
+    def test_a_layer_that_is_not_of_linear_maps_alone_is_answered_chain_by_chain(self):
+        model = adapted("qwen3_5")
+        jobs = [Job(ask(number), DECODING, (insertion(number, number),)) for number in range(3)]
+        answers = []
+        for size in (1, 4):
+            method = made("finetune", model, layer=0)
+            assert not method.by_row
+            method.batch_size = size
+            answers.append(Runner(method, ValueStore(None)).run(jobs))
+        assert answers[0] == answers[1]
+
     def test_the_paper_edits_matrices_of_the_last_layer(self, model):
         method = method_class("finetune")(model)
         names = set(method._layer_weights)

@@ -26,6 +26,11 @@ from culture_tasks.insertion.core.insertion_method import InsertionMethod, Route
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import Insertion, Query
 from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.weight_edits import Weights
+from culture_tasks.insertion.core.weight_method import WeightMethod
+
+Chain = tuple[str, ...]
+"""The keys of insertions, in their order."""
 
 Place = TypeVar("Place", bound=Hashable)
 
@@ -47,9 +52,9 @@ class Job:
     compare: bool = False
 
     @property
-    def chain(self) -> tuple[str, ...]:
+    def chain(self) -> Chain:
         """The keys of its insertions."""
-        return tuple(insertion.key for insertion in self.insertions)
+        return _chain(self.insertions)
 
 
 class Outcome(NamedTuple):
@@ -125,11 +130,43 @@ class InBatches:
 
 
 class _Prompt(NamedTuple):
-    """A prompt, and the key of its answer in the store; sampled answers have none."""
+    """A prompt, the key of its answer in the store, which sampled answers lack, and what is inserted into weights."""
 
     route: Route
     decoding: Decoding
     key: str | None
+    insertions: tuple[Insertion, ...] = ()
+
+
+class _ChainWeights:
+    """The weights of chains, made when a batch of requests needs them and dropped when no later one does.
+
+    Args:
+        method: The method.
+        chains: What is inserted before each request, in the order of answering.
+        costs: Gets the work and its time.
+    """
+
+    def __init__(self, method: WeightMethod, chains: Sequence[tuple[Insertion, ...]], costs: Costs) -> None:
+        self._method, self._chains, self._costs = method, chains, costs
+        keys = enumerate(map(_chain, chains))
+        self._last = {chain[:length]: place for place, chain in keys for length in range(len(chain) + 1)}
+        self._made: dict[Chain, Weights] = {(): method.weights}
+
+    def of(self, places: Sequence[int]) -> list[Weights]:
+        """Returns the weights of the requests of a batch; samples of several chains are inserted together."""
+        start = now(self._method.model.device)
+        self._made = {chain: weights for chain, weights in self._made.items() if self._last[chain] >= min(places)}
+        chains = {_chain(self._chains[place]): self._chains[place] for place in places}
+        for length in range(1, max(map(len, chains)) + 1):
+            longer = {chain[:length]: samples for chain, samples in chains.items() if len(chain) >= length}
+            new = {chain: samples[length - 1] for chain, samples in longer.items() if chain not in self._made}
+            if new:
+                before = [self._made[chain[:-1]] for chain in new]
+                self._made.update(zip(new, self._method.insert_each(list(new.values()), before), strict=True))
+                self._costs.inserted += len(new)
+        self._costs.insertion_seconds += now(self._method.model.device) - start
+        return [self._made[_chain(self._chains[place])] for place in places]
 
 
 class Runner:
@@ -216,7 +253,11 @@ class Runner:
     def _while_edited(self, after: Mapping[int, Job], progress: Progress, description: str) -> dict[int, Answer]:
         """Answers the requests of each edited state together; a state whose answers are all stored isn't made."""
         self._prepare(after.values(), progress)
-        chains: dict[tuple[str, ...], list[int]] = {}
+        if isinstance(self._method, WeightMethod) and self._method.by_row:
+            jobs = {place: after[place] for place in _chain_order(after)}
+            pool = {place: self._edited(job)._replace(insertions=job.insertions) for place, job in jobs.items()}
+            return self._pooled(pool, progress, description)
+        chains: dict[Chain, list[int]] = {}
         for place in _chain_order(after):
             chains.setdefault(after[place].chain, []).append(place)
         answers: dict[int, Answer] = {}
@@ -267,17 +308,30 @@ class Runner:
         self, prompts: Mapping[Place, _Prompt], missing: Mapping[MultimodalModel | None, list[list[Place]]]
     ) -> Iterator[tuple[list[Place], Answer]]:
         """Yields the places that share a prompt, with the answer, once it is stored."""
-        start = now(self._method.model.device)
+        start, inserting = now(self._method.model.device), self.costs.insertion_seconds
         for model, groups in missing.items():
             pool = [prompts[places[0]] for places in groups]
             if self._method.edits_weights:
                 model = self._method.model
             engine = self._engine if model is None else InBatches(model, self._method.batch_size)
             queries, decodings = [prompt.route.query for prompt in pool], [prompt.decoding for prompt in pool]
-            for number, answer in engine.answers(queries, decodings):
+            found = self._by_row(pool) if pool[0].insertions else engine.answers(queries, decodings)
+            for number, answer in found:
                 end = now(self._method.model.device)
-                yield groups[number], self._keep(pool[number].key, answer, end - start)
-                start = end
+                inserted = self.costs.insertion_seconds - inserting
+                yield groups[number], self._keep(pool[number].key, answer, end - start - inserted)
+                start, inserting = end, self.costs.insertion_seconds
+
+    def _by_row(self, pool: Sequence[_Prompt]) -> Iterator[tuple[int, Answer]]:
+        """Yields the place of a request after insertions, with its answer; a batch has requests of several chains."""
+        method = self._method
+        assert isinstance(method, WeightMethod)
+        for decoding in dict.fromkeys(prompt.decoding for prompt in pool):
+            places = [place for place, prompt in enumerate(pool) if prompt.decoding == decoding]
+            queries = [pool[place].route.query for place in places]
+            weights = _ChainWeights(method, [pool[place].insertions for place in places], self.costs)
+            for number, answer in method.model.answers(queries, decoding, method.batch_size, weights.of):
+                yield places[number], answer
 
     def _stored(self, key: str | None) -> Answer | None:
         content = None if key is None else self._store.get(key)
@@ -335,6 +389,10 @@ def _chain_order(jobs: Mapping[int, Job]) -> list[int]:
     ranks: dict[str, int] = {}
     ranked = {place: tuple(ranks.setdefault(key, len(ranks)) for key in job.chain) for place, job in jobs.items()}
     return sorted(ranked, key=lambda place: (ranked[place], place))
+
+
+def _chain(insertions: Sequence[Insertion]) -> Chain:
+    return tuple(insertion.key for insertion in insertions)
 
 
 def _key(by: Sequence[object], decoding: Decoding) -> str | None:

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import torch
 
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.queries import Insertion, Negative, Query, TrainingCase
 from culture_tasks.insertion.core.training import CaseLosses, Learner, ParameterGroup, full_precision
-from culture_tasks.insertion.core.weight_edits import RepeatedPass, with_weights
+from culture_tasks.insertion.core.weight_edits import RepeatedPass, Weights, with_weights
 from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import Editors, Moments, token_gradients
 
 Pairs = Sequence[tuple[Query, str]]
-
-
-class _Edit(NamedTuple):
-    """The ingredients of an edit: transformed gradients by the names of linear maps, and rates."""
-
-    transformed: Mapping[str, torch.Tensor]
-    rates: torch.Tensor
 
 
 class EditorTraining(Learner[TrainingCase]):
@@ -65,14 +57,15 @@ class EditorTraining(Learner[TrainingCase]):
     def learn(self, case: TrainingCase, scale: float) -> CaseLosses:
         """Adds the gradients of a case.
 
-        The edited weights are made anew for every item, and gradients are collected where the editors end: so one
-        forward pass through the model is held at a time.
+        Gradients are collected at the edited weights, and go on to the editors once: so one forward pass through the
+        model is held at a time.
         """
         sample = self._scorer([(case.insertion.query, case.insertion.answer)])
-        gradients = token_gradients(self._editors.linears, lambda: sample().losses().mean())
+        [gradients] = token_gradients(self._editors.linears, lambda: sample().losses())
         moments = self._editors.moments(gradients)
         transformed = self._editors.transformed(gradients, moments)
-        cut = _Edit({name: _leaf(rows) for name, rows in transformed.items()}, _leaf(self._editors.rates))
+        edited = self._editors.edited(transformed, self._editors.rates, dict(self._model.model.named_parameters()))
+        cut = {name: weight.detach().requires_grad_() for name, weight in edited.items()}
         config = self._config
         weights = {
             "edit": config.edit_weight,
@@ -84,27 +77,25 @@ class EditorTraining(Learner[TrainingCase]):
             "generality": self._part(_pairs(case.generality), weights["generality"] * scale, cut, self._misfit),
             "locality": self._part(_pairs(case.locality), weights["locality"] * scale, cut, self._drift),
         }
-        ends, leaves = (
-            [*edit.transformed.values(), edit.rates] for edit in (_Edit(transformed, self._editors.rates), cut)
-        )
         with full_precision(self._editors.rates.device):
-            torch.autograd.backward(ends, [leaf.grad for leaf in leaves])
+            torch.autograd.backward(list(edited.values()), [weight.grad for weight in cut.values()])
         total = sum(weights[part] * loss for part, loss in losses.items())
         observed = torch.cat([moments[shape].values for shape in self._editors.of_shape])
         return CaseLosses({"loss": total, **losses}, observed)
 
     def _part(
-        self, pairs: Pairs, scale: float, edit: _Edit, prepared: Callable[[Pairs], Callable[[], torch.Tensor]]
+        self, pairs: Pairs, scale: float, edited: Weights, prepared: Callable[[Pairs], Callable[[], torch.Tensor]]
     ) -> float:
         """Adds the gradients of the sum of the edited model's losses on items, and returns it; 0 without items."""
         size = self._batch_size
         parts = (pairs[start : start + size] for start in range(0, len(pairs), size))
-        return sum(self._added(prepared(part), scale, edit) for part in parts)
+        return sum(self._added(prepared(part), scale, edited) for part in parts)
 
-    def _added(self, loss_of: Callable[[], torch.Tensor], scale: float, edit: _Edit) -> float:
+    def _added(self, loss_of: Callable[[], torch.Tensor], scale: float, edited: Weights) -> float:
         """Adds the gradients of a loss of the edited model, and returns it."""
-        edited = self._editors.edited(edit.transformed, edit.rates)
-        loss = with_weights(self._model.model, edited, loss_of)
+        model = self._model.model
+        rounded = {name: weight.to(model.get_parameter(name).dtype) for name, weight in edited.items()}
+        loss = with_weights(model, rounded, loss_of)
         with full_precision(loss.device):
             (scale * loss).backward()
         return float(loss.detach())
@@ -152,7 +143,3 @@ def divergence(plain: AnswerLogits, edited: AnswerLogits) -> torch.Tensor:
 
 def _pairs(items: Sequence[Insertion | Negative]) -> Pairs:
     return [(item.query, item.answer) for item in items]
-
-
-def _leaf(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().requires_grad_()
