@@ -211,7 +211,7 @@ class TestMend:
         parameters = {name: value for group in learner.groups() for name, value in group.parameters.items()}
         for parameter in parameters.values():
             parameter.requires_grad_(requires_grad=True)
-        parts = learner.learn(case, 0.5).losses
+        parts = learner.learn(learner.read(case), 0.5).losses
         weighted = 0.1 * parts["edit"] + 0.1 * parts["generality"] + parts["locality"]
         assert parts["loss"] == pytest.approx(weighted, rel=1e-6)
         for name, place, step in (("rates", 1, 1e-3), ("of_shape.64x128.layers.1.bias", 3, 1e-2)):
@@ -219,12 +219,13 @@ class TestMend:
             for sign in (1, -1):
                 with torch.no_grad():
                     parameters[name][place] += sign * step
-                values.append(learner.learn(case, 0.0).losses["loss"])
+                values.append(learner.learn(learner.read(case), 0.0).losses["loss"])
                 with torch.no_grad():
                     parameters[name][place] -= sign * step
             difference = 0.5 * (values[0] - values[1]) / (2 * step)
             assert float(parameters[name].grad[place]) == pytest.approx(difference, rel=0.05, abs=1e-4)
-        alone = [learner.learn(replace(case, locality=(item,)), 1.0).losses["locality"] for item in case.locality]
+        cases = [replace(case, locality=(item,)) for item in case.locality]
+        alone = [learner.learn(learner.read(one), 1.0).losses["locality"] for one in cases]
         assert len(alone) == 2
         assert min(alone) > 0
         assert parts["locality"] == pytest.approx(sum(alone), rel=1e-4)

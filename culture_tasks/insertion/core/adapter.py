@@ -292,17 +292,21 @@ class MultimodalModel:
 
         return self._batched(queries, self._longest_first(queries, batch_size), prefill, with_spans=True)
 
-    def answer_scorer(self, pairs: Sequence[tuple[Query, str]]) -> Callable[[], AnswerLogits]:
+    def encode_answered(self, pairs: Sequence[tuple[Query, str]]) -> Encoded:
+        """Reads and encodes requests, each with an answer, to which the end of the turn is added."""
+        end = self._encoding.end_of_answer(ends_of_generation(self.model))
+        conversations = [query.messages() for query, _ in pairs]
+        return self._encoding.encode_answered(conversations, [answer for _, answer in pairs], end)
+
+    def answer_scorer(self, pairs: Sequence[tuple[Query, str]] | Encoded) -> Callable[[], AnswerLogits]:
         """Returns a function that predicts given answers in one forward pass, with the weights of the moment.
 
         Images are read and encoded once. Gradients flow to all parameters that require them.
 
         Args:
-            pairs: Requests, each with an answer; the end of the turn is added to it.
+            pairs: Requests with answers, or the result of :meth:`encode_answered`.
         """
-        end = self._encoding.end_of_answer(ends_of_generation(self.model))
-        conversations = [query.messages() for query, _ in pairs]
-        encoded = self._encoding.encode_answered(conversations, [answer for _, answer in pairs], end)
+        encoded = pairs if isinstance(pairs, Encoded) else self.encode_answered(pairs)
         inputs = self._placed(encoded.inputs)
         labels = inputs.pop("labels")
         width = int((labels != IGNORED).any(0).sum())

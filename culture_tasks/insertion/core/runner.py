@@ -346,9 +346,9 @@ class Runner:
         return answer
 
     def _prompt(self, route: Route, decoding: Decoding) -> _Prompt:
-        """Returns a prompt under a key that says which model answers it; all methods share the plain one's answers."""
-        by = [self._engine.identity] if route.by is None else [route.by.identity.run, *self._method_identity]
-        return _Prompt(route, decoding, _key([*by, route.query.key], decoding))
+        """Returns a prompt under a key that says which model answers it; all methods share its answers."""
+        by = self._engine.identity if route.by is None else route.by.identity.run
+        return _Prompt(route, decoding, _key([by, route.query.key], decoding))
 
     def _edited(self, job: Job) -> _Prompt:
         """Returns a request under a key that says which insertions come before it, and by which method."""
