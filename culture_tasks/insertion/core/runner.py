@@ -24,7 +24,7 @@ from culture_tasks.insertion.core.decoding import Decoding
 from culture_tasks.insertion.core.device_meter import device_name, now
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, Route
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Query
+from culture_tasks.insertion.core.queries import Insertion, Query, read_all
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import Weights
 from culture_tasks.insertion.core.weight_method import WeightMethod
@@ -208,7 +208,7 @@ class Runner:
         """
         if not self._method.inserts:
             jobs = [replace(job, insertions=()) for job in jobs]
-        _read(jobs, progress)
+        read_all((query for job in jobs for query in (job.query, *(item.query for item in job.insertions))), progress)
         self._renew()
         plain = {
             place: self._prompt(Route(job.query), job.decoding)
@@ -375,13 +375,6 @@ class Runner:
     def _renew(self) -> None:
         self._method.reset()
         self._inserted = ()
-
-
-def _read(jobs: Sequence[Job], progress: Progress) -> None:
-    """Reads all requests once, so that an image that can't be read is found before anything is computed."""
-    queries = [query for job in jobs for query in (job.query, *(insertion.query for insertion in job.insertions))]
-    for query in progress(list(dict.fromkeys(queries)), "requests"):
-        _ = query.key
 
 
 def _chain_order(jobs: Mapping[int, Job]) -> list[int]:

@@ -42,7 +42,7 @@ from culture_tasks.insertion.core.encoding import Encoded
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase
+from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, read_all
 from culture_tasks.insertion.core.replacement import ReplacementModel, load_replacement, shown_after
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.training import (
@@ -170,7 +170,7 @@ class ScopedMethod(InsertionMethod):
         if not any(case.locality for case in cases):
             raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
         parts = self._load_parts()
-        queries = dict.fromkeys(query for case in cases for query in case.queries())
+        queries = read_all((query for case in cases for query in case.queries()), context.progress)
         subjects = [*map(request_subject, queries), *(edit_subject(case.insertion) for case in cases)]
         parts.encoder.prepare(subjects, context.store, batch_size=self.batch_size, progress=context.progress)
         learned = _trained_layer(parts.replacement, cases, self.config, context, self.name, self.batch_size)
