@@ -14,6 +14,7 @@ or another method, finds them.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -143,21 +144,21 @@ class _ChainWeights:
 
     Args:
         method: The method.
-        chains: What is inserted before each request, in the order of answering.
+        inserted: What is inserted before each request, by the requests' places, which are in the order of answering.
         costs: Gets the work and its time.
     """
 
-    def __init__(self, method: WeightMethod, chains: Sequence[tuple[Insertion, ...]], costs: Costs) -> None:
-        self._method, self._chains, self._costs = method, chains, costs
-        keys = enumerate(map(_chain, chains))
-        self._last = {chain[:length]: place for place, chain in keys for length in range(len(chain) + 1)}
+    def __init__(self, method: WeightMethod, inserted: Mapping[int, tuple[Insertion, ...]], costs: Costs) -> None:
+        self._method, self._inserted, self._costs = method, inserted, costs
+        keys = {place: _chain(insertions) for place, insertions in inserted.items()}
+        self._last = {chain[:length]: place for place, chain in keys.items() for length in range(len(chain) + 1)}
         self._made: dict[Chain, Weights] = {(): method.weights}
 
     def of(self, places: Sequence[int]) -> list[Weights]:
         """Returns the weights of the requests of a batch; samples of several chains are inserted together."""
         start = now(self._method.model.device)
         self._made = {chain: weights for chain, weights in self._made.items() if self._last[chain] >= min(places)}
-        chains = {_chain(self._chains[place]): self._chains[place] for place in places}
+        chains = {_chain(self._inserted[place]): self._inserted[place] for place in places}
         for length in range(1, max(map(len, chains)) + 1):
             longer = {chain[:length]: samples for chain, samples in chains.items() if len(chain) >= length}
             new = {chain: samples[length - 1] for chain, samples in longer.items() if chain not in self._made}
@@ -166,7 +167,7 @@ class _ChainWeights:
                 self._made.update(zip(new, self._method.insert_each(list(new.values()), before), strict=True))
                 self._costs.inserted += len(new)
         self._costs.insertion_seconds += now(self._method.model.device) - start
-        return [self._made[_chain(self._chains[place])] for place in places]
+        return [self._made[_chain(self._inserted[place])] for place in places]
 
 
 class Runner:
@@ -253,7 +254,7 @@ class Runner:
     def _while_edited(self, after: Mapping[int, Job], progress: Progress, description: str) -> dict[int, Answer]:
         """Answers the requests of each edited state together; a state whose answers are all stored isn't made."""
         self._prepare(after.values(), progress)
-        if isinstance(self._method, WeightMethod) and self._method.by_row:
+        if isinstance(self._method, WeightMethod):
             jobs = {place: after[place] for place in _chain_order(after)}
             pool = {place: self._edited(job)._replace(insertions=job.insertions) for place, job in jobs.items()}
             return self._pooled(pool, progress, description)
@@ -328,10 +329,16 @@ class Runner:
         assert isinstance(method, WeightMethod)
         for decoding in dict.fromkeys(prompt.decoding for prompt in pool):
             places = [place for place, prompt in enumerate(pool) if prompt.decoding == decoding]
-            queries = [pool[place].route.query for place in places]
-            weights = _ChainWeights(method, [pool[place].insertions for place in places], self.costs)
-            for number, answer in method.model.answers(queries, decoding, method.batch_size, weights.of):
-                yield places[number], answer
+            weights = _ChainWeights(method, {place: pool[place].insertions for place in places}, self.costs)
+            chains = itertools.groupby(places, lambda place: _chain(pool[place].insertions))
+            for together in [places] if method.by_row else [list(chain) for _, chain in chains]:
+
+                def of(numbers: Sequence[int], together: Sequence[int] = together) -> list[Weights]:
+                    return weights.of([together[number] for number in numbers])  # noqa: B023 - used in this round
+
+                queries = [pool[place].route.query for place in together]
+                for number, answer in method.model.answers(queries, decoding, method.batch_size, of):
+                    yield together[number], answer
 
     def _stored(self, key: str | None) -> Answer | None:
         content = None if key is None else self._store.get(key)

@@ -1,4 +1,4 @@
-"""Weights of a model: which are edited, computing with others in their place, and putting them back."""
+"""Weights of a model: which are edited, and computing with others in their place."""
 
 from __future__ import annotations
 
@@ -182,35 +182,6 @@ def _linear_by_row(
     parts = inputs.split([repeats * count for _, count in runs])
     outputs = [nn.functional.linear(part, weight, module.bias) for part, (weight, _) in zip(parts, runs, strict=True)]
     return torch.cat(outputs)
-
-
-class EditedWeights:
-    """Weights of a model that change in place, and come back bit for bit.
-
-    Args:
-        weights: The weights, by name.
-    """
-
-    def __init__(self, weights: Mapping[str, nn.Parameter]) -> None:
-        self._weights = dict(weights)
-        self._before: dict[str, torch.Tensor] = {}
-
-    def set(self, values: Weights) -> None:
-        """Sets all weights, rounding to the nearest value of their type; the first time, copies are taken."""
-        if not self._before:
-            self._before = {name: weight.detach().clone() for name, weight in self._weights.items()}
-        self._fill(values)
-
-    def restore(self) -> None:
-        """Puts the weights from before the first change back, and drops the copies."""
-        if self._before:
-            self._fill(self._before)
-            self._before = {}
-
-    def _fill(self, values: Weights) -> None:
-        with torch.no_grad():
-            for name, weight in self._weights.items():
-                weight.copy_(values[name])
 
 
 class RepeatedPass(Generic[Result]):

@@ -1,8 +1,8 @@
 """Methods that give some weights of the model other values, so that several chains can be answered together.
 
-The edit of a chain is a set of weights. For one chain they are put into the model. For several, a batch has requests of
-all of them, and each row computes with the weights of its chain: a linear map is applied chain by chain, all else to
-the whole batch at once. In float32 the answers are the same.
+The edit of a chain is a set of weights, which take the place of the model's while it computes; the model itself never
+changes. A batch may have requests of several chains, and each row computes with the weights of its chain: a linear map
+is applied chain by chain, all else to the whole batch at once. In float32 the answers are the same.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
+from culture_tasks.insertion.core.decoding import Decoding
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
-from culture_tasks.insertion.core.queries import Insertion
-from culture_tasks.insertion.core.weight_edits import EditedWeights, Weights, are_linear
+from culture_tasks.insertion.core.queries import Insertion, Query
+from culture_tasks.insertion.core.weight_edits import Weights, are_linear, with_weights
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ class WeightMethod(InsertionMethod):
     """A method whose insertions are other values of weights.
 
     Args:
-        model: The model, whose weights change while something is inserted.
+        model: The model, which stays as it is.
         config: Options.
     """
 
@@ -35,7 +36,7 @@ class WeightMethod(InsertionMethod):
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
-        self._in_place: EditedWeights | None = None
+        self._present: Weights = {}
 
     @property
     @abstractmethod
@@ -56,18 +57,22 @@ class WeightMethod(InsertionMethod):
         """Whether requests of several chains can be answered together."""
         return are_linear(self.model.model, self.weights)
 
+    @property
+    def present(self) -> Weights:
+        """The weights after the present insertions."""
+        return self._present or self.weights
+
     def insert(self, insertion: Insertion) -> None:
-        """Edits the model's weights."""
-        values = self.edited([insertion], [self.weights])[0]
-        if self._in_place is None:
-            self._in_place = EditedWeights(self.weights)
-        self._in_place.set(values)
+        """Edits the present weights."""
+        [self._present] = self.edited([insertion], [self.present])
 
     def reset(self) -> None:
-        """Puts the weights back, bit for bit."""
-        if self._in_place is not None:
-            self._in_place.restore()
-            self._in_place = None
+        """Goes back to the model's weights."""
+        self._present = {}
+
+    def generate(self, query: Query, decoding: Decoding) -> Answer:
+        """Answers a request with the present weights."""
+        return with_weights(self.model.model, self.present, lambda: self.model.generate(query, decoding))
 
     def insert_each(self, insertions: Sequence[Insertion], before: Sequence[Weights]) -> list[Weights]:
         """Does the same as :meth:`edited`, in halves where that doesn't fit into the memory of the device."""

@@ -31,12 +31,11 @@ logger = logging.getLogger(__name__)
 class FineTuneMethod(WeightMethod):
     """The last layer is trained on the answer alone (Table 5); nothing is trained before.
 
-    Steps are made on float32 copies of the weights. The model computes with these, rounded to its own type, and gets
-    their last values. Samples of a chain are inserted one after the other, each from the weights that
-    the one before left.
+    Steps are made on float32 copies of the weights. The model computes with these, rounded to its own type. Samples of
+    a chain are inserted one after the other, each from the weights that the one before left.
 
     Args:
-        model: The model, whose weights change while something is inserted.
+        model: The model.
         config: Options.
     """
 

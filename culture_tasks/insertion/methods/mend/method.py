@@ -30,7 +30,7 @@ class MendMethod(WeightMethod):
     gradient; the divergence on locality items is measured on the data's own answers.
 
     Args:
-        model: The model, whose weights change while something is inserted.
+        model: The model.
         config: Options.
     """
 
