@@ -17,14 +17,14 @@ from support.tiny_families import save_family
 from support.tiny_world import COLOURS, Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
-from culture_tasks.insertion.core import state
+from culture_tasks.insertion.core import scoped_method, state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.decoding import Decoding
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, edit_text
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.queries import Insertion, Negative, Query, TrainingCase, text_part
-from culture_tasks.insertion.core.replacement import REPLACEMENTS, ReplacementModel, load_replacement, shown_after
+from culture_tasks.insertion.core.replacement import REPLACEMENTS, load_replacement, shown_after
 from culture_tasks.insertion.core.training import Checkpoints
 from culture_tasks.insertion.core.training_data import TrainingData
 from culture_tasks.insertion.core.value_store import ValueStore
@@ -325,11 +325,16 @@ def test_an_interrupted_fit_goes_on_to_the_same_state(fitted, internvl, folders,
 
 
 def test_both_methods_train_the_same_layer_once(internvl, folders, data, monkeypatch):
-    trained, store, copies = [], ValueStore(None), ReplacementModel.copies
+    trained, store, train = [], ValueStore(None), scoped_method.train
     alone = {name: fit(make(name, internvl, folders), data) for name in NAMES}
-    monkeypatch.setattr(ReplacementModel, "copies", lambda self: trained.append(self) or copies(self))
+
+    def noted(learner, *given, **options):
+        trained.append(type(learner).__name__)
+        return train(learner, *given, **options)
+
+    monkeypatch.setattr(scoped_method, "train", noted)
     together = {name: fit(make(name, internvl, folders), data, store=store) for name in NAMES}
-    assert len(trained) == 1
+    assert trained == ["_ReplacementLearner", "_ClassifierLearner", "_ClassifierLearner"]
     for name, method in together.items():
         assert method.fingerprint == alone[name].fingerprint
         assert method.report["replacement"] == alone[name].report["replacement"]

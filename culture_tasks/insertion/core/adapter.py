@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,6 +29,7 @@ from culture_tasks.insertion.core.encoding import (
 from culture_tasks.insertion.core.identity import ModelIdentity, identify
 from culture_tasks.insertion.core.prefill import Gate, captured_states, pooled, question_and_image
 from culture_tasks.insertion.core.queries import Query
+from culture_tasks.insertion.core.reading_ahead import read_ahead
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
 
 if TYPE_CHECKING:
@@ -51,7 +50,6 @@ older versions are not used then. For a change in one method, raise that method'
 """
 
 _PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by length
-_AHEAD = 2  # batches whose images are read while the model works
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,29 +370,27 @@ class MultimodalModel:
         def encoded(places: Sequence[int]) -> Encoded:
             return self._encoded([queries[place] for place in places], with_spans=with_spans)
 
-        with ThreadPoolExecutor(1) as pool:
-            waiting: deque[tuple[list[int], Future[Encoded]]] = deque()
-            left = deque(batches)
-            while left or waiting:
-                while left and len(waiting) < _AHEAD:
-                    places = left.popleft()
-                    waiting.append((places, pool.submit(encoded, places)))
-                places, future = waiting.popleft()
-                try:
-                    results = work(future.result(), places)
-                except torch.OutOfMemoryError as error:
-                    if len(places) == 1:
-                        raise CultureTasksError(
-                            "insertion: a single request doesn't fit into the memory of the device "
-                            f"({str(error).splitlines()[0]:.200}). Make images smaller (max_patches=…, max_pixels=…), "
-                            "or spread the model over several GPUs (device_map=auto)."
-                        ) from None
-                    _log.warning("insertion: %d requests at once don't fit into the memory; halved", len(places))
-                    torch.cuda.empty_cache()
-                    half = len(places) // 2
-                    left.extendleft([places[half:], places[:half]])
-                    continue
+        def results_of(places: Sequence[int], inputs: Encoded) -> Iterator[tuple[int, Result]]:
+            try:
+                results = work(inputs, places)
+            except torch.OutOfMemoryError as error:
+                if len(places) == 1:
+                    raise CultureTasksError(
+                        "insertion: a single request doesn't fit into the memory of the device "
+                        f"({str(error).splitlines()[0]:.200}). Make images smaller (max_patches=…, max_pixels=…), "
+                        "or spread the model over several GPUs (device_map=auto)."
+                    ) from None
+            else:
                 yield from zip(places, results, strict=True)
+                return
+            _log.warning("insertion: %d requests at once don't fit into the memory; halved", len(places))
+            torch.cuda.empty_cache()
+            half = len(places) // 2
+            for part in (places[:half], places[half:]):
+                yield from results_of(part, encoded(part))
+
+        for places, inputs in read_ahead(batches, lambda places: (places, encoded(places))):
+            yield from results_of(places, inputs)
 
     def _longest_first(self, queries: Sequence[Query], size: int) -> list[list[int]]:
         """Returns the places of requests in batches, the longest first; requests with images have their own batches."""

@@ -100,11 +100,6 @@ class Query:
     @property
     def outline(self) -> list[Message]:
         """The conversation with a :class:`Picture` in place of each image."""
-        if self._outline is None:
-            self._outline = self._outlined() if self._make_outline is None else self._make_outline()
-        return self._outline
-
-    def _outlined(self) -> list[Message]:
         places = itertools.count()
 
         def outlined(part: Part) -> Part:
@@ -113,7 +108,12 @@ class Query:
             place = next(places)
             return image_part(Picture.of(part["image"], lambda: self.images()[place]))
 
-        return [{**message, "content": [*map(outlined, message["content"])]} for message in self.messages()]
+        if self._outline is None and self._make_outline is not None:
+            self._outline = self._make_outline()
+        elif self._outline is None:
+            shown = self.messages()
+            self._outline = [{**message, "content": [*map(outlined, message["content"])]} for message in shown]
+        return self._outline
 
     @property
     def key(self) -> str:

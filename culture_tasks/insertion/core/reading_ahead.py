@@ -10,8 +10,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-AHEAD = 2
-"""Inputs that are read ahead."""
+_AHEAD = 2  # inputs that are read while the device works
 
 
 def read_ahead(items: Iterable[Item], read: Callable[[Item], Result]) -> Generator[Result, None, None]:
@@ -20,7 +19,7 @@ def read_ahead(items: Iterable[Item], read: Callable[[Item], Result]) -> Generat
         waiting: deque[Future[Result]] = deque()
         for item in items:
             waiting.append(pool.submit(read, item))
-            if len(waiting) > AHEAD:
+            if len(waiting) > _AHEAD:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

@@ -13,6 +13,7 @@ or another method, finds them.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
@@ -154,9 +155,14 @@ class _ChainWeights:
         self._last = {chain[:length]: place for place, chain in keys.items() for length in range(len(chain) + 1)}
         self._made: dict[Chain, Weights] = {(): method.weights}
 
-    def of(self, places: Sequence[int]) -> list[Weights]:
-        """Returns the weights of the requests of a batch; samples of several chains are inserted together."""
-        start = now(self._method.model.device)
+    def of(self, chosen: Sequence[int], numbers: Sequence[int]) -> list[Weights]:
+        """Returns the weights of the requests of a batch; samples of several chains are inserted together.
+
+        Args:
+            chosen: Places of requests.
+            numbers: Which of these the batch has.
+        """
+        start, places = now(self._method.model.device), [chosen[number] for number in numbers]
         self._made = {chain: weights for chain, weights in self._made.items() if self._last[chain] >= min(places)}
         chains = {_chain(self._inserted[place]): self._inserted[place] for place in places}
         for length in range(1, max(map(len, chains)) + 1):
@@ -238,36 +244,19 @@ class Runner:
             }
         if self._method.edits_weights:
             base = self._pooled(plain, progress, "plain model")
-            return base, self._while_edited(after, progress, description)
+            self._prepare(after.values(), progress)
+            return base, self._pooled({place: self._edited(after[place]) for place in order}, progress, description)
         # Plain answers and the others are one pool, so that batches are full and equal prompts are answered once.
         self._prepare(after.values(), progress)
         pool: dict[tuple[bool, int], _Prompt] = {(False, place): prompt for place, prompt in plain.items()}
         for place in progress(order, f"insertions ({self._method.name})"):
-            self._insert(after[place])
+            self._insert(after[place].insertions)
             pool[True, place] = self._prompt(self._method.ask(after[place].query), after[place].decoding)
         answers = self._pooled(pool, progress, "answers")
         return (
             {place: answers[False, place] for place in plain},
             {place: pool[True, place].route.noted(answers[True, place]) for place in after},
         )
-
-    def _while_edited(self, after: Mapping[int, Job], progress: Progress, description: str) -> dict[int, Answer]:
-        """Answers the requests of each edited state together; a state whose answers are all stored isn't made."""
-        self._prepare(after.values(), progress)
-        if isinstance(self._method, WeightMethod):
-            jobs = {place: after[place] for place in _chain_order(after)}
-            pool = {place: self._edited(job)._replace(insertions=job.insertions) for place, job in jobs.items()}
-            return self._pooled(pool, progress, description)
-        chains: dict[Chain, list[int]] = {}
-        for place in _chain_order(after):
-            chains.setdefault(after[place].chain, []).append(place)
-        answers: dict[int, Answer] = {}
-        for places in progress(list(chains.values()), description):
-            prompts = {place: self._edited(after[place]) for place in places}
-            if any(self._stored(prompt.key) is None for prompt in prompts.values()):
-                self._insert(after[places[0]])
-            answers.update(self._pooled(prompts, silent, ""))
-        return answers
 
     def _alone(self, prompt: _Prompt, job: Job | None = None) -> Answer:
         """Answers one request on its own: by the plain model, or by the method after a job's insertions."""
@@ -279,7 +268,7 @@ class Runner:
             self.costs.found += 1
             return stored
         if job is not None:
-            self._insert(job)
+            self._insert(job.insertions)
         start = now(device)
         answer = (self._method.model if job is None else self._method).generate(prompt.route.query, prompt.decoding)
         seconds = now(device) - start
@@ -312,33 +301,36 @@ class Runner:
         start, inserting = now(self._method.model.device), self.costs.insertion_seconds
         for model, groups in missing.items():
             pool = [prompts[places[0]] for places in groups]
-            if self._method.edits_weights:
-                model = self._method.model
             engine = self._engine if model is None else InBatches(model, self._method.batch_size)
             queries, decodings = [prompt.route.query for prompt in pool], [prompt.decoding for prompt in pool]
-            found = self._by_row(pool) if pool[0].insertions else engine.answers(queries, decodings)
+            found = self._by_chain(pool) if pool[0].insertions else engine.answers(queries, decodings)
             for number, answer in found:
                 end = now(self._method.model.device)
                 inserted = self.costs.insertion_seconds - inserting
                 yield groups[number], self._keep(pool[number].key, answer, end - start - inserted)
                 start, inserting = end, self.costs.insertion_seconds
 
-    def _by_row(self, pool: Sequence[_Prompt]) -> Iterator[tuple[int, Answer]]:
-        """Yields the place of a request after insertions, with its answer; a batch has requests of several chains."""
-        method = self._method
-        assert isinstance(method, WeightMethod)
+    def _by_chain(self, pool: Sequence[_Prompt]) -> Iterator[tuple[int, Answer]]:
+        """Yields the place of a request after insertions into weights, with its answer.
+
+        Rows of a batch may have weights of several chains where the method offers that; otherwise the requests of each
+        chain are answered together.
+        """
+        method, model = self._method, self._method.model
         for decoding in dict.fromkeys(prompt.decoding for prompt in pool):
             places = [place for place, prompt in enumerate(pool) if prompt.decoding == decoding]
-            weights = _ChainWeights(method, {place: pool[place].insertions for place in places}, self.costs)
-            chains = itertools.groupby(places, lambda place: _chain(pool[place].insertions))
-            for together in [places] if method.by_row else [list(chain) for _, chain in chains]:
-
-                def of(numbers: Sequence[int], together: Sequence[int] = together) -> list[Weights]:
-                    return weights.of([together[number] for number in numbers])  # noqa: B023 - used in this round
-
-                queries = [pool[place].route.query for place in together]
-                for number, answer in method.model.answers(queries, decoding, method.batch_size, of):
-                    yield together[number], answer
+            chains = [list(run) for _, run in itertools.groupby(places, lambda place: _chain(pool[place].insertions))]
+            weights = None
+            if isinstance(method, WeightMethod):
+                weights = _ChainWeights(method, {place: pool[place].insertions for place in places}, self.costs)
+                chains = [places] if method.by_row else chains
+            for chain in chains:
+                queries = [pool[place].route.query for place in chain]
+                if weights is None:
+                    self._insert(pool[chain[0]].insertions)
+                of = None if weights is None else functools.partial(weights.of, chain)
+                for number, answer in model.answers(queries, decoding, method.batch_size, of):
+                    yield chain[number], answer
 
     def _stored(self, key: str | None) -> Answer | None:
         content = None if key is None else self._store.get(key)
@@ -360,7 +352,7 @@ class Runner:
     def _edited(self, job: Job) -> _Prompt:
         """Returns a request under a key that says which insertions come before it, and by which method."""
         by = [self._method.model.identity.run, *self._method_identity, list(job.chain)]
-        return _Prompt(Route(job.query), job.decoding, _key([*by, job.query.key], job.decoding))
+        return _Prompt(Route(job.query), job.decoding, _key([*by, job.query.key], job.decoding), job.insertions)
 
     def _prepare(self, jobs: Collection[Job], progress: Progress) -> None:
         start = now(self._method.model.device)
@@ -368,12 +360,12 @@ class Runner:
         self._method.prepare([job.query for job in jobs], list(insertions.values()), self._store, progress)
         self.costs.prepared_seconds += now(self._method.model.device) - start
 
-    def _insert(self, job: Job) -> None:
-        """Inserts a job's chain; if it extends the present one, only the rest."""
-        if self._inserted != job.chain[: len(self._inserted)]:
+    def _insert(self, insertions: Sequence[Insertion]) -> None:
+        """Inserts a chain; if it extends the present one, only the rest."""
+        if self._inserted != _chain(insertions[: len(self._inserted)]):
             self._renew()
         start = now(self._method.model.device)
-        for insertion in job.insertions[len(self._inserted) :]:
+        for insertion in insertions[len(self._inserted) :]:
             self._method.insert(insertion)
             self._inserted = (*self._inserted, insertion.key)
             self.costs.inserted += 1

@@ -19,7 +19,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import safetensors.torch
 import torch
@@ -173,10 +173,11 @@ class ScopedMethod(InsertionMethod):
         queries = read_all((query for case in cases for query in case.queries()), context.progress)
         subjects = [*map(request_subject, queries), *(edit_subject(case.insertion) for case in cases)]
         parts.encoder.prepare(subjects, context.store, batch_size=self.batch_size, progress=context.progress)
-        learned = _trained_layer(parts.replacement, cases, self.config, context, self.name, self.batch_size)
-        parts.replacement.take(learned.weights)
+        learner = _ReplacementLearner(parts.replacement, self.config, self.batch_size)
         classifier = _ClassifierLearner(parts, self.config)
-        losses = {**train(classifier, cases, self.config, name=self.name, progress=context.progress), **learned.losses}
+        losses = _train_layer(learner, parts.replacement.identity.run, cases, context, self.name)
+        losses |= train(classifier, cases, self.config, name=self.name, progress=context.progress)
+        parts.replacement.take(learner.layer)
         self._loaded = parts
         return {"loss": sum(losses.values()), **losses, "training_accuracy": self.scope_accuracy(cases)}
 
@@ -267,12 +268,12 @@ class _ReplacementLearner(Learner[TrainingCase]):
     """
 
     def __init__(self, replacement: ReplacementModel, config: ScopedConfig, batch_size: int) -> None:
-        self._replacement, self._config, self._batch_size = replacement, config, batch_size
+        self._replacement, self.config, self._batch_size = replacement, config, batch_size
         self.layer = replacement.copies()
 
     def groups(self) -> Sequence[ParameterGroup]:
         layer = {f"{_REPLACEMENT}{name}": weight for name, weight in self.layer.items()}
-        return (ParameterGroup(layer, self._config.replacement_learning_rate),)
+        return (ParameterGroup(layer, self.config.replacement_learning_rate),)
 
     def read(self, case: TrainingCase) -> list[Encoded]:
         answered = (case.insertion, *case.generality)
@@ -290,34 +291,26 @@ class _ReplacementLearner(Learner[TrainingCase]):
         return CaseLosses({"replacement": total})
 
 
-class _Layer(NamedTuple):
-    """The trained weights of a replacement model, in its own type, and the mean losses of the last pass."""
+def _train_layer(
+    learner: _ReplacementLearner, identity: str, cases: Sequence[TrainingCase], context: FitContext, method: str
+) -> dict[str, float]:
+    """Trains the replacement model's layer, or finds it in the store: it doesn't depend on what is compared.
 
-    weights: Mapping[str, torch.Tensor]
-    losses: Mapping[str, float]
-
-
-def _trained_layer(
-    replacement: ReplacementModel,
-    cases: Sequence[TrainingCase],
-    config: ScopedConfig,
-    context: FitContext,
-    method: str,
-    batch_size: int,
-) -> _Layer:
-    """Trains the replacement model's layer, or finds it in the store: it doesn't depend on what is compared."""
-    options = config.model_dump(mode="json", include={*GradientConfig.model_fields, *_REPLACEMENT_OPTIONS})
+    Returns:
+        The mean losses of the last pass.
+    """
+    options = learner.config.model_dump(mode="json", include={*GradientConfig.model_fields, *_REPLACEMENT_OPTIONS})
     samples = [[item.key for item in (case.insertion, *case.generality)] for case in cases]
-    facts = json.dumps([_LAYER_VERSION, replacement.identity.run, options, samples], sort_keys=True)
+    facts = json.dumps([_LAYER_VERSION, identity, options, samples], sort_keys=True)
     key = f"replacement layer:{hashlib.sha256(facts.encode()).hexdigest()}"
     stored = context.store.get(key)
     if all(gather_object([stored is not None])) and stored is not None:
-        losses, _, weights = stored.partition(b"\n")
-        return _Layer(safetensors.torch.load(weights), json.loads(losses))
+        losses, _, layer = stored.partition(b"\n")
+        for name, weight in safetensors.torch.load(layer).items():
+            learner.layer[name].data.copy_(weight)
+        return dict(json.loads(losses))
     checkpoints = context.checkpoints and replace(context.checkpoints, key=key)
-    learner = _ReplacementLearner(replacement, config, batch_size)
-    means = train(learner, cases, config, name=method, progress=context.progress, checkpoints=checkpoints)
-    trained = {name: weight.detach().to(replacement.trained[name].dtype) for name, weight in learner.layer.items()}
-    found = _Layer({name: weight.cpu().contiguous() for name, weight in trained.items()}, means)
-    context.store.put(key, json.dumps(means).encode() + b"\n" + safetensors.torch.save(dict(found.weights)))
-    return found
+    means = train(learner, cases, learner.config, name=method, progress=context.progress, checkpoints=checkpoints)
+    trained = {name: weight.detach().cpu() for name, weight in learner.layer.items()}
+    context.store.put(key, json.dumps(means).encode() + b"\n" + safetensors.torch.save(trained))
+    return means
