@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import math
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.cli.options import at_least
+from culture_tasks.cli.options import at_least, number
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.text_tables import plain
 
@@ -67,11 +68,11 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
         "--batch-size", type=at_least(1), default=1, metavar="N", help="requests whose features are computed together"
     )
     fit.add_argument(
-        "--checkpoint-every",
-        type=at_least(1),
-        default=100,
-        metavar="STEPS",
-        help="steps of a training between checkpoints",
+        "--checkpoint-minutes",
+        type=number("a number of at least 0", lambda value: 0.0 <= value < math.inf),
+        default=10.0,
+        metavar="MINUTES",
+        help="time between checkpoints of a training; 0 writes one after each step",
     )
     fit.add_argument("--revision", help="branch, tag or commit on the Hub")
     fit.add_argument("--dtype", default="auto", help="data type of the model (default: the checkpoint's)")
@@ -152,7 +153,7 @@ def _fit(options: argparse.Namespace) -> int:
     if _is_done(options, method, data):
         print(f"{options.out}: is already fitted")
         return 0
-    checkpoints = Checkpoints(options.out / _CHECKPOINT, every=options.checkpoint_every)
+    checkpoints = Checkpoints(options.out / _CHECKPOINT, minutes=options.checkpoint_minutes)
     shown = functools.partial(progress_bar, hidden=not processes.is_main_process)
     with ValueStore(options.features or options.out / _FEATURES) as store:
         method.fit(data, store, shown, checkpoints)

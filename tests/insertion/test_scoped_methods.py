@@ -17,7 +17,7 @@ from support.tiny_families import save_family
 from support.tiny_world import COLOURS, Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
-from culture_tasks.insertion.core import state
+from culture_tasks.insertion.core import scoped_method, state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.decoding import Decoding
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, edit_text
@@ -51,8 +51,8 @@ def make(name, internvl, folders, **options):
     return method_class(name)(internvl, method_config(name, given))
 
 
-def fit(method, data, **options):
-    method.fit(data, ValueStore(None), **options)
+def fit(method, data, store=None, **options):
+    method.fit(data, ValueStore(None) if store is None else store, **options)
     return method
 
 
@@ -302,26 +302,54 @@ class TestTraining:
 
 
 def test_an_interrupted_fit_goes_on_to_the_same_state(fitted, internvl, folders, data, tmp_path):
-    checkpoints, steps = Checkpoints(tmp_path / "checkpoint", key="", every=2), []
+    checkpoints, steps = Checkpoints(tmp_path / "checkpoint", key="", minutes=0), []
 
     def progress(items, description, note=None, total=None):
         for item in items:
             if "training" in description:
                 steps.append(item)
-                if len(steps) == 4:
+                if len(steps) in (4, 12):
                     raise KeyboardInterrupt
             yield item
 
-    with pytest.raises(KeyboardInterrupt):
-        fit(make(fitted.name, internvl, folders), data, progress=progress, checkpoints=checkpoints)
-    # A step is one of 6 cases, and there is a checkpoint after every second: 3 were made, and the third is lost.
-    again = fit(make(fitted.name, internvl, folders), data, progress=progress, checkpoints=checkpoints)
+    store = ValueStore(tmp_path / "features")
+    # A step is one of 6 cases, first of the replacement model and then of the classifier. The first break loses the
+    # step that it is in; the second loses the classifier's steps alone, since the replacement model is stored.
+    for expected in (4, 4 + 3 + 5):
+        with pytest.raises(KeyboardInterrupt):
+            fit(make(fitted.name, internvl, folders), data, store=store, progress=progress, checkpoints=checkpoints)
+        assert len(steps) == expected
+    again = fit(make(fitted.name, internvl, folders), data, store=store, progress=progress, checkpoints=checkpoints)
     assert again.fingerprint == fitted.fingerprint
-    assert len(steps) == 4 + 4
+    assert len(steps) == 12 + 6
+
+
+def test_both_methods_train_the_same_layer_once(internvl, folders, data, monkeypatch):
+    trained, store, train = [], ValueStore(None), scoped_method.train
+    alone = {name: fit(make(name, internvl, folders), data) for name in NAMES}
+
+    def noted(learner, *given, **options):
+        trained.append(type(learner).__name__)
+        return train(learner, *given, **options)
+
+    monkeypatch.setattr(scoped_method, "train", noted)
+    together = {name: fit(make(name, internvl, folders), data, store=store) for name in NAMES}
+    assert trained == ["_ReplacementLearner", "_ClassifierLearner", "_ClassifierLearner"]
+    for name, method in together.items():
+        assert method.fingerprint == alone[name].fingerprint
+        assert method.report["replacement"] == alone[name].report["replacement"]
+    assert len({method._parts.replacement.model.identity.run for method in together.values()}) == 1
+
+
+@pytest.mark.parametrize("options", [{"epochs": 2}, {"replacement_learning_rate": 1e-3}, {"replacement_layer": 0}])
+def test_another_training_of_the_layer_is_another_entry(internvl, folders, data, options):
+    store = ValueStore(None)
+    method, other = (fit(make("serac", internvl, folders, **given), data, store=store) for given in ({}, options))
+    assert method.report["replacement"] != other.report["replacement"]
 
 
 def test_a_checkpoint_with_another_replacement_model_is_refused(internvl, folders, data, tmp_path):
-    checkpoints = Checkpoints(tmp_path / "checkpoint", key="", every=1)
+    checkpoints = Checkpoints(tmp_path / "checkpoint", key="", minutes=0)
     place = shutil.copytree(folders["replacement"], tmp_path / "replacement")
     fit(make("serac", internvl, folders, replacement=str(place)), data, checkpoints=checkpoints)
     save_family("internvl", place, seed=2)

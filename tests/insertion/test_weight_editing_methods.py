@@ -1,4 +1,4 @@
-"""FineTune and MEND over tiny models of several families: what they learn, and that weights come back."""
+"""FineTune and MEND over tiny models of several families: what they learn, alone and in batches of chains."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from dataclasses import replace
 
 import pytest
 import torch
-from support.insertion_requests import ask, insertion
+from support.insertion_requests import adapted, ask, insertion
 from support.tiny_families import FAMILIES
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.decoding import Decoding
 from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.training import train
+from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.weight_edits import with_weights
 from culture_tasks.insertion.methods.mend.editor_training import EditorTraining, divergence
 
 DECODING = Decoding(max_new_tokens=8)
@@ -46,30 +49,41 @@ def changed(model, before):
     return {name for name, parameter in model.model.named_parameters() if not torch.equal(parameter, before[name])}
 
 
-def loss_of(model, insertion):
+def edited(method):
+    return {name for name, weight in method.weights.items() if not torch.equal(method.present[name], weight)}
+
+
+def same(first, second):
+    return all(torch.equal(first[name], second[name]) for name in first)
+
+
+def loss_of(method, insertion):
+    def loss():
+        return float(method.model.answer_loss([(insertion.query, insertion.answer)]))
+
     with torch.no_grad():
-        return float(model.answer_loss([(insertion.query, insertion.answer)]))
+        return with_weights(method.model.model, method.present, loss)
 
 
 @pytest.mark.parametrize("name", sorted(OPTIONS))
 class TestBoth:
-    def test_weights_change_and_come_back_bit_for_bit(self, model, name):
+    def test_some_weights_are_edited_and_the_model_stays_as_it_is(self, model, name):
         before, plain = bits(model), model.generate(ask(), DECODING)
         method = made(name, model)
         method.reset()
-        first_loss = loss_of(model, insertions()[0])
+        first_loss = loss_of(method, insertions()[0])
         for place, sample in enumerate(insertions()):
             method.insert(sample)
-            assert place or loss_of(model, sample) < first_loss
-        edited = changed(model, before)
+            assert place or loss_of(method, sample) < first_loss
         layers = model.model.config.get_text_config().num_hidden_layers
         first = layers - (1 if name == "finetune" else 2)
-        assert edited
-        assert all(int(weight.split("layers.")[1].split(".")[0]) >= first for weight in edited)
-        assert all(".mlp." in weight or (name == "finetune" and "attn." in weight) for weight in edited)
-        method.reset()
+        assert edited(method)
+        assert all(int(weight.split("layers.")[1].split(".")[0]) >= first for weight in edited(method))
+        assert all(".mlp." in weight or (name == "finetune" and "attn." in weight) for weight in edited(method))
         assert not changed(model, before)
-        assert model.generate(ask(), DECODING) == plain
+        method.reset()
+        assert not edited(method)
+        assert method.generate(ask(), DECODING) == model.generate(ask(), DECODING) == plain
         assert not any(parameter.requires_grad for parameter in model.model.parameters())
 
     def test_a_chain_alone_is_a_chain_that_goes_on(self, internvl, name):
@@ -77,25 +91,60 @@ class TestBoth:
         method.insert(first)
         method.generate(ask(), DECODING)
         method.insert(second)
-        going_on = bits(internvl)
+        going_on = method.present
         method.reset()
         method.insert(first)
         method.insert(second)
-        assert not changed(internvl, going_on)
+        assert same(method.present, going_on)
         method.reset()
         method.insert(second)
-        assert changed(internvl, going_on)
-        method.reset()
+        assert not same(method.present, going_on)
 
-    def test_bfloat16_comes_back_bit_for_bit(self, fresh, name):
+    def test_edits_of_several_chains_together_are_those_of_each_alone(self, model, name):
+        # Adam's first steps have the same length whether a gradient is rounding noise or not.
+        options = {"finetune": {"optimizer": "sgd", "learning_rate": 0.1}, "mend": {"edit_rate": 0.5}}[name]
+        method, samples = made(name, model, **options), insertions()
+        plain = [method.weights] * len(samples)
+        first = method.edited(samples, plain)
+        second = method.edited(samples[::-1], first) if method.by_row else first
+        for place, sample in enumerate(samples):
+            method.insert(sample)
+            if method.by_row:
+                method.insert(samples[::-1][place])
+            for weight, value in method.present.items():
+                assert torch.allclose(value, second[place][weight], atol=1e-5)
+            method.reset()
+
+    def test_answers_are_the_same_at_every_size_of_a_batch(self, model, name):
+        chains = [tuple(insertions()[:length]) for length in (1, 2, 3)]
+        chains += [(insertion(5, number),) for number in range(4)]
+        asked = [ask(place % 4, place, ("en", "zh", "ar")[place % 3]) for place in range(14)]
+        jobs = [Job(query, DECODING, chains[place % 7]) for place, query in enumerate(asked)]
+        plain, answers = bits(model), {}
+        for size in (1, 4, 8):
+            method = made(name, model, **({"edit_rate": 0.5} if name == "mend" else {}))
+            method.batch_size = size
+            runner = Runner(method, ValueStore(None))
+            answers[size] = [outcome.answer.text for outcome in runner.run(jobs)]
+            assert runner.costs.inserted == 7
+        assert answers[1] == answers[4] == answers[8]
+        assert not changed(model, plain)
+        method.reset()
+        alone = []
+        for job in jobs:
+            for sample in job.insertions:
+                method.insert(sample)
+            alone.append(method.generate(job.query, DECODING).text)
+            method.reset()
+        assert answers[1] == alone
+        assert alone != [model.generate(job.query, DECODING).text for job in jobs]
+
+    def test_edits_have_the_models_own_type(self, fresh, name):
         fresh.model.to(torch.bfloat16)
-        before = bits(fresh)
         method = made(name, fresh)
         method.insert(insertions()[0])
-        assert changed(fresh, before)
-        assert fresh.model.dtype == torch.bfloat16
-        method.reset()
-        assert not changed(fresh, before)
+        assert edited(method)
+        assert {weight.dtype for weight in method.present.values()} == {torch.bfloat16}
 
 
 @pytest.mark.parametrize(
@@ -107,11 +156,8 @@ class TestBoth:
 )
 def test_a_plain_step_goes_down_the_gradient(internvl, name, options, rate):
     method, sample = made(name, internvl, **options), insertions()[0]
-    parameters = dict(internvl.model.named_parameters())
     method.insert(sample)
-    edited = {name: weight.detach().clone() for name, weight in parameters.items()}
-    method.reset()
-    weights = {name: weight for name, weight in parameters.items() if not torch.equal(weight, edited[name])}
+    present, weights = method.present, {name: method.weights[name] for name in edited(method)}
     assert all(".layers.0.mlp." in name for name in weights) == (name == "finetune")
     assert len(weights) == (3 if name == "finetune" else 4)
     for weight in weights.values():
@@ -120,13 +166,24 @@ def test_a_plain_step_goes_down_the_gradient(internvl, name, options, rate):
     gradients = torch.autograd.grad(loss, list(weights.values()))
     for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
         weight.requires_grad_(requires_grad=False)
-        assert torch.allclose(edited[name], weight - rate * gradient, atol=1e-6)
+        assert torch.allclose(present[name], weight - rate * gradient, atol=1e-6)
 
 
 class TestFineTune:
+    def test_a_layer_that_is_not_of_linear_maps_alone_is_answered_chain_by_chain(self):
+        model = adapted("qwen3_5")
+        jobs = [Job(ask(number), DECODING, (insertion(number, number),)) for number in range(3)]
+        answers = []
+        for size in (1, 4):
+            method = made("finetune", model, layer=0)
+            assert not method.by_row
+            method.batch_size = size
+            answers.append(Runner(method, ValueStore(None)).run(jobs))
+        assert answers[0] == answers[1]
+
     def test_the_paper_edits_matrices_of_the_last_layer(self, model):
         method = method_class("finetune")(model)
-        names = set(method._layer_weights)
+        names = set(method.weights)
         last = model.model.config.get_text_config().num_hidden_layers - 1
         assert all(name.startswith(f"model.language_model.layers.{last}.") for name in names)
         assert {name.split(".")[4] for name in names} >= {"self_attn", "mlp"}
@@ -139,7 +196,6 @@ class TestFineTune:
     def test_a_loss_that_is_not_finite_is_named(self, internvl, caplog):
         method = made("finetune", internvl, optimizer="sgd", learning_rate=1e30)
         method.insert(insertions()[0])
-        method.reset()
         assert f"the loss of {insertions()[0].answer!r} is not finite" in caplog.text
 
 
@@ -159,7 +215,7 @@ class TestMend:
         parameters = {name: value for group in learner.groups() for name, value in group.parameters.items()}
         for parameter in parameters.values():
             parameter.requires_grad_(requires_grad=True)
-        parts = learner.learn(case, 0.5).losses
+        parts = learner.learn(learner.read(case), 0.5).losses
         weighted = 0.1 * parts["edit"] + 0.1 * parts["generality"] + parts["locality"]
         assert parts["loss"] == pytest.approx(weighted, rel=1e-6)
         for name, place, step in (("rates", 1, 1e-3), ("of_shape.64x128.layers.1.bias", 3, 1e-2)):
@@ -167,12 +223,13 @@ class TestMend:
             for sign in (1, -1):
                 with torch.no_grad():
                     parameters[name][place] += sign * step
-                values.append(learner.learn(case, 0.0).losses["loss"])
+                values.append(learner.learn(learner.read(case), 0.0).losses["loss"])
                 with torch.no_grad():
                     parameters[name][place] -= sign * step
             difference = 0.5 * (values[0] - values[1]) / (2 * step)
             assert float(parameters[name].grad[place]) == pytest.approx(difference, rel=0.05, abs=1e-4)
-        alone = [learner.learn(replace(case, locality=(item,)), 1.0).losses["locality"] for item in case.locality]
+        cases = [replace(case, locality=(item,)) for item in case.locality]
+        alone = [learner.learn(learner.read(one), 1.0).losses["locality"] for one in cases]
         assert len(alone) == 2
         assert min(alone) > 0
         assert parts["locality"] == pytest.approx(sum(alone), rel=1e-4)

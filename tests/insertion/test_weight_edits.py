@@ -1,4 +1,4 @@
-"""Which weights are edited, computing with others in their place, repeating a pass, and putting them back."""
+"""Which weights are edited, computing with others in their place, and repeating a pass."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import torch
 from support.insertion_requests import insertion
 from support.tiny_families import family
 
-from culture_tasks.errors import SettingsError
+from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core.weight_edits import (
-    EditedWeights,
     RepeatedPass,
+    are_linear,
     decoder_layers,
     layer_linears,
     layer_weights,
     with_weights,
+    with_weights_by_row,
 )
 
 MLP = ["mlp.up_proj", "mlp.down_proj"]
@@ -57,10 +58,12 @@ def test_computing_with_other_weights_is_like_setting_them(inner):
     others = {name: (0.5 * weight.detach()).requires_grad_() for name, weight in weights.items()}
     found = with_weights(inner, others, lambda: _logits(inner))
     assert torch.equal(_logits(inner), plain)
-    edited = EditedWeights(weights)
-    edited.set(others)
-    assert torch.equal(_logits(inner), found)
-    edited.restore()
+    with torch.no_grad():
+        for weight in weights.values():
+            weight.mul_(0.5)
+        assert torch.equal(_logits(inner), found)
+        for weight in weights.values():
+            weight.mul_(2)
     assert torch.equal(_logits(inner), plain)
     found.square().mean().backward()
     assert all(tensor.grad.abs().sum() > 0 for tensor in others.values())
@@ -103,17 +106,25 @@ def test_an_error_meanwhile_leaves_the_model_as_it_was():
     assert torch.equal(_logits(inner), plain)
 
 
-def test_bfloat16_is_rounded_to_the_nearest_and_comes_back_bit_for_bit():
-    weight = torch.nn.Parameter(torch.randn(64, 64).to(torch.bfloat16), requires_grad=False)
-    before = weight.clone()
-    edited = EditedWeights({"weight": weight})
-    edited.restore()
-    for value in (1.0 + 2**-8 - 2**-12, 1.0 + 2**-8 + 2**-12):
-        edited.set({"weight": torch.full((64, 64), value)})
-    # Neighbours of 1 in bfloat16 are 2 ** -7 apart.
-    assert (weight == 1.0 + 2**-7).all()
-    edited.restore()
-    assert torch.equal(weight.view(torch.int16), before.view(torch.int16))
+def test_rows_have_their_own_weights_beams_too():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
+    edits = [{"0.weight": torch.randn(4, 3), "1.weight": torch.randn(2, 4)} for _ in range(3)]
+    rows = [edits[0], edits[1], edits[1], edits[2]]
+    inputs = torch.randn(8, 5, 3)  # two beams of each row
+    found = with_weights_by_row(model, rows, lambda: model(inputs))
+    alone = [with_weights(model, rows[place // 2], lambda place=place: model(inputs[place])) for place in range(8)]
+    assert torch.allclose(found, torch.stack(alone), atol=1e-6)
+    assert "forward" not in vars(model[0])
+    for flat in (inputs[:7], inputs[0]):
+        with pytest.raises(CultureTasksError, match=r"0\.weight is given .* Use --batch_size 1"):
+            with_weights_by_row(model, rows, lambda flat=flat: model(flat))
+
+
+def test_only_weights_of_linear_maps_may_differ_by_row():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Conv1d(4, 4, 1))
+    assert are_linear(model, ["0.weight"])
+    assert not are_linear(model, ["0.weight", "1.weight"])
+    assert not are_linear(model, ["0.bias"])
 
 
 def pairs():

@@ -63,6 +63,6 @@ class SmallLearner(Learner[float]):
 
 if __name__ == "__main__":
     learner = SmallLearner(kill_at=int(sys.argv[2]) if len(sys.argv) > 2 else None)
-    checkpoints = Checkpoints(Path(sys.argv[1]), every=2)
+    checkpoints = Checkpoints(Path(sys.argv[1]), minutes=0)
     report = train(learner, CASES, CONFIG, name="small", checkpoints=checkpoints)
     sys.stdout.write(f"{learner.bits()} {report['loss']!r} {len(learner.seen)}\n")

@@ -7,10 +7,9 @@ that names it.
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +29,8 @@ from culture_tasks.insertion.core.encoding import (
 from culture_tasks.insertion.core.identity import ModelIdentity, identify
 from culture_tasks.insertion.core.prefill import Gate, captured_states, pooled, question_and_image
 from culture_tasks.insertion.core.queries import Query
+from culture_tasks.insertion.core.reading_ahead import read_ahead
+from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
+
+WeightsOf = Callable[[Sequence[int]], Sequence[Weights]]
+"""Returns the weights of requests by their places."""
 
 ANSWERS_VERSION = 2
 """Raise it whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
@@ -46,7 +50,6 @@ older versions are not used then. For a change in one method, raise that method'
 """
 
 _PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by length
-_AHEAD = 2  # batches whose images are read while the model works
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +207,13 @@ class MultimodalModel:
         return self._answers(self._encoded([query]), decoding)[0]
 
     def answers(
-        self, queries: Sequence[Query], decoding: Decoding, batch_size: int = 1
+        self,
+        queries: Sequence[Query],
+        decoding: Decoding,
+        batch_size: int = 1,
+        weights: WeightsOf | None = None,
     ) -> Iterator[tuple[int, Answer]]:
-        """Answers requests in batches, the longest first.
+        """Answers requests in batches, the longest first; with weights of their own, in the order given.
 
         A batch's images are loaded while the one before it is answered, and not kept.
 
@@ -214,6 +221,8 @@ class MultimodalModel:
             queries: The requests.
             decoding: How to decode.
             batch_size: Requests that are answered together; a batch that doesn't fit into the memory is halved.
+            weights: Returns the weights with which requests are answered, when their batch begins; None means the
+                model's.
 
         Yields:
             The place of a request in ``queries``, with its answer.
@@ -221,7 +230,14 @@ class MultimodalModel:
         Raises:
             CultureTasksError: If a single request doesn't fit into the memory.
         """
-        return self._batched(queries, batch_size, lambda encoded, _: self._answers(encoded, decoding))
+
+        def answered(encoded: Encoded, places: Sequence[int]) -> list[Answer]:
+            if weights is None:
+                return self._answers(encoded, decoding)
+            return with_weights_by_row(self.model, weights(places), lambda: self._answers(encoded, decoding))
+
+        batches = self._longest_first(queries, batch_size) if weights is None else _in_order(queries, batch_size)
+        return self._batched(queries, batches, answered)
 
     def generate_unless(self, query: Query, decoding: Decoding, gate: Gate) -> Answer | None:
         """Answers a request unless the gate, given the features of its prefill, says stop.
@@ -266,25 +282,29 @@ class MultimodalModel:
             CultureTasksError: If a single request doesn't fit into the memory.
         """
 
-        def prefill(encoded: Encoded, batch: Sequence[Query]) -> list[torch.Tensor]:
-            masks = self._masks(encoded, batch)
+        def prefill(encoded: Encoded, places: Sequence[int]) -> list[torch.Tensor]:
+            masks = self._masks(encoded, [queries[place] for place in places])
             with captured_states(self.model) as states:
                 self._answers(encoded, Decoding(max_new_tokens=1))
             return pooled(states, masks)
 
-        return self._batched(queries, batch_size, prefill, with_spans=True)
+        return self._batched(queries, self._longest_first(queries, batch_size), prefill, with_spans=True)
 
-    def answer_scorer(self, pairs: Sequence[tuple[Query, str]]) -> Callable[[], AnswerLogits]:
+    def encode_answered(self, pairs: Sequence[tuple[Query, str]]) -> Encoded:
+        """Reads and encodes requests, each with an answer, to which the end of the turn is added."""
+        end = self._encoding.end_of_answer(ends_of_generation(self.model))
+        conversations = [query.messages() for query, _ in pairs]
+        return self._encoding.encode_answered(conversations, [answer for _, answer in pairs], end)
+
+    def answer_scorer(self, pairs: Sequence[tuple[Query, str]] | Encoded) -> Callable[[], AnswerLogits]:
         """Returns a function that predicts given answers in one forward pass, with the weights of the moment.
 
         Images are read and encoded once. Gradients flow to all parameters that require them.
 
         Args:
-            pairs: Requests, each with an answer; the end of the turn is added to it.
+            pairs: Requests with answers, or the result of :meth:`encode_answered`.
         """
-        end = self._encoding.end_of_answer(ends_of_generation(self.model))
-        conversations = [query.messages() for query, _ in pairs]
-        encoded = self._encoding.encode_answered(conversations, [answer for _, answer in pairs], end)
+        encoded = pairs if isinstance(pairs, Encoded) else self.encode_answered(pairs)
         inputs = self._placed(encoded.inputs)
         labels = inputs.pop("labels")
         width = int((labels != IGNORED).any(0).sum())
@@ -340,8 +360,8 @@ class MultimodalModel:
     def _batched(
         self,
         queries: Sequence[Query],
-        batch_size: int,
-        work: Callable[[Encoded, Sequence[Query]], list[Result]],
+        batches: Iterable[list[int]],
+        work: Callable[[Encoded, Sequence[int]], list[Result]],
         *,
         with_spans: bool = False,
     ) -> Iterator[tuple[int, Result]]:
@@ -350,31 +370,29 @@ class MultimodalModel:
         def encoded(places: Sequence[int]) -> Encoded:
             return self._encoded([queries[place] for place in places], with_spans=with_spans)
 
-        with ThreadPoolExecutor(1) as pool:
-            waiting: deque[tuple[list[int], Future[Encoded]]] = deque()
-            left = deque(self._batches(queries, batch_size))
-            while left or waiting:
-                while left and len(waiting) < _AHEAD:
-                    places = left.popleft()
-                    waiting.append((places, pool.submit(encoded, places)))
-                places, future = waiting.popleft()
-                try:
-                    results = work(future.result(), [queries[place] for place in places])
-                except torch.OutOfMemoryError as error:
-                    if len(places) == 1:
-                        raise CultureTasksError(
-                            "insertion: a single request doesn't fit into the memory of the device "
-                            f"({str(error).splitlines()[0]:.200}). Make images smaller (max_patches=…, max_pixels=…), "
-                            "or spread the model over several GPUs (device_map=auto)."
-                        ) from None
-                    _log.warning("insertion: %d requests at once don't fit into the memory; halved", len(places))
-                    torch.cuda.empty_cache()
-                    half = len(places) // 2
-                    left.extendleft([places[half:], places[:half]])
-                    continue
+        def results_of(places: Sequence[int], inputs: Encoded) -> Iterator[tuple[int, Result]]:
+            try:
+                results = work(inputs, places)
+            except torch.OutOfMemoryError as error:
+                if len(places) == 1:
+                    raise CultureTasksError(
+                        "insertion: a single request doesn't fit into the memory of the device "
+                        f"({str(error).splitlines()[0]:.200}). Make images smaller (max_patches=…, max_pixels=…), "
+                        "or spread the model over several GPUs (device_map=auto)."
+                    ) from None
+            else:
                 yield from zip(places, results, strict=True)
+                return
+            _log.warning("insertion: %d requests at once don't fit into the memory; halved", len(places))
+            torch.cuda.empty_cache()
+            half = len(places) // 2
+            for part in (places[:half], places[half:]):
+                yield from results_of(part, encoded(part))
 
-    def _batches(self, queries: Sequence[Query], size: int) -> list[list[int]]:
+        for places, inputs in read_ahead(batches, lambda places: (places, encoded(places))):
+            yield from results_of(places, inputs)
+
+    def _longest_first(self, queries: Sequence[Query], size: int) -> list[list[int]]:
         """Returns the places of requests in batches, the longest first; requests with images have their own batches."""
         if len(queries) == 1:
             return [[0]]
@@ -387,6 +405,13 @@ class MultimodalModel:
         for place in sorted(range(len(queries)), key=length, reverse=True):
             kinds.setdefault(bool(queries[place].pictures()), []).append(place)
         return [kind[start : start + size] for kind in kinds.values() for start in range(0, len(kind), size)]
+
+
+def _in_order(queries: Sequence[Query], size: int) -> Iterator[list[int]]:
+    """Yields the places of neighbouring requests in batches; requests with images have their own batches."""
+    for _, run in itertools.groupby(range(len(queries)), lambda place: bool(queries[place].pictures())):
+        while batch := list(itertools.islice(run, size)):
+            yield batch
 
 
 def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:

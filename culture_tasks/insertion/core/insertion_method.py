@@ -6,7 +6,8 @@ edited model: ``insert`` adds knowledge, ``ask`` returns the route of a request 
 There are two kinds. Most methods change only the prompt, and the model that answers it: their answers can be generated
 later, in any order and by any engine, and a request that they leave alone has the plain model's answer. Methods that
 change weights say so by ``edits_weights``: they change ``self.model.model`` in ``insert``, restore it bit for bit in
-``reset``, and their requests are answered while the change is there.
+``reset``, and their requests are answered while the change is there. Those that derive from
+:class:`~culture_tasks.insertion.core.weight_method.WeightMethod` have the requests of several chains answered together.
 """
 
 from __future__ import annotations

@@ -5,16 +5,20 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks.benchmarks.training_cases import Locality
 from culture_tasks.errors import DataError
+from culture_tasks.insertion.core.progress import Progress
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+_READERS = 8  # threads that decode images
 
 Message = Mapping[str, Any]
 """One message of a conversation: a ``role``, and ``content`` as a list of parts."""
@@ -69,6 +73,9 @@ class Query:
         self.question = question
         self._load = load
         self._make_outline = outline
+        # Not cached properties: those of Python 3.11 let one thread at a time compute them.
+        self._outline: list[Message] | None = None
+        self._key: str | None = None
 
     @classmethod
     def about(cls, image: Image, question: str, system: str = "") -> Query:
@@ -90,11 +97,9 @@ class Query:
                 f"insertion: the image of {self.question!r:.80} can't be read ({error}). Replace the image."
             ) from error
 
-    @cached_property
+    @property
     def outline(self) -> list[Message]:
         """The conversation with a :class:`Picture` in place of each image."""
-        if self._make_outline is not None:
-            return self._make_outline()
         places = itertools.count()
 
         def outlined(part: Part) -> Part:
@@ -103,22 +108,29 @@ class Query:
             place = next(places)
             return image_part(Picture.of(part["image"], lambda: self.images()[place]))
 
-        return [{**message, "content": [*map(outlined, message["content"])]} for message in self.messages()]
+        if self._outline is None and self._make_outline is not None:
+            self._outline = self._make_outline()
+        elif self._outline is None:
+            shown = self.messages()
+            self._outline = [{**message, "content": [*map(outlined, message["content"])]} for message in shown]
+        return self._outline
 
-    @cached_property
+    @property
     def key(self) -> str:
         """SHA-256 of all that the model is shown, images by their pixels."""
-        canonical = [
-            {
-                "role": message["role"],
-                "content": [
-                    ["text", part["text"]] if part["type"] == "text" else ["image", part["image"].key]
-                    for part in message["content"]
-                ],
-            }
-            for message in self.outline
-        ]
-        return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
+        if self._key is None:
+            canonical = [
+                {
+                    "role": message["role"],
+                    "content": [
+                        ["text", part["text"]] if part["type"] == "text" else ["image", part["image"].key]
+                        for part in message["content"]
+                    ],
+                }
+                for message in self.outline
+            ]
+            self._key = hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
+        return self._key
 
     def preceded_by(self, parts: Sequence[Part]) -> Query:
         """Returns the same query with parts inserted before the user's text, after the system message."""
@@ -197,6 +209,22 @@ class TrainingCase:
         """Returns all requests: the sample, the generality items, the locality items."""
         positives = [item.query for item in (self.insertion, *self.generality)]
         return [*positives, *(item.query for item in self.locality)]
+
+
+def read_all(queries: Iterable[Query], progress: Progress) -> list[Query]:
+    """Reads requests, several at once, so that an image that can't be read is found before anything is computed.
+
+    Returns:
+        The distinct requests, whose keys are known by now.
+
+    Raises:
+        DataError: For the first image that can't be read.
+    """
+    distinct = list(dict.fromkeys(queries))
+    with ThreadPoolExecutor(min(_READERS, os.cpu_count() or 1)) as pool:
+        for _ in progress(pool.map(lambda query: query.key, distinct), "requests", total=len(distinct)):
+            pass
+    return distinct
 
 
 def text_part(text: str) -> Part:

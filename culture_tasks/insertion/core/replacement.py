@@ -6,7 +6,7 @@ and of images. One layer of its language model is trained; the rest stays as in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 from torch import nn
@@ -14,6 +14,7 @@ from torch import nn
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import edit_text
+from culture_tasks.insertion.core.encoding import Encoded
 from culture_tasks.insertion.core.identity import ModelIdentity, with_other_weights
 from culture_tasks.insertion.core.queries import Insertion, Query, text_part
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
@@ -59,15 +60,16 @@ class ReplacementModel:
         """Returns copies of the trained weights in float32, in which small steps don't vanish."""
         return {name: nn.Parameter(weight.detach().float().clone()) for name, weight in self.trained.items()}
 
-    def loss(self, weights: Mapping[str, torch.Tensor], pairs: Sequence[tuple[Query, str]]) -> torch.Tensor:
-        """Returns the mean negative log-likelihood of answers while the trained weights are others.
+    def losses(self, weights: Mapping[str, torch.Tensor], answered: Encoded) -> torch.Tensor:
+        """Returns the mean negative log-likelihood of each answer while the trained weights are others.
 
         Args:
             weights: Tensors in the place of ``trained``; gradients flow to them.
-            pairs: Requests with their answers.
+            answered: Requests with their answers.
         """
         cast = {name: weight.to(self.trained[name].dtype) for name, weight in weights.items()}
-        return with_weights(self.model.model, cast, lambda: self.model.answer_loss(pairs))
+        score = self.model.answer_scorer(answered)
+        return with_weights(self.model.model, cast, lambda: score().losses())
 
     def take(self, weights: Mapping[str, torch.Tensor]) -> None:
         """Puts trained weights into the model.

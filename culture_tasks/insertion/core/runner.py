@@ -13,7 +13,9 @@ or another method, finds them.
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import itertools
 import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -24,8 +26,13 @@ from culture_tasks.insertion.core.decoding import Decoding
 from culture_tasks.insertion.core.device_meter import device_name, now
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, Route
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Query
+from culture_tasks.insertion.core.queries import Insertion, Query, read_all
 from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.weight_edits import Weights
+from culture_tasks.insertion.core.weight_method import WeightMethod
+
+Chain = tuple[str, ...]
+"""The keys of insertions, in their order."""
 
 Place = TypeVar("Place", bound=Hashable)
 
@@ -47,9 +54,9 @@ class Job:
     compare: bool = False
 
     @property
-    def chain(self) -> tuple[str, ...]:
+    def chain(self) -> Chain:
         """The keys of its insertions."""
-        return tuple(insertion.key for insertion in self.insertions)
+        return _chain(self.insertions)
 
 
 class Outcome(NamedTuple):
@@ -125,11 +132,48 @@ class InBatches:
 
 
 class _Prompt(NamedTuple):
-    """A prompt, and the key of its answer in the store; sampled answers have none."""
+    """A prompt, the key of its answer in the store, which sampled answers lack, and what is inserted into weights."""
 
     route: Route
     decoding: Decoding
     key: str | None
+    insertions: tuple[Insertion, ...] = ()
+
+
+class _ChainWeights:
+    """The weights of chains, made when a batch of requests needs them and dropped when no later one does.
+
+    Args:
+        method: The method.
+        inserted: What is inserted before each request, by the requests' places, which are in the order of answering.
+        costs: Gets the work and its time.
+    """
+
+    def __init__(self, method: WeightMethod, inserted: Mapping[int, tuple[Insertion, ...]], costs: Costs) -> None:
+        self._method, self._inserted, self._costs = method, inserted, costs
+        keys = {place: _chain(insertions) for place, insertions in inserted.items()}
+        self._last = {chain[:length]: place for place, chain in keys.items() for length in range(len(chain) + 1)}
+        self._made: dict[Chain, Weights] = {(): method.weights}
+
+    def of(self, chosen: Sequence[int], numbers: Sequence[int]) -> list[Weights]:
+        """Returns the weights of the requests of a batch; samples of several chains are inserted together.
+
+        Args:
+            chosen: Places of requests.
+            numbers: Which of these the batch has.
+        """
+        start, places = now(self._method.model.device), [chosen[number] for number in numbers]
+        self._made = {chain: weights for chain, weights in self._made.items() if self._last[chain] >= min(places)}
+        chains = {_chain(self._inserted[place]): self._inserted[place] for place in places}
+        for length in range(1, max(map(len, chains)) + 1):
+            longer = {chain[:length]: samples for chain, samples in chains.items() if len(chain) >= length}
+            new = {chain: samples[length - 1] for chain, samples in longer.items() if chain not in self._made}
+            if new:
+                before = [self._made[chain[:-1]] for chain in new]
+                self._made.update(zip(new, self._method.insert_each(list(new.values()), before), strict=True))
+                self._costs.inserted += len(new)
+        self._costs.insertion_seconds += now(self._method.model.device) - start
+        return [self._made[_chain(self._inserted[place])] for place in places]
 
 
 class Runner:
@@ -171,7 +215,7 @@ class Runner:
         """
         if not self._method.inserts:
             jobs = [replace(job, insertions=()) for job in jobs]
-        _read(jobs, progress)
+        read_all((query for job in jobs for query in (job.query, *(item.query for item in job.insertions))), progress)
         self._renew()
         plain = {
             place: self._prompt(Route(job.query), job.decoding)
@@ -200,32 +244,19 @@ class Runner:
             }
         if self._method.edits_weights:
             base = self._pooled(plain, progress, "plain model")
-            return base, self._while_edited(after, progress, description)
+            self._prepare(after.values(), progress)
+            return base, self._pooled({place: self._edited(after[place]) for place in order}, progress, description)
         # Plain answers and the others are one pool, so that batches are full and equal prompts are answered once.
         self._prepare(after.values(), progress)
         pool: dict[tuple[bool, int], _Prompt] = {(False, place): prompt for place, prompt in plain.items()}
         for place in progress(order, f"insertions ({self._method.name})"):
-            self._insert(after[place])
+            self._insert(after[place].insertions)
             pool[True, place] = self._prompt(self._method.ask(after[place].query), after[place].decoding)
         answers = self._pooled(pool, progress, "answers")
         return (
             {place: answers[False, place] for place in plain},
             {place: pool[True, place].route.noted(answers[True, place]) for place in after},
         )
-
-    def _while_edited(self, after: Mapping[int, Job], progress: Progress, description: str) -> dict[int, Answer]:
-        """Answers the requests of each edited state together; a state whose answers are all stored isn't made."""
-        self._prepare(after.values(), progress)
-        chains: dict[tuple[str, ...], list[int]] = {}
-        for place in _chain_order(after):
-            chains.setdefault(after[place].chain, []).append(place)
-        answers: dict[int, Answer] = {}
-        for places in progress(list(chains.values()), description):
-            prompts = {place: self._edited(after[place]) for place in places}
-            if any(self._stored(prompt.key) is None for prompt in prompts.values()):
-                self._insert(after[places[0]])
-            answers.update(self._pooled(prompts, silent, ""))
-        return answers
 
     def _alone(self, prompt: _Prompt, job: Job | None = None) -> Answer:
         """Answers one request on its own: by the plain model, or by the method after a job's insertions."""
@@ -237,7 +268,7 @@ class Runner:
             self.costs.found += 1
             return stored
         if job is not None:
-            self._insert(job)
+            self._insert(job.insertions)
         start = now(device)
         answer = (self._method.model if job is None else self._method).generate(prompt.route.query, prompt.decoding)
         seconds = now(device) - start
@@ -267,17 +298,39 @@ class Runner:
         self, prompts: Mapping[Place, _Prompt], missing: Mapping[MultimodalModel | None, list[list[Place]]]
     ) -> Iterator[tuple[list[Place], Answer]]:
         """Yields the places that share a prompt, with the answer, once it is stored."""
-        start = now(self._method.model.device)
+        start, inserting = now(self._method.model.device), self.costs.insertion_seconds
         for model, groups in missing.items():
             pool = [prompts[places[0]] for places in groups]
-            if self._method.edits_weights:
-                model = self._method.model
             engine = self._engine if model is None else InBatches(model, self._method.batch_size)
             queries, decodings = [prompt.route.query for prompt in pool], [prompt.decoding for prompt in pool]
-            for number, answer in engine.answers(queries, decodings):
+            found = self._by_chain(pool) if pool[0].insertions else engine.answers(queries, decodings)
+            for number, answer in found:
                 end = now(self._method.model.device)
-                yield groups[number], self._keep(pool[number].key, answer, end - start)
-                start = end
+                inserted = self.costs.insertion_seconds - inserting
+                yield groups[number], self._keep(pool[number].key, answer, end - start - inserted)
+                start, inserting = end, self.costs.insertion_seconds
+
+    def _by_chain(self, pool: Sequence[_Prompt]) -> Iterator[tuple[int, Answer]]:
+        """Yields the place of a request after insertions into weights, with its answer.
+
+        Rows of a batch may have weights of several chains where the method offers that; otherwise the requests of each
+        chain are answered together.
+        """
+        method, model = self._method, self._method.model
+        for decoding in dict.fromkeys(prompt.decoding for prompt in pool):
+            places = [place for place, prompt in enumerate(pool) if prompt.decoding == decoding]
+            chains = [list(run) for _, run in itertools.groupby(places, lambda place: _chain(pool[place].insertions))]
+            weights = None
+            if isinstance(method, WeightMethod):
+                weights = _ChainWeights(method, {place: pool[place].insertions for place in places}, self.costs)
+                chains = [places] if method.by_row else chains
+            for chain in chains:
+                queries = [pool[place].route.query for place in chain]
+                if weights is None:
+                    self._insert(pool[chain[0]].insertions)
+                of = None if weights is None else functools.partial(weights.of, chain)
+                for number, answer in model.answers(queries, decoding, method.batch_size, of):
+                    yield chain[number], answer
 
     def _stored(self, key: str | None) -> Answer | None:
         content = None if key is None else self._store.get(key)
@@ -292,14 +345,14 @@ class Runner:
         return answer
 
     def _prompt(self, route: Route, decoding: Decoding) -> _Prompt:
-        """Returns a prompt under a key that says which model answers it; all methods share the plain one's answers."""
-        by = [self._engine.identity] if route.by is None else [route.by.identity.run, *self._method_identity]
-        return _Prompt(route, decoding, _key([*by, route.query.key], decoding))
+        """Returns a prompt under a key that says which model answers it; all methods share its answers."""
+        by = self._engine.identity if route.by is None else route.by.identity.run
+        return _Prompt(route, decoding, _key([by, route.query.key], decoding))
 
     def _edited(self, job: Job) -> _Prompt:
         """Returns a request under a key that says which insertions come before it, and by which method."""
         by = [self._method.model.identity.run, *self._method_identity, list(job.chain)]
-        return _Prompt(Route(job.query), job.decoding, _key([*by, job.query.key], job.decoding))
+        return _Prompt(Route(job.query), job.decoding, _key([*by, job.query.key], job.decoding), job.insertions)
 
     def _prepare(self, jobs: Collection[Job], progress: Progress) -> None:
         start = now(self._method.model.device)
@@ -307,12 +360,12 @@ class Runner:
         self._method.prepare([job.query for job in jobs], list(insertions.values()), self._store, progress)
         self.costs.prepared_seconds += now(self._method.model.device) - start
 
-    def _insert(self, job: Job) -> None:
-        """Inserts a job's chain; if it extends the present one, only the rest."""
-        if self._inserted != job.chain[: len(self._inserted)]:
+    def _insert(self, insertions: Sequence[Insertion]) -> None:
+        """Inserts a chain; if it extends the present one, only the rest."""
+        if self._inserted != _chain(insertions[: len(self._inserted)]):
             self._renew()
         start = now(self._method.model.device)
-        for insertion in job.insertions[len(self._inserted) :]:
+        for insertion in insertions[len(self._inserted) :]:
             self._method.insert(insertion)
             self._inserted = (*self._inserted, insertion.key)
             self.costs.inserted += 1
@@ -323,18 +376,15 @@ class Runner:
         self._inserted = ()
 
 
-def _read(jobs: Sequence[Job], progress: Progress) -> None:
-    """Reads all requests once, so that an image that can't be read is found before anything is computed."""
-    queries = [query for job in jobs for query in (job.query, *(insertion.query for insertion in job.insertions))]
-    for query in progress(list(dict.fromkeys(queries)), "requests"):
-        _ = query.key
-
-
 def _chain_order(jobs: Mapping[int, Job]) -> list[int]:
     """Returns the places of jobs with equal chains together, each chain after the chains that it extends."""
     ranks: dict[str, int] = {}
     ranked = {place: tuple(ranks.setdefault(key, len(ranks)) for key in job.chain) for place, job in jobs.items()}
     return sorted(ranked, key=lambda place: (ranked[place], place))
+
+
+def _chain(insertions: Sequence[Insertion]) -> Chain:
+    return tuple(insertion.key for insertion in insertions)
 
 
 def _key(by: Sequence[object], decoding: Decoding) -> str | None:

@@ -6,20 +6,24 @@ SERAC and MSCKE differ only in what they compare, which their folders say. They 
   replacement model answers it, with that edit's question and answer before it. Otherwise the model itself answers, as
   if nothing had been inserted. Of several edits only one is used.
 * The encoder stays frozen. Trained are a linear map of its vectors and one layer of the replacement model.
-* Both are trained at once, one case at a time. The classifier learns that the inserted request itself and the
-  generality items are in scope and the locality items are not (the mean of their binary cross-entropies). The
-  replacement model learns to answer the former as the data do, with the edit before them (the mean of their answers'
-  negative log-likelihoods). They share no weights, so neither loss needs a factor.
+* The classifier learns that the inserted request itself and the generality items are in scope and the locality items
+  are not (the mean of their binary cross-entropies). The replacement model learns to answer the former as the data do,
+  with the edit before them (the mean of their answers' negative log-likelihoods). They share no weights, so each is
+  trained on its own, and a layer that one method has trained is found by the other in the store of the fit.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import safetensors.torch
 import torch
+from accelerate.utils import gather_object
 from pydantic import Field
 
 from culture_tasks.errors import CultureTasksError, DataError
@@ -34,10 +38,11 @@ from culture_tasks.insertion.core.edit_scopes import (
     scope_loss,
     squared_distances,
 )
+from culture_tasks.insertion.core.encoding import Encoded
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase
+from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, read_all
 from culture_tasks.insertion.core.replacement import ReplacementModel, load_replacement, shown_after
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.training import (
@@ -52,6 +57,8 @@ from culture_tasks.insertion.core.value_store import ValueStore
 
 _PROJECTION = "classifier.projection"
 _REPLACEMENT = "replacement."
+_REPLACEMENT_OPTIONS = ("replacement_layer", "replacement_learning_rate")
+_LAYER_VERSION = 1  # raise it whenever a change of the code changes what a replacement model learns
 
 
 class ScopedConfig(GradientConfig):
@@ -163,18 +170,16 @@ class ScopedMethod(InsertionMethod):
         if not any(case.locality for case in cases):
             raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
         parts = self._load_parts()
-        queries = dict.fromkeys(query for case in cases for query in case.queries())
+        queries = read_all((query for case in cases for query in case.queries()), context.progress)
         subjects = [*map(request_subject, queries), *(edit_subject(case.insertion) for case in cases)]
         parts.encoder.prepare(subjects, context.store, batch_size=self.batch_size, progress=context.progress)
-        checkpoints = context.checkpoints
-        if checkpoints is not None:  # other models under the same names are another training
-            models = (parts.encoder.identity.run, parts.replacement.identity.run)
-            checkpoints = replace(checkpoints, key=" ".join((checkpoints.key, *models)))
-        learner = _ScopedLearner(parts, self.config)
-        losses = train(learner, cases, self.config, name=self.name, progress=context.progress, checkpoints=checkpoints)
+        learner = _ReplacementLearner(parts.replacement, self.config, self.batch_size)
+        classifier = _ClassifierLearner(parts, self.config)
+        losses = _train_layer(learner, parts.replacement.identity.run, cases, context, self.name)
+        losses |= train(classifier, cases, self.config, name=self.name, progress=context.progress)
         parts.replacement.take(learner.layer)
         self._loaded = parts
-        return {**losses, "training_accuracy": self.scope_accuracy(cases)}
+        return {"loss": sum(losses.values()), **losses, "training_accuracy": self.scope_accuracy(cases)}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         layer = {f"{_REPLACEMENT}{name}": weight for name, weight in self._parts.replacement.trained.items()}
@@ -236,33 +241,76 @@ class _Parts:
         return squared_distances(edit, requests), inside
 
 
-class _ScopedLearner(Learner[TrainingCase]):
-    """Trains the classifier in place, and copies of the replacement model's weights."""
+class _ClassifierLearner(Learner[TrainingCase]):
+    """Trains the classifier in place."""
 
     def __init__(self, parts: _Parts, config: ScopedConfig) -> None:
-        self._parts = parts
-        self._config = config
-        self.layer = parts.replacement.copies()
+        self._parts, self._config = parts, config
+
+    def groups(self) -> Sequence[ParameterGroup]:
+        projection = {_PROJECTION: self._parts.classifier.projection}
+        return (ParameterGroup(projection, self._config.classifier_learning_rate),)
+
+    def learn(self, case: TrainingCase, scale: float) -> CaseLosses:
+        with full_precision(self._parts.classifier.projection.device):  # distances need it too
+            loss = scope_loss(*self._parts.distances(case))
+            (scale * loss).backward()
+        return CaseLosses({"classifier": float(loss.detach())})
+
+
+class _ReplacementLearner(Learner[TrainingCase]):
+    """Trains copies of the replacement model's weights.
+
+    Args:
+        replacement: The replacement model.
+        config: Options.
+        batch_size: How many items are read at a time.
+    """
+
+    def __init__(self, replacement: ReplacementModel, config: ScopedConfig, batch_size: int) -> None:
+        self._replacement, self.config, self._batch_size = replacement, config, batch_size
+        self.layer = replacement.copies()
 
     def groups(self) -> Sequence[ParameterGroup]:
         layer = {f"{_REPLACEMENT}{name}": weight for name, weight in self.layer.items()}
-        return (
-            ParameterGroup({_PROJECTION: self._parts.classifier.projection}, self._config.classifier_learning_rate),
-            ParameterGroup(layer, self._config.replacement_learning_rate),
-        )
+        return (ParameterGroup(layer, self.config.replacement_learning_rate),)
 
-    def learn(self, case: TrainingCase, scale: float) -> CaseLosses:
-        device = self._parts.classifier.projection.device
-        with full_precision(device):  # distances need it too
-            classifier = scope_loss(*self._parts.distances(case))
-            (scale * classifier).backward()
+    def read(self, case: TrainingCase) -> list[Encoded]:
         answered = (case.insertion, *case.generality)
-        total = 0.0
-        for item in answered:  # one after the other: several conversations at once need as many times the memory
-            shown = (shown_after(case.insertion, item.query), item.answer)
-            loss = self._parts.replacement.loss(self.layer, [shown]) / len(answered)
-            with full_precision(device):
+        pairs, size = [(shown_after(case.insertion, item.query), item.answer) for item in answered], self._batch_size
+        model = self._replacement.model
+        return [model.encode_answered(pairs[start : start + size]) for start in range(0, len(pairs), size)]
+
+    def learn(self, case: list[Encoded], scale: float) -> CaseLosses:
+        count, total = sum(len(batch.prompts) for batch in case), 0.0
+        for batch in case:
+            loss = self._replacement.losses(self.layer, batch).sum() / count
+            with full_precision(loss.device):
                 (scale * loss).backward()
             total += float(loss.detach())
-        scoped = float(classifier.detach())
-        return CaseLosses({"loss": scoped + total, "classifier": scoped, "replacement": total})
+        return CaseLosses({"replacement": total})
+
+
+def _train_layer(
+    learner: _ReplacementLearner, identity: str, cases: Sequence[TrainingCase], context: FitContext, method: str
+) -> dict[str, float]:
+    """Trains the replacement model's layer, or finds it in the store: it doesn't depend on what is compared.
+
+    Returns:
+        The mean losses of the last pass.
+    """
+    options = learner.config.model_dump(mode="json", include={*GradientConfig.model_fields, *_REPLACEMENT_OPTIONS})
+    samples = [[item.key for item in (case.insertion, *case.generality)] for case in cases]
+    facts = json.dumps([_LAYER_VERSION, identity, options, samples], sort_keys=True)
+    key = f"replacement layer:{hashlib.sha256(facts.encode()).hexdigest()}"
+    stored = context.store.get(key)
+    if all(gather_object([stored is not None])) and stored is not None:
+        losses, _, layer = stored.partition(b"\n")
+        for name, weight in safetensors.torch.load(layer).items():
+            learner.layer[name].data.copy_(weight)
+        return dict(json.loads(losses))
+    checkpoints = context.checkpoints and replace(context.checkpoints, key=key)
+    means = train(learner, cases, learner.config, name=method, progress=context.progress, checkpoints=checkpoints)
+    trained = {name: weight.detach().cpu() for name, weight in learner.layer.items()}
+    context.store.put(key, json.dumps(means).encode() + b"\n" + safetensors.torch.save(trained))
+    return means

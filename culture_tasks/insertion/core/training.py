@@ -16,9 +16,10 @@ import json
 import logging
 import math
 import random
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
@@ -33,6 +34,7 @@ from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import tensor_files
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.progress import Progress, silent
+from culture_tasks.insertion.core.reading_ahead import read_ahead
 
 if TYPE_CHECKING:
     from torch import nn
@@ -79,7 +81,7 @@ class CaseLosses(NamedTuple):
     """The losses of a case.
 
     Attributes:
-        losses: The loss under ``loss``, and its parts under other names.
+        losses: The loss and its parts, by names for the report.
         observed: An observation for :meth:`Learner.absorb`, on any device.
     """
 
@@ -98,11 +100,16 @@ class Learner(ABC, Generic[Case]):
         """Returns other tensors that training changes in place, such as running means."""
         return {}
 
+    def read(self, case: Case) -> Any:
+        """Reads and encodes a case for :meth:`learn`, ahead and in another thread."""
+        return case
+
     @abstractmethod
-    def learn(self, case: Case, scale: float) -> CaseLosses:
+    def learn(self, case: Any, scale: float) -> CaseLosses:
         """Adds the gradients of ``scale`` times the loss of a case, by one or several calls of ``backward``.
 
-        It runs under autocast where the options ask for mixed precision; :func:`full_precision` is for ``backward``.
+        The case is as :meth:`read` returned it. It runs under autocast where the options ask for mixed precision;
+        :func:`full_precision` is for ``backward``.
         """
 
     def absorb(self, observed: Sequence[torch.Tensor]) -> None:
@@ -115,12 +122,12 @@ class Checkpoints:
 
     Attributes:
         file: The file; its folder is made if it doesn't exist.
-        every: Number of steps between two checkpoints.
+        minutes: Time between two checkpoints.
         key: Hash of all that the training depends on: method, options, model, data. Another training's file is refused.
     """
 
     file: Path
-    every: int = 100
+    minutes: float = 10.0
     key: str = ""
 
     def read(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]] | None:
@@ -246,17 +253,24 @@ class _Training(Generic[Case]):
         steps = list(_steps(len(self._cases), self._config))
         done = 0 if checkpoints is None else self._restored(checkpoints)
         description = f"{self._name}: training" + (f" (from step {done + 1} of {len(steps)})" if done else "")
-        with self._prepared():
+        written = time.monotonic()
+        with self._prepared(), closing(read_ahead(steps[done:], self._read)) as cases_of_steps:
             for step in progress(steps[done:], description, self._note):
-                self._make(step)
+                self._make(step, next(cases_of_steps))
                 done = step.number + 1
                 if checkpoints is None or not self._processes.is_main_process:
                     continue
-                if done == len(steps) or done % checkpoints.every == 0:
+                if done == len(steps) or time.monotonic() >= written + 60 * checkpoints.minutes:
                     facts = {"done": done, "losses": self._sums, "cases": self._counted}
                     checkpoints.write(facts, self._tensors())
+                    written = time.monotonic()
                     logger.info("insertion: %s: %s after %d steps", self._name, self._note(), done)
         return self._means()
+
+    def _read(self, step: _Step) -> dict[int, Any]:
+        """Reads every n-th case of a step, the share of this process."""
+        share = range(self._processes.process_index, len(step.cases), self._processes.num_processes)
+        return {place: self._learner.read(self._cases[step.cases[place]]) for place in share}
 
     @contextmanager
     def _prepared(self) -> Iterator[None]:
@@ -273,11 +287,10 @@ class _Training(Generic[Case]):
                 for name, parameter in self._parameters.items():
                     parameter.requires_grad_(requires_grad=before[name])
 
-    def _make(self, step: _Step) -> None:
-        """Makes one step; each process learns every n-th of its cases."""
+    def _make(self, step: _Step, cases: Mapping[int, Any]) -> None:
+        """Makes one step; each process learns its share of the cases."""
         self._optimizer.zero_grad()
-        share = range(self._processes.process_index, len(step.cases), self._processes.num_processes)
-        learned = self._gathered({place: self._learned(step, place) for place in share})
+        learned = self._gathered({place: self._learned(step, place, case) for place, case in cases.items()})
         if step.first == 0 and self._counted >= len(self._cases):
             self._sums, self._counted = {}, 0
         for case in learned:
@@ -295,11 +308,11 @@ class _Training(Generic[Case]):
         self._optimizer.step()
         self._learner.absorb([case.observed for case in learned if case.observed is not None])
 
-    def _learned(self, step: _Step, place: int) -> CaseLosses:
+    def _learned(self, step: _Step, place: int, case: Any) -> CaseLosses:
         torch.manual_seed(_number(self._config.seed, step.epoch, step.first + place))
         mixed = self._config.mixed_precision == "bf16"
         with torch.enable_grad(), torch.autocast(self._device.type, torch.bfloat16, enabled=mixed):
-            return self._learner.learn(self._cases[step.cases[place]], 1.0 / len(step.cases))
+            return self._learner.learn(case, 1.0 / len(step.cases))
 
     def _gathered(self, share: Mapping[int, CaseLosses]) -> list[CaseLosses]:
         """Returns the losses of all cases of a step, in their order, in every process."""

@@ -1,7 +1,9 @@
-"""Weights of a model: which are edited, computing with others in their place, and putting them back."""
+"""Weights of a model: which are edited, and computing with others in their place."""
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -9,13 +11,16 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import torch
 from torch import nn
 
-from culture_tasks.errors import SettingsError
+from culture_tasks.errors import CultureTasksError, SettingsError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 Result = TypeVar("Result")
 Part = Literal["attention", "mlp"]
+
+Weights = Mapping[str, torch.Tensor]
+"""Tensors by the names of the parameters that they replace."""
 
 
 def decoder_layers(model: PreTrainedModel) -> list[str]:
@@ -108,7 +113,7 @@ def _check_editable(name: str, weight: torch.Tensor) -> None:
         )
 
 
-def with_weights(model: nn.Module, weights: Mapping[str, torch.Tensor], compute: Callable[[], Result]) -> Result:
+def with_weights(model: nn.Module, weights: Weights, compute: Callable[[], Result]) -> Result:
     """Computes something while named parameters of a model are other tensors, to which gradients flow.
 
     Nothing is copied, and the model is as before afterwards, whatever happens.
@@ -133,33 +138,50 @@ class _Calling(nn.Module):  # type: ignore[misc]  # torch is not followed by myp
         return compute()
 
 
-class EditedWeights:
-    """Weights of a model that change in place, and come back bit for bit.
+def with_weights_by_row(model: nn.Module, rows: Sequence[Weights], compute: Callable[[], Result]) -> Result:
+    """Computes something with a batch whose rows have weights of their own, to which gradients flow.
+
+    Nothing is copied: a linear map is applied to neighbouring rows with the same weights at once.
 
     Args:
-        weights: The weights, by name.
+        model: The model.
+        rows: The weights of each row, of the same linear maps (:func:`are_linear`); rows of one edit have the same
+            object. If all rows have the same, they may be any parameters.
+        compute: The computation; in beam search a row may be repeated.
+
+    Raises:
+        CultureTasksError: If a linear map is given tokens without their rows.
     """
+    same = (list(run) for _, run in itertools.groupby(rows, key=id))
+    runs = [(run[0], len(run)) for run in same]
+    if len(runs) == 1:
+        return with_weights(model, rows[0], compute)
+    with ExitStack() as stack:
+        for name in rows[0]:
+            module = model.get_submodule(name.rpartition(".")[0])
+            stack.callback(_set_forward, module, module.__dict__.get("forward"))
+            of_runs = [(weights[name], count) for weights, count in runs]
+            _set_forward(module, functools.partial(_linear_by_row, name, module, of_runs))
+        return compute()
 
-    def __init__(self, weights: Mapping[str, nn.Parameter]) -> None:
-        self._weights = dict(weights)
-        self._before: dict[str, torch.Tensor] = {}
 
-    def set(self, values: Mapping[str, torch.Tensor]) -> None:
-        """Sets all weights, rounding to the nearest value of their type; the first time, copies are taken."""
-        if not self._before:
-            self._before = {name: weight.detach().clone() for name, weight in self._weights.items()}
-        self._fill(values)
+def are_linear(model: nn.Module, names: Iterable[str]) -> bool:
+    """Whether parameters are weights of linear maps, which rows of a batch can have of their own."""
+    return all(name.endswith(".weight") and isinstance(model.get_submodule(name[:-7]), nn.Linear) for name in names)
 
-    def restore(self) -> None:
-        """Puts the weights from before the first change back, and drops the copies."""
-        if self._before:
-            self._fill(self._before)
-            self._before = {}
 
-    def _fill(self, values: Mapping[str, torch.Tensor]) -> None:
-        with torch.no_grad():
-            for name, weight in self._weights.items():
-                weight.copy_(values[name])
+def _linear_by_row(
+    name: str, module: nn.Linear, runs: Sequence[tuple[torch.Tensor, int]], inputs: torch.Tensor
+) -> torch.Tensor:
+    repeats, rest = divmod(len(inputs), sum(count for _, count in runs))
+    if rest or inputs.dim() < 3:
+        raise CultureTasksError(
+            f"insertion: {name} is given {tuple(inputs.shape)} without the rows of a batch, so that edits of several "
+            "chains can't be answered together. Use --batch_size 1."
+        )
+    parts = inputs.split([repeats * count for _, count in runs])
+    outputs = [nn.functional.linear(part, weight, module.bias) for part, (weight, _) in zip(parts, runs, strict=True)]
+    return torch.cat(outputs)
 
 
 class RepeatedPass(Generic[Result]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import math
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import torch
@@ -11,38 +11,37 @@ from torch import nn
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
+from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.queries import Insertion
 from culture_tasks.insertion.core.training import ParameterGroup, make_optimizer
 from culture_tasks.insertion.core.weight_edits import (
-    EditedWeights,
     Part,
     RepeatedPass,
+    Weights,
     decoder_layers,
     layer_weights,
-    with_weights,
+    with_weights_by_row,
 )
+from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.methods.finetune.config import FineTuneConfig
 
 logger = logging.getLogger(__name__)
 
 
-class FineTuneMethod(InsertionMethod):
+class FineTuneMethod(WeightMethod):
     """The last layer is trained on the answer alone (Table 5); nothing is trained before.
 
-    Steps are made on float32 copies of the weights. The model computes with these, rounded to its own type, and gets
-    their last values. Samples of a chain are inserted one after the other, each from the weights that
-    the one before left.
+    Steps are made on float32 copies of the weights. The model computes with these, rounded to its own type. Samples of
+    a chain are inserted one after the other, each from the weights that the one before left.
 
     Args:
-        model: The model, whose weights change while something is inserted.
+        model: The model.
         config: Options.
     """
 
     name: ClassVar[str] = "finetune"
     config_class: ClassVar[type[MethodConfig]] = FineTuneConfig
     needs_state: ClassVar[bool] = False
-    edits_weights: ClassVar[bool] = True
     answers_version: ClassVar[int] = 1
     config: FineTuneConfig
 
@@ -56,34 +55,37 @@ class FineTuneMethod(InsertionMethod):
             )
         parts: list[Part] = ["attention", "mlp"] if self.config.weights == "attention+mlp" else [self.config.weights]
         self._layer_weights = layer_weights(model.model, layers[self.config.layer], parts)
-        self._weights = EditedWeights(self._layer_weights)
 
-    def insert(self, insertion: Insertion) -> None:
-        """Trains the weights on one sample."""
-        trained = {
-            name: nn.Parameter(weight.detach().to(torch.float32, copy=True))
-            for name, weight in self._layer_weights.items()
-        }
-        optimizer = make_optimizer(self.config.optimizer, [ParameterGroup(trained, self.config.learning_rate)])
-        sample = [(insertion.query, insertion.answer)]
-        score = RepeatedPass(self.model.model, trained, self.model.answer_scorer(sample))
-        types = {name: weight.dtype for name, weight in self._layer_weights.items()}
-        losses: list[float] = []
+    @property
+    def weights(self) -> Mapping[str, nn.Parameter]:
+        """The weight matrices of the layer."""
+        return self._layer_weights
+
+    def edited(self, insertions: Sequence[Insertion], before: Sequence[Weights]) -> list[Weights]:
+        """Trains the weights of each chain on its sample; a chain's loss depends on its own weights alone."""
+        trained = [
+            {name: nn.Parameter(weight.detach().to(torch.float32, copy=True)) for name, weight in weights.items()}
+            for weights in before
+        ]
+        groups = [ParameterGroup(weights, self.config.learning_rate) for weights in trained]
+        optimizer = make_optimizer(self.config.optimizer, groups)
+        pairs = [(insertion.query, insertion.answer) for insertion in insertions]
+        score = RepeatedPass(self.model.model, self.weights, self.model.answer_scorer(pairs))
+        history: list[torch.Tensor] = []
         for _ in range(self.config.steps):
             optimizer.zero_grad()
-            rounded = {name: weight.to(types[name]) for name, weight in trained.items()}
             with torch.enable_grad():
-                loss = with_weights(self.model.model, rounded, score).losses().mean()
-            loss.backward()
+                rounded = [self._rounded(weights) for weights in trained]
+                losses = with_weights_by_row(self.model.model, rounded, score).losses()
+            losses.sum().backward()
             optimizer.step()
-            losses.append(float(loss.detach()))
-        self._weights.set(trained)
-        if not math.isfinite(losses[-1]):
-            logger.warning(
-                "insertion: finetune: the loss of %.80r is not finite. Lower learning_rate.", insertion.answer
-            )
-        logger.debug("insertion: finetune: loss %.4g at the first step, %.4g at the last", losses[0], losses[-1])
-
-    def reset(self) -> None:
-        """Puts the weights back, bit for bit."""
-        self._weights.restore()
+            history.append(losses.detach())
+        for insertion, loss in zip(insertions, history[-1], strict=True):
+            if not torch.isfinite(loss):
+                logger.warning(
+                    "insertion: finetune: the loss of %.80r is not finite. Lower learning_rate.", insertion.answer
+                )
+        first, last = (float(losses.mean()) for losses in (history[0], history[-1]))
+        logger.debug("insertion: finetune: loss %.4g at the first step, %.4g at the last", first, last)
+        with torch.no_grad():
+            return [self._rounded({name: weight.data for name, weight in weights.items()}) for weights in trained]

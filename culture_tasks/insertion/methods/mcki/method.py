@@ -15,7 +15,7 @@ from culture_tasks.insertion.core.decoding import Decoding
 from culture_tasks.insertion.core.edit_scopes import EditMemory, StoredVectors
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Part, Query, TrainingCase, image_part, text_part
+from culture_tasks.insertion.core.queries import Insertion, Part, Query, TrainingCase, image_part, read_all, text_part
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
@@ -124,9 +124,7 @@ class MckiMethod(InsertionMethod):
         return [*images, text]
 
     def _router_cases(self, cases: Sequence[TrainingCase], store: ValueStore, progress: Progress) -> list[RouterCase]:
-        queries = list(dict.fromkeys(query for case in cases for query in case.queries()))
-        for query in progress(queries, "requests"):
-            _ = query.key
+        queries = read_all((query for case in cases for query in case.queries()), progress)
         self.prepare(queries, [], store, progress)
         return [
             RouterCase(

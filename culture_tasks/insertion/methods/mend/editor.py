@@ -21,17 +21,19 @@ EPSILON = 1e-7
 """Is added to deviations before gradients are divided by them."""
 
 
-def token_gradients(linears: Mapping[str, nn.Linear], loss: Callable[[], torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Computes the gradients of a loss at linear maps, token by token; tokens without any gradient are left out.
+def token_gradients(
+    linears: Mapping[str, nn.Linear], losses: Callable[[], torch.Tensor]
+) -> list[dict[str, torch.Tensor]]:
+    """Computes the gradients of losses at linear maps, token by token; tokens without any gradient are left out.
 
     Nothing below the first of these maps is differentiated, and no weight gets a gradient.
 
     Args:
-        linears: Linear maps by name; each is used once in the loss.
-        loss: Computes the loss.
+        linears: Linear maps by name; each is used once in the losses.
+        losses: Computes the loss of each row of a batch, shape (rows,).
 
     Returns:
-        By name, u and delta of each token side by side: shape (tokens, inputs + outputs), float32.
+        For each row by name, u and delta of each token side by side: shape (tokens, inputs + outputs), float32.
     """
     seen: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
 
@@ -44,14 +46,14 @@ def token_gradients(linears: Mapping[str, nn.Linear], loss: Callable[[], torch.T
         for name, linear in linears.items():
             stack.callback(linear.register_forward_hook(functools.partial(watch, name)).remove)
         with torch.enable_grad():
-            value = loss()
-    with full_precision(value.device):
-        gradients = torch.autograd.grad(value, [output for _, output in seen.values()])
-    rows = {}
+            values = losses()
+    with full_precision(values.device):
+        gradients = torch.autograd.grad(values.sum(), [output for _, output in seen.values()])
+    rows: list[dict[str, torch.Tensor]] = [{} for _ in values]
     for (name, (inputs, _)), gradient in zip(seen.items(), gradients, strict=True):
-        u, delta = (part.reshape(-1, part.shape[-1]).float() for part in (inputs, gradient))
-        used = (u != 0).any(dim=1) & (delta != 0).any(dim=1)
-        rows[name] = torch.cat([u[used], delta[used]], dim=1)
+        for row, u, delta in zip(rows, inputs, gradient, strict=True):
+            used = (u != 0).any(dim=1) & (delta != 0).any(dim=1)
+            row[name] = torch.cat([u[used], delta[used]], dim=1).float()
     return rows
 
 
@@ -228,22 +230,24 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
                 results[name] = self.of_shape[shape](rows, place, moments if self._normalize else None)
         return results
 
-    def edited(self, transformed: Mapping[str, torch.Tensor], rates: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Returns the edited weights, by their names: W - rate * (sum of outer products of the transformed gradient).
+    def edited(
+        self, transformed: Mapping[str, torch.Tensor], rates: torch.Tensor, before: Mapping[str, torch.Tensor]
+    ) -> dict[str, torch.Tensor]:
+        """Returns the edited weights in float32: W - rate * (sum of outer products of the transformed gradient).
 
-        The minus makes an edit a step of descent as long as an editor is the identity, with a rate above 0. It is
-        computed in float32, and rounded to the weight's own type, to the nearest value.
+        The minus makes an edit a step of descent as long as an editor is the identity, with a rate above 0.
 
         Args:
             transformed: The result of :meth:`transformed`.
             rates: How far each weight goes, mostly :attr:`rates`.
+            before: The weights W, by their names.
         """
         weights: dict[str, torch.Tensor] = {}
         for rate, (name, linear) in zip(rates, self.linears.items(), strict=True):
+            weight = before[f"{name}.weight"].detach()
             with full_precision(self.rates.device):
                 edit = rate * weight_gradient(transformed[name].float(), linear.in_features)
-            weight = linear.weight.detach()
-            weights[f"{name}.weight"] = (weight.float() - edit.to(weight.device)).to(weight.dtype)
+                weights[f"{name}.weight"] = weight.float() - edit.to(weight.device)
         return weights
 
     def _placed(self, tensor: torch.Tensor) -> torch.Tensor:

@@ -8,20 +8,20 @@ from typing import NamedTuple
 import torch
 
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
-from culture_tasks.insertion.core.queries import Insertion, Negative, Query, TrainingCase
+from culture_tasks.insertion.core.encoding import Encoded
+from culture_tasks.insertion.core.queries import Insertion, Negative, TrainingCase
 from culture_tasks.insertion.core.training import CaseLosses, Learner, ParameterGroup, full_precision
-from culture_tasks.insertion.core.weight_edits import RepeatedPass, with_weights
+from culture_tasks.insertion.core.weight_edits import RepeatedPass, Weights, with_weights
 from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import Editors, Moments, token_gradients
 
-Pairs = Sequence[tuple[Query, str]]
 
+class _Encoded(NamedTuple):
+    """A training case as the model's inputs: the sample, and batches of the other items."""
 
-class _Edit(NamedTuple):
-    """The ingredients of an edit: transformed gradients by the names of linear maps, and rates."""
-
-    transformed: Mapping[str, torch.Tensor]
-    rates: torch.Tensor
+    sample: Encoded
+    generality: Sequence[Encoded]
+    locality: Sequence[Encoded]
 
 
 class EditorTraining(Learner[TrainingCase]):
@@ -62,17 +62,23 @@ class EditorTraining(Learner[TrainingCase]):
         for values in observed:
             self._editors.absorb(self._unpacked(values))
 
-    def learn(self, case: TrainingCase, scale: float) -> CaseLosses:
+    def read(self, case: TrainingCase) -> _Encoded:
+        """Reads and encodes a case's items."""
+        [sample] = self._encoded([case.insertion])
+        return _Encoded(sample, self._encoded(case.generality), self._encoded(case.locality))
+
+    def learn(self, case: _Encoded, scale: float) -> CaseLosses:
         """Adds the gradients of a case.
 
-        The edited weights are made anew for every item, and gradients are collected where the editors end: so one
-        forward pass through the model is held at a time.
+        Gradients are collected at the edited weights, and go on to the editors once: so one forward pass through the
+        model is held at a time.
         """
-        sample = self._scorer([(case.insertion.query, case.insertion.answer)])
-        gradients = token_gradients(self._editors.linears, lambda: sample().losses().mean())
+        sample = self._scorer(case.sample)
+        [gradients] = token_gradients(self._editors.linears, lambda: sample().losses())
         moments = self._editors.moments(gradients)
         transformed = self._editors.transformed(gradients, moments)
-        cut = _Edit({name: _leaf(rows) for name, rows in transformed.items()}, _leaf(self._editors.rates))
+        edited = self._editors.edited(transformed, self._editors.rates, dict(self._model.model.named_parameters()))
+        cut = {name: weight.detach().requires_grad_() for name, weight in edited.items()}
         config = self._config
         weights = {
             "edit": config.edit_weight,
@@ -81,50 +87,54 @@ class EditorTraining(Learner[TrainingCase]):
         }
         losses = {
             "edit": self._added(lambda: sample().losses().mean(), weights["edit"] * scale, cut),
-            "generality": self._part(_pairs(case.generality), weights["generality"] * scale, cut, self._misfit),
-            "locality": self._part(_pairs(case.locality), weights["locality"] * scale, cut, self._drift),
+            "generality": self._part(case.generality, weights["generality"] * scale, cut, self._misfit),
+            "locality": self._part(case.locality, weights["locality"] * scale, cut, self._drift),
         }
-        ends, leaves = (
-            [*edit.transformed.values(), edit.rates] for edit in (_Edit(transformed, self._editors.rates), cut)
-        )
         with full_precision(self._editors.rates.device):
-            torch.autograd.backward(ends, [leaf.grad for leaf in leaves])
+            torch.autograd.backward(list(edited.values()), [weight.grad for weight in cut.values()])
         total = sum(weights[part] * loss for part, loss in losses.items())
         observed = torch.cat([moments[shape].values for shape in self._editors.of_shape])
         return CaseLosses({"loss": total, **losses}, observed)
 
     def _part(
-        self, pairs: Pairs, scale: float, edit: _Edit, prepared: Callable[[Pairs], Callable[[], torch.Tensor]]
+        self,
+        batches: Sequence[Encoded],
+        scale: float,
+        edited: Weights,
+        prepared: Callable[[Encoded], Callable[[], torch.Tensor]],
     ) -> float:
         """Adds the gradients of the sum of the edited model's losses on items, and returns it; 0 without items."""
-        size = self._batch_size
-        parts = (pairs[start : start + size] for start in range(0, len(pairs), size))
-        return sum(self._added(prepared(part), scale, edit) for part in parts)
+        return sum(self._added(prepared(batch), scale, edited) for batch in batches)
 
-    def _added(self, loss_of: Callable[[], torch.Tensor], scale: float, edit: _Edit) -> float:
+    def _added(self, loss_of: Callable[[], torch.Tensor], scale: float, edited: Weights) -> float:
         """Adds the gradients of a loss of the edited model, and returns it."""
-        edited = self._editors.edited(edit.transformed, edit.rates)
-        loss = with_weights(self._model.model, edited, loss_of)
+        model = self._model.model
+        rounded = {name: weight.to(model.get_parameter(name).dtype) for name, weight in edited.items()}
+        loss = with_weights(model, rounded, loss_of)
         with full_precision(loss.device):
             (scale * loss).backward()
         return float(loss.detach())
 
-    def _misfit(self, pairs: Pairs) -> Callable[[], torch.Tensor]:
+    def _misfit(self, batch: Encoded) -> Callable[[], torch.Tensor]:
         """The sum of the losses of answers."""
-        score = self._scorer(pairs)
+        score = self._scorer(batch)
         return lambda: score().losses().sum()
 
-    def _drift(self, pairs: Pairs) -> Callable[[], torch.Tensor]:
+    def _drift(self, batch: Encoded) -> Callable[[], torch.Tensor]:
         """The divergence from the plain model, which is run at once."""
-        score = self._scorer(pairs)
+        score = self._scorer(batch)
         with torch.no_grad():
             plain = score()
         return lambda: divergence(plain, score())
 
-    def _scorer(self, pairs: Pairs) -> RepeatedPass[AnswerLogits]:
+    def _encoded(self, items: Sequence[Insertion | Negative]) -> list[Encoded]:
+        pairs, size = [(item.query, item.answer) for item in items], self._batch_size
+        return [self._model.encode_answered(pairs[start : start + size]) for start in range(0, len(pairs), size)]
+
+    def _scorer(self, batch: Encoded) -> RepeatedPass[AnswerLogits]:
         """Scores answers; all that comes before the edited weights is computed once."""
         edited = [f"{name}.weight" for name in self._editors.linears]
-        return RepeatedPass(self._model.model, edited, self._model.answer_scorer(pairs))
+        return RepeatedPass(self._model.model, edited, self._model.answer_scorer(batch))
 
     def _unpacked(self, values: torch.Tensor) -> dict[str, Moments]:
         widths = [len(editor.moments) for editor in self._editors.of_shape.values()]
@@ -148,11 +158,3 @@ def divergence(plain: AnswerLogits, edited: AnswerLogits) -> torch.Tensor:
     tokens = (before.exp() * (before - after)).sum(-1)
     mask = plain.mask.to(tokens.dtype)
     return ((tokens * mask).sum(-1) / mask.sum(-1)).sum()
-
-
-def _pairs(items: Sequence[Insertion | Negative]) -> Pairs:
-    return [(item.query, item.answer) for item in items]
-
-
-def _leaf(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().requires_grad_()

@@ -6,20 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
+from torch import nn
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig
+from culture_tasks.insertion.core.insertion_method import FitContext, MethodConfig
 from culture_tasks.insertion.core.queries import Insertion, TrainingCase
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.training import train
-from culture_tasks.insertion.core.weight_edits import EditedWeights, decoder_layers, layer_linears
+from culture_tasks.insertion.core.weight_edits import Weights, decoder_layers, layer_linears, with_weights_by_row
+from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import Editors, token_gradients
 from culture_tasks.insertion.methods.mend.editor_training import EditorTraining
 
 
-class MendMethod(InsertionMethod):
+class MendMethod(WeightMethod):
     """Edits as in Mitchell et al. (2022), with the settings of CrossCult-KIBench's Table 5.
 
     The paper leaves some matters open. Here a weight becomes W - rate * edit, so that an untrained edit is a step of
@@ -28,21 +30,19 @@ class MendMethod(InsertionMethod):
     gradient; the divergence on locality items is measured on the data's own answers.
 
     Args:
-        model: The model, whose weights change while something is inserted.
+        model: The model.
         config: Options.
     """
 
     name: ClassVar[str] = "mend"
     config_class: ClassVar[type[MethodConfig]] = MendConfig
     needs_state: ClassVar[bool] = True
-    edits_weights: ClassVar[bool] = True
     answers_version: ClassVar[int] = 2
     config: MendConfig
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
         self._editors: Editors | None = None
-        self._weights = EditedWeights({})
 
     @property
     def editors(self) -> Editors:
@@ -53,20 +53,24 @@ class MendMethod(InsertionMethod):
                 raise SettingsError(f"mend: layers={count}, but the model has {len(layers)}. Name fewer layers.")
             linears = layer_linears(self.model.model, layers[-count:], self.config.weights.split("+"))
             self._editors = Editors(linears, self.config)
-            self._weights = EditedWeights({f"{name}.weight": linear.weight for name, linear in linears.items()})
         return self._editors
 
-    def insert(self, insertion: Insertion) -> None:
-        """Edits the weights once, by the gradient of the loss of the sample's answer."""
-        sample = [(insertion.query, insertion.answer)]
-        gradients = token_gradients(self.editors.linears, lambda: self.model.answer_loss(sample))
-        with torch.no_grad():
-            transformed = self.editors.transformed(gradients)
-            self._weights.set(self.editors.edited(transformed, self.editors.rates))
+    @property
+    def weights(self) -> Mapping[str, nn.Parameter]:
+        """The weights of the linear maps."""
+        return {f"{name}.weight": linear.weight for name, linear in self.editors.linears.items()}
 
-    def reset(self) -> None:
-        """Puts the weights back, bit for bit."""
-        self._weights.restore()
+    def edited(self, insertions: Sequence[Insertion], before: Sequence[Weights]) -> list[Weights]:
+        """Edits the weights of each chain once, by the gradient of the loss of its sample's answer."""
+        score = self.model.answer_scorer([(insertion.query, insertion.answer) for insertion in insertions])
+        gradients = token_gradients(
+            self.editors.linears, lambda: with_weights_by_row(self.model.model, before, score).losses()
+        )
+        with torch.no_grad():
+            return [
+                self._rounded(self.editors.edited(self.editors.transformed(row), self.editors.rates, weights))
+                for row, weights in zip(gradients, before, strict=True)
+            ]
 
     def parameter_count(self) -> int:
         """Parameters of the editors."""
