@@ -62,48 +62,40 @@ class OutputEdits:
         return edit(inputs[0], output, prompts)
 
 
-def published_layer(option: int | None, published: Mapping[int, int], *, layers: int, method: str) -> int:
-    """Returns the number of the layer that a method edits.
-
-    Args:
-        option: The user's choice; negative numbers count from the last layer. None means the published layer of the
-            model whose number of layers is nearest, moved in proportion.
-        published: The published layers by the number of layers of their models.
-        layers: Number of layers of the model.
-        method: The method's name, for the message.
-
-    Raises:
-        SettingsError: If there is no such layer.
-    """
-    if option is None:
-        nearest = min(published, key=lambda count: abs(count - layers))
-        return published[nearest] * layers // nearest
-    if not -layers <= option < layers:
-        raise SettingsError(
-            f"insertion: option layer={option} of {method}. The model has layers 0 to {layers - 1}; -1 is the last."
-        )
-    return option % layers
-
-
 def layer_output(
-    model: PreTrainedModel, option: int | None, module: str, published: Mapping[int, int], method: str
+    model: PreTrainedModel, module: str, layer: int | Mapping[int, int], *, method: str
 ) -> tuple[str, nn.Linear]:
-    """Returns the linear map whose output a method edits, with its name.
+    """Returns a linear map of the language model, with its name.
 
     Args:
         model: The model.
-        option: The user's choice of a layer (:func:`published_layer`).
-        module: Name of the linear map inside the layer, such as ``mlp.down_proj``.
-        published: The published layers by the number of layers of their models.
+        module: Name of the linear map inside a layer, such as ``mlp.down_proj``.
+        layer: Number of the layer, from 0; negative numbers count from the last. Or the published layers, for
+            :func:`published_layer`.
         method: The method's name, for messages.
 
     Raises:
         SettingsError: If the model has no such layer, or the layer no such linear map.
     """
     names = decoder_layers(model)
-    layer = names[published_layer(option, published, layers=len(names), method=method)]
-    [(name, linear)] = layer_linears(model, [layer], [module]).items()
+    number = layer if isinstance(layer, int) else published_layer(layer, len(names))
+    if not -len(names) <= number < len(names):
+        raise SettingsError(
+            f"insertion: option layer={layer} of {method}. The model has layers 0 to {len(names) - 1}; -1 is the last."
+        )
+    [(name, linear)] = layer_linears(model, [names[number]], [module]).items()
     return name, linear
+
+
+def published_layer(published: Mapping[int, int], layers: int) -> int:
+    """Returns the layer of the published model whose depth is nearest, moved in proportion.
+
+    Args:
+        published: Published layers by the number of layers of their models.
+        layers: Number of layers of the model.
+    """
+    depth = min(published, key=lambda count: abs(count - layers))
+    return published[depth] * layers // depth
 
 
 def _prompt_tokens(given: Mapping[str, Any]) -> torch.Tensor | None:

@@ -44,8 +44,8 @@ class GraceMethod(InsertionMethod):
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
-        place = self.config.layer, self.config.module
-        self._name, self._linear = layer_output(model.model, *place, PUBLISHED_LAYERS, self.name)
+        layer = PUBLISHED_LAYERS if self.config.layer is None else self.config.layer
+        self._name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
         self._edits = OutputEdits(model.model, {self._linear: self._replaced})
         self._keys = torch.empty(0)
         self.reset()
@@ -80,7 +80,7 @@ class GraceMethod(InsertionMethod):
 
     def parameter_count(self) -> int:
         """Numbers of one entry: key, value and radius."""
-        return self._linear.in_features + self._linear.out_features + 1
+        return int(self._linear.in_features + self._linear.out_features + 1)
 
     def _replaced(self, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None) -> torch.Tensor:
         """Replaces the output at the last token of the prompts that are within an entry's radius."""

@@ -59,11 +59,15 @@ class WiseMethod(InsertionMethod):
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
-        place = self.config.layer, self.config.module
-        self._name, self._linear = layer_output(model.model, *place, PUBLISHED_LAYERS, self.name)
+        layer = PUBLISHED_LAYERS if self.config.layer is None else self.config.layer
+        self._name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
         self._edits = OutputEdits(model.model, {self._linear: self._routed})
         self._irrelevant: dict[str, Seen] = {}
         self._masks: dict[int, torch.Tensor] = {}
+        self._is_learning = False
+        self._trained: torch.Tensor | None = None
+        self._seen: Seen = (torch.empty(0), torch.empty(0))
+        self._choice = torch.empty(0)
         self.reset()
 
     def insert(self, insertion: Insertion) -> None:
@@ -87,10 +91,6 @@ class WiseMethod(InsertionMethod):
         self._edits.stop()
         self.memories: list[SideMemory] = []
         self._inserted = 0
-        self._is_learning = False
-        self._trained: torch.Tensor | None = None
-        self._seen: Seen = (torch.empty(0), torch.empty(0))
-        self._choice = torch.empty(0)
 
     def parameter_count(self) -> int:
         """Parameters of one side memory."""
