@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import peft
 import pytest
 import torch
-from peft import LoraConfig, inject_adapter_in_model
 from support.in_process import run_lmms_eval
 from support.insertion_requests import ask, insertion
 from support.tiny_families import FAMILIES
@@ -174,8 +174,8 @@ class TestLora:
         assert loss < plain - 0.05
         torch.manual_seed(0)
         first_values = {name: method._made(module) for name, module in method._linears.items()}
-        config = LoraConfig(r=8, lora_alpha=32, lora_dropout=0.0, target_modules=list(method._linears))
-        inject_adapter_in_model(config, fresh.model)
+        config = peft.LoraConfig(r=8, lora_alpha=32, lora_dropout=0.0, target_modules=list(method._linears))
+        peft.inject_adapter_in_model(config, fresh.model)
         trained = []
         for name, factors in first_values.items():
             module = fresh.model.get_submodule(name)

@@ -8,7 +8,7 @@ from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.training import OptimizerName
 
 
-class LoraMethodConfig(MethodConfig):
+class LoraConfig(MethodConfig):
     """Options of LoRA.
 
     Attributes:

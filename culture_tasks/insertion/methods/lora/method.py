@@ -15,7 +15,7 @@ from culture_tasks.insertion.core.layer_outputs import OutputEdits
 from culture_tasks.insertion.core.queries import Insertion
 from culture_tasks.insertion.core.training import ParameterGroup, make_optimizer
 from culture_tasks.insertion.core.weight_edits import RepeatedPass, decoder_layers, layer_linears
-from culture_tasks.insertion.methods.lora.config import LoraMethodConfig
+from culture_tasks.insertion.methods.lora.config import LoraConfig
 
 
 class LoraMethod(InsertionMethod):
@@ -31,11 +31,11 @@ class LoraMethod(InsertionMethod):
     """
 
     name: ClassVar[str] = "lora"
-    config_class: ClassVar[type[MethodConfig]] = LoraMethodConfig
+    config_class: ClassVar[type[MethodConfig]] = LoraConfig
     needs_state: ClassVar[bool] = False
     edits_weights: ClassVar[bool] = True
     answers_version: ClassVar[int] = 1
-    config: LoraMethodConfig
+    config: LoraConfig
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
@@ -55,10 +55,11 @@ class LoraMethod(InsertionMethod):
 
     def insert(self, insertion: Insertion) -> None:
         """Trains the added matrices on one sample."""
-        config, device = self.config, self.model.device
+        config = self.config
+        devices = {linear.weight.device for linear in self._linears.values()}
         score = self.model.answer_scorer([(insertion.query, insertion.answer)])
         repeated = RepeatedPass(self.model.model, [f"{name}.weight" for name in self._linears], score)
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        with torch.random.fork_rng(devices=[device for device in devices if device.type == "cuda"]):
             torch.manual_seed(config.seed + self._inserted)
             if not self._factors:
                 self._factors = {name: self._made(linear) for name, linear in self._linears.items()}
