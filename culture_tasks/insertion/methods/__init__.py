@@ -24,5 +24,6 @@ def labels() -> dict[str, str]:
 
 def paper_rows() -> tuple[str, ...]:
     """Returns the methods of the papers' tables, in the order of their rows."""
-    rows = {name: getattr(importlib.import_module(f"{__name__}.{name}"), "ROW", None) for name in folders()}
-    return tuple(sorted((name for name, row in rows.items() if row is not None), key=lambda name: rows[name]))
+    modules = {name: importlib.import_module(f"{__name__}.{name}") for name in folders()}
+    rows = {name: int(module.ROW) for name, module in modules.items() if hasattr(module, "ROW")}
+    return tuple(sorted(rows, key=lambda name: rows[name]))
