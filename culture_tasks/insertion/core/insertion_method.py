@@ -31,6 +31,7 @@ from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase
 from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.work import Setup, Work
 
 if TYPE_CHECKING:
     from culture_tasks.insertion.core.training import Checkpoints
@@ -136,6 +137,24 @@ class InsertionMethod(ABC):
                 f"insertion: option {option}={problem['input']!r} of {cls.name}: {problem['msg']}.{hint} "
                 f"Known are {', '.join(known) or 'none'}."
             ) from None
+
+    @classmethod
+    def models_of(cls, config: MethodConfig, architecture: str) -> dict[str, str | None]:  # noqa: ARG003
+        """Returns the names of the models that it loads beside the model, by the option that names them.
+
+        Args:
+            config: Options.
+            architecture: The model's (``model_type``).
+
+        Returns:
+            Names, or None where the options name no model and there is no default.
+        """
+        return {option: getattr(config, option) for option in cls.other_models}
+
+    @classmethod
+    def work(cls, setup: Setup) -> Work | None:  # noqa: ARG003
+        """Returns what it computes, by which a plan estimates hours and memory; None means no estimate."""
+        return None
 
     @abstractmethod
     def insert(self, insertion: Insertion) -> None:

@@ -22,6 +22,7 @@ from culture_tasks.insertion.core.weight_edits import (
     layer_weights,
     with_weights,
 )
+from culture_tasks.insertion.core.work import EVALUATED, Setup, Work
 from culture_tasks.insertion.methods.finetune.config import FineTuneConfig
 
 logger = logging.getLogger(__name__)
@@ -45,6 +46,13 @@ class FineTuneMethod(InsertionMethod):
     edits_weights: ClassVar[bool] = True
     answers_version: ClassVar[int] = 1
     config: FineTuneConfig
+
+    @classmethod
+    def work(cls, setup: Setup) -> Work:
+        """One pass up to the layer, then forward and backward through that layer in each step."""
+        config, layers = setup.config, decoder_layers(setup.models[EVALUATED])
+        assert isinstance(config, FineTuneConfig)
+        return Work(insertion={EVALUATED: 1 + config.steps * 3 / len(layers)})
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
