@@ -145,6 +145,24 @@ class TestAll:
         runner = Runner(made(name, internvl), ValueStore(tmp_path / "answers.sqlite3"))
         assert runner.run(jobs) == expected
         assert (runner.costs.found, runner.costs.answered) == (4, 8 - 4)
+        alone = Runner(made(name, internvl), ValueStore(None), one_at_a_time=True).run(jobs)
+        assert [(one.answer.text, one.base) for one in alone] == [(one.answer.text, one.base) for one in expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("lora", {"rank": 0}, "rank=0 of lora: .*greater than or equal to 1"),
+        ("lora", {"dropout": 1}, "dropout=1 of lora: .*less than 1"),
+        ("grace", {"radius": 0}, "radius=0 of grace: .*greater than 0"),
+        ("grace", {"eps": 1}, "option eps=1 of grace"),
+        ("wise", {"mask_ratio": 1.5}, "mask_ratio=1.5 of wise: .*less than or equal to 1"),
+        ("wise", {"alpha": -1}, "alpha=-1 of wise: .*greater than or equal to 0"),
+    ],
+)
+def test_options_out_of_bounds_are_refused(name, options, message):
+    with pytest.raises(SettingsError, match=message):
+        method_config(name, options)
 
 
 def test_a_loss_that_is_not_finite_is_named(caplog):
