@@ -191,7 +191,7 @@ class TestLora:
         method.reset()
         assert loss < plain - 0.05
         torch.manual_seed(0)
-        first_values = {name: method._made(module) for name, module in method._linears.items()}
+        first_values = {name: method._new_factors(module) for name, module in method._linears.items()}
         config = peft.LoraConfig(r=8, lora_alpha=32, lora_dropout=0.0, target_modules=list(method._linears))
         peft.inject_adapter_in_model(config, fresh.model)
         trained = []

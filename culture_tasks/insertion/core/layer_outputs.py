@@ -45,7 +45,7 @@ class OutputEdits:
         if not self._handles:
             self._handles = [
                 self._model.register_forward_pre_hook(self._note, with_kwargs=True),
-                *(linear.register_forward_hook(partial(self._edited, edit)) for linear, edit in self._edits.items()),
+                *(linear.register_forward_hook(partial(self._apply, edit)) for linear, edit in self._edits.items()),
             ]
 
     def stop(self) -> None:
@@ -54,10 +54,10 @@ class OutputEdits:
             handle.remove()
         self._handles = []
 
-    def _note(self, _model: object, _inputs: object, given: Mapping[str, Any]) -> None:
-        self._prompts = _prompt_tokens(given)
+    def _note(self, _model: object, _inputs: object, arguments: Mapping[str, Any]) -> None:
+        self._prompts = _prompt_tokens(arguments)
 
-    def _edited(self, edit: OutputEdit, _linear: object, inputs: tuple[torch.Tensor], output: torch.Tensor) -> Any:
+    def _apply(self, edit: OutputEdit, _linear: object, inputs: tuple[torch.Tensor], output: torch.Tensor) -> Any:
         prompts = None if self._prompts is None else self._prompts.to(output.device)
         return edit(inputs[0], output, prompts)
 
@@ -98,15 +98,15 @@ def published_layer(published: Mapping[int, int], layers: int) -> int:
     return published[depth] * layers // depth
 
 
-def _prompt_tokens(given: Mapping[str, Any]) -> torch.Tensor | None:
+def _prompt_tokens(arguments: Mapping[str, Any]) -> torch.Tensor | None:
     """Returns which tokens of a pass are a prompt's, by the arguments that the model gets; None if it has no prompt.
 
     A pass over a later token of an answer has one token. Masks of ones may be left out. Logits are computed from a
     prompt's last token on, so the tokens after that one are an answer's.
     """
-    ids, mask = given["input_ids"], given.get("attention_mask")
+    ids, mask = arguments["input_ids"], arguments.get("attention_mask")
     if ids.shape[1] == 1:
         return None
     prompts = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
-    answer = max(1, given.get("logits_to_keep", 1)) - 1
+    answer = max(1, arguments.get("logits_to_keep", 1)) - 1
     return torch.cat([prompts[:, : ids.shape[1] - answer], torch.zeros_like(prompts[:, :answer])], dim=1)

@@ -46,43 +46,43 @@ class GraceMethod(InsertionMethod):
         super().__init__(model, config)
         layer = PUBLISHED_LAYERS if self.config.layer is None else self.config.layer
         self._name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
-        self._edits = OutputEdits(model.model, {self._linear: self._replaced})
+        self._edits = OutputEdits(model.model, {self._linear: self._output})
         self._keys = torch.empty(0)
         self.reset()
 
     def insert(self, insertion: Insertion) -> None:
         """Adds or changes an entry, and trains its value."""
         self._edits.start()
-        score = self.model.answer_scorer([(insertion.query, insertion.answer)])
-        repeated = RepeatedPass(self.model.model, [f"{self._name}.weight"], score)
+        scorer = self.model.answer_scorer([(insertion.query, insertion.answer)])
+        score = RepeatedPass(self.model.model, [f"{self._name}.weight"], scorer)
         with torch.no_grad():
-            repeated()
-        generator = torch.Generator().manual_seed(self.config.seed + self._inserted)
+            score()
+        generator = torch.Generator().manual_seed(self.config.seed + self._count)
         value = torch.rand(self._linear.out_features, generator=generator).to(self._keys.device)
         entry = self.codebook.entry_for(self._keys[0], insertion.answer, value)
-        entry.value = trained = nn.Parameter(entry.value)
-        optimizer = make_optimizer("adam", [ParameterGroup({"value": trained}, self.config.learning_rate)])
+        entry.value = parameter = nn.Parameter(entry.value)
+        optimizer = make_optimizer("adam", [ParameterGroup({"value": parameter}, self.config.learning_rate)])
         descend(
             optimizer,
-            lambda: repeated().losses().mean(),
+            lambda: score().losses().mean(),
             self.config.steps,
             insertion=insertion,
             method=self.name,
         )
-        entry.value = trained.detach()
-        self._inserted += 1
+        entry.value = parameter.detach()
+        self._count += 1
 
     def reset(self) -> None:
         """Empties the codebook."""
         self._edits.stop()
         self.codebook = Codebook(self.config.radius)
-        self._inserted = 0
+        self._count = 0
 
     def parameter_count(self) -> int:
         """Numbers of one entry: key, value and radius."""
         return int(self._linear.in_features + self._linear.out_features + 1)
 
-    def _replaced(self, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None) -> torch.Tensor:
+    def _output(self, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None) -> torch.Tensor:
         """Replaces the output at the last token of the prompts that are within an entry's radius."""
         if prompts is None:
             return output
@@ -90,9 +90,9 @@ class GraceMethod(InsertionMethod):
         self._keys = inputs[:, last].float()
         if not self.codebook.entries:
             return output
-        values, used = self.codebook.lookup(self._keys)
-        if not used.any():
+        values, is_near = self.codebook.lookup(self._keys)
+        if not is_near.any():
             return output
-        replaced = output.clone()
-        replaced[:, last] = torch.where(used[:, None], values.to(output.dtype), output[:, last])
-        return replaced
+        changed = output.clone()
+        changed[:, last] = torch.where(is_near[:, None], values.to(output.dtype), output[:, last])
+        return changed

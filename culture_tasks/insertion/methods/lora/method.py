@@ -42,38 +42,39 @@ class LoraMethod(InsertionMethod):
         inner, names = model.model, self.config.weights.split("+")
         modules, layers = dict(inner.named_modules()), decoder_layers(inner)
         # A name that no layer has is left to the last one, whose error lists the names that there are.
-        nowhere = [name for name in names if not any(f"{layer}.{name}" in modules for layer in layers)]
+        unknown = [name for name in names if not any(f"{layer}.{name}" in modules for layer in layers)]
         self._linears: dict[str, nn.Linear] = {}
         for layer in layers:
             present = [name for name in names if f"{layer}.{name}" in modules]
-            self._linears |= layer_linears(inner, [layer], present + (nowhere if layer == layers[-1] else []))
+            self._linears |= layer_linears(inner, [layer], present + (unknown if layer == layers[-1] else []))
         self._factors: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
         self._is_training = False
-        self._inserted = 0
-        edits = {linear: functools.partial(self._adapted, name) for name, linear in self._linears.items()}
+        self._count = 0
+        edits = {linear: functools.partial(self._output, name) for name, linear in self._linears.items()}
         self._edits = OutputEdits(inner, edits)
 
     def insert(self, insertion: Insertion) -> None:
         """Trains the added matrices on one sample."""
         config = self.config
         devices = {linear.weight.device for linear in self._linears.values()}
-        score = self.model.answer_scorer([(insertion.query, insertion.answer)])
-        repeated = RepeatedPass(self.model.model, [f"{name}.weight" for name in self._linears], score)
+        weights = [f"{name}.weight" for name in self._linears]
+        scorer = self.model.answer_scorer([(insertion.query, insertion.answer)])
+        score = RepeatedPass(self.model.model, weights, scorer)
         with torch.random.fork_rng(devices=[device for device in devices if device.type == "cuda"]):
-            torch.manual_seed(config.seed + self._inserted)
+            torch.manual_seed(config.seed + self._count)
             if not self._factors:
-                self._factors = {name: self._made(linear) for name, linear in self._linears.items()}
+                self._factors = {name: self._new_factors(linear) for name, linear in self._linears.items()}
             self._edits.start()
-            trained = {
+            parameters = {
                 f"{name}.{place}": matrix for name, both in self._factors.items() for place, matrix in enumerate(both)
             }
-            optimizer = make_optimizer(config.optimizer, [ParameterGroup(trained, config.learning_rate)])
+            optimizer = make_optimizer(config.optimizer, [ParameterGroup(parameters, config.learning_rate)])
             schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, config.decay)
             self._is_training = True
             try:
                 descend(
                     optimizer,
-                    lambda: repeated().losses().mean(),
+                    lambda: score().losses().mean(),
                     config.steps,
                     insertion=insertion,
                     method=self.name,
@@ -81,24 +82,24 @@ class LoraMethod(InsertionMethod):
                 )
             finally:
                 self._is_training = False
-        self._inserted += 1
+        self._count += 1
 
     def reset(self) -> None:
         """Takes the added matrices away."""
         self._edits.stop()
-        self._factors, self._inserted = {}, 0
+        self._factors, self._count = {}, 0
 
     def parameter_count(self) -> int:
         """Parameters of the added matrices."""
         return sum(self.config.rank * (linear.in_features + linear.out_features) for linear in self._linears.values())
 
-    def _made(self, linear: nn.Linear) -> tuple[nn.Parameter, nn.Parameter]:
+    def _new_factors(self, linear: nn.Linear) -> tuple[nn.Parameter, nn.Parameter]:
         """Returns A and B before training."""
         a = torch.empty(self.config.rank, linear.in_features, device=linear.weight.device)
         b = torch.zeros(linear.out_features, self.config.rank, device=linear.weight.device)
         return nn.Parameter(a.normal_(std=(3 * linear.in_features) ** -0.5)), nn.Parameter(b)
 
-    def _adapted(self, name: str, inputs: torch.Tensor, output: torch.Tensor, _prompts: object) -> torch.Tensor:
+    def _output(self, name: str, inputs: torch.Tensor, output: torch.Tensor, _prompts: object) -> torch.Tensor:
         a, b = self._factors[name]
         rows = nn.functional.dropout(inputs.to(a.dtype), self.config.dropout, training=self._is_training)
         return (output + self.config.alpha / self.config.rank * (rows @ a.T @ b.T)).to(output.dtype)

@@ -26,7 +26,7 @@ PUBLISHED_LAYERS = {36: 30, 32: 23, 28: 23}
 IRRELEVANT = "irrelevant.v1"
 _PACKAGE = __name__.rpartition(".")[0]
 
-Seen = tuple[torch.Tensor, torch.Tensor]
+Prefill = tuple[torch.Tensor, torch.Tensor]
 """Inputs of the linear map, shape (1, tokens, inputs), and which of them are a prompt's, shape (1, tokens)."""
 
 
@@ -61,12 +61,12 @@ class WiseMethod(InsertionMethod):
         super().__init__(model, config)
         layer = PUBLISHED_LAYERS if self.config.layer is None else self.config.layer
         self._name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
-        self._edits = OutputEdits(model.model, {self._linear: self._routed})
-        self._irrelevant: dict[str, Seen] = {}
+        self._edits = OutputEdits(model.model, {self._linear: self._output})
+        self._irrelevant: dict[str, Prefill] = {}
         self._masks: dict[int, torch.Tensor] = {}
         self._is_learning = False
-        self._trained: torch.Tensor | None = None
-        self._seen: Seen = (torch.empty(0), torch.empty(0))
+        self._delta: torch.Tensor | None = None
+        self._prefill: Prefill = (torch.empty(0), torch.empty(0))
         self._choice = torch.empty(0)
         self.reset()
 
@@ -77,10 +77,10 @@ class WiseMethod(InsertionMethod):
         try:
             self._learn(insertion)
         finally:
-            self._is_learning, self._trained = False, None
-        self._inserted += 1
+            self._is_learning, self._delta = False, None
+        self._count += 1
         shards = self.config.shards
-        if self._inserted % (self.config.shard_size * shards) == 0:
+        if self._count % (self.config.shard_size * shards) == 0:
             full = self.memories[-shards:]
             merged = ties_merged([memory.delta for memory in full], self.config.density)
             least = min(memory.least for memory in full)
@@ -90,7 +90,7 @@ class WiseMethod(InsertionMethod):
         """Drops all side memories."""
         self._edits.stop()
         self.memories: list[SideMemory] = []
-        self._inserted = 0
+        self._count = 0
 
     def parameter_count(self) -> int:
         """Parameters of one side memory."""
@@ -98,33 +98,33 @@ class WiseMethod(InsertionMethod):
 
     def _learn(self, insertion: Insertion) -> None:
         config, weight = self.config, self._linear.weight
-        shard, place = divmod(self._inserted, config.shard_size)
+        shard, place = divmod(self._count, config.shard_size)
         if place == 0:
             self.memories.append(SideMemory(torch.zeros_like(weight)))
         memory, mask = self.memories[-1], self._mask(shard)
         irrelevant = self._irrelevant_request(insertion)
-        score = self.model.answer_scorer([(insertion.query, insertion.answer)])
-        repeated = RepeatedPass(self.model.model, [f"{self._name}.weight"], score)
-        trained = nn.Parameter(memory.delta.float())
-        trained.register_hook(lambda gradient: gradient * mask)
+        scorer = self.model.answer_scorer([(insertion.query, insertion.answer)])
+        score = RepeatedPass(self.model.model, [f"{self._name}.weight"], scorer)
+        parameter = nn.Parameter(memory.delta.float())
+        parameter.register_hook(lambda gradient: gradient * mask)
 
         def loss() -> torch.Tensor:
-            self._trained = trained.to(weight.dtype)
-            answer_loss = repeated().losses().mean()
-            edit = routing_activations(self._trained, *self._seen)
-            other = routing_activations(self._trained, *irrelevant)
+            self._delta = parameter.to(weight.dtype)
+            answer_loss = score().losses().mean()
+            edit = routing_activations(self._delta, *self._prefill)
+            other = routing_activations(self._delta, *irrelevant)
             return answer_loss + margin_loss(edit, other, config).mean().to(answer_loss.device)
 
         descend(
-            make_optimizer("sgd", [ParameterGroup({"side memory": trained}, config.learning_rate)]),
+            make_optimizer("sgd", [ParameterGroup({"side memory": parameter}, config.learning_rate)]),
             loss,
             config.steps,
             insertion=insertion,
             method=self.name,
-            after=lambda: trained.data.clamp_(-config.norm_limit, config.norm_limit),
+            after=lambda: parameter.data.clamp_(-config.norm_limit, config.norm_limit),
         )
-        memory.delta = trained.detach().to(weight.dtype)
-        memory.least = min(memory.least, float(routing_activations(memory.delta, *self._seen)))
+        memory.delta = parameter.detach().to(weight.dtype)
+        memory.least = min(memory.least, float(routing_activations(memory.delta, *self._prefill)))
 
     def _mask(self, shard: int) -> torch.Tensor:
         """Returns which entries a shard trains; the latest mask is kept, since every chain begins with the same."""
@@ -134,31 +134,31 @@ class WiseMethod(InsertionMethod):
             self._masks = {shard: (numbers < self.config.mask_ratio).to(self._linear.weight.device)}
         return self._masks[shard]
 
-    def _irrelevant_request(self, insertion: Insertion) -> Seen:
+    def _irrelevant_request(self, insertion: Insertion) -> Prefill:
         """Returns an irrelevant request as the linear map sees it, which no insertion changes."""
         questions = prompt_files.load(_PACKAGE, IRRELEVANT).text.splitlines()
         question = questions[int(insertion.key[:8], 16) % len(questions)]
         if question not in self._irrelevant:
             query = Query(question, lambda: [{"role": "user", "content": [text_part(question)]}])
             self.model.generate(query, Decoding(max_new_tokens=1))
-            self._irrelevant[question] = self._seen
+            self._irrelevant[question] = self._prefill
         return self._irrelevant[question]
 
-    def _routed(self, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None) -> torch.Tensor:
+    def _output(self, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None) -> torch.Tensor:
         """Adds what a side memory adds: the one in training, or the one that each request activates."""
         if self._is_learning and prompts is not None:
-            self._seen = inputs.detach(), prompts
-        if self._trained is not None:
-            return output + linear(inputs, self._trained)
+            self._prefill = inputs.detach(), prompts
+        if self._delta is not None:
+            return output + linear(inputs, self._delta)
         if prompts is not None:
-            self._choice = self._chosen(inputs, prompts)
+            self._choice = self._choose(inputs, prompts)
         for number, memory in enumerate(self.memories):
             uses = self._choice == number
             if uses.any():
                 output = torch.where(uses[:, None, None], output + linear(inputs, memory.delta), output)
         return output
 
-    def _chosen(self, inputs: torch.Tensor, prompts: torch.Tensor) -> torch.Tensor:
+    def _choose(self, inputs: torch.Tensor, prompts: torch.Tensor) -> torch.Tensor:
         """Returns the number of the side memory that each request uses, -1 for the main memory."""
         activations = torch.stack([routing_activations(memory.delta, inputs, prompts) for memory in self.memories])
         largest, number = activations.max(dim=0)
