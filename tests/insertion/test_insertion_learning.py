@@ -31,6 +31,9 @@ OPTIONS = {
     # The paper's rates are for billions of weights: for tiny models they are ten or a hundred times larger.
     "finetune": {"learning_rate": 1e-2},
     "mend": {"layers": 2, "edit_rate": 1e-3, "learning_rate": 1e-4},
+    "lora": {"optimizer": "adam", "learning_rate": 5e-3, "decay": 1.0, "steps": 10},
+    "grace": {},
+    "wise": {},
 }
 UNTRAINED = {**OPTIONS["mend"], "learning_rate": 1e-12, "edit_rate_learning_rate": 0}
 """MEND that only learns the mean and deviation of gradients: its editors stay the identity."""
@@ -160,3 +163,20 @@ def test_mend_fits_better_than_without_training_and_keeps_more_than_finetune(met
     assert scores["mend"]["cross_language"] > scores["finetune"]["cross_language"] + 25
     assert scores["mend"]["cross_scenario"] > scores["finetune"]["cross_scenario"] + 25
     assert methods["mend"].report["loss"] < methods["untrained mend"].report["loss"]
+
+
+def test_lora_fits_what_is_inserted_and_loses_locality(scores):
+    assert scores["lora"]["reliability"] >= 90
+    assert scores["lora"]["cross_scenario"] < 60
+
+
+def test_grace_keeps_both_localities(scores):
+    # Of two layers it edits the last one, where a value can only change the answer's first word.
+    assert scores["grace"]["reliability"] > scores["base"]["reliability"] + 10
+    assert min(scores["grace"]["cross_language"], scores["grace"]["cross_scenario"]) >= 95
+
+
+def test_wise_fits_what_is_inserted_and_keeps_more_than_lora(scores):
+    assert scores["wise"]["reliability"] >= 85
+    assert scores["wise"]["cross_language"] >= 95
+    assert scores["wise"]["cross_scenario"] > scores["lora"]["cross_scenario"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +18,10 @@ from culture_tasks.cli.main import main
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core.method_registry import about, method_class, method_names, options_of
 
+PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
 TASK = "crosscult_single_reliability"
+LOCALITY = ["crosscult_single_cross_scenario_locality"]
 
 
 @pytest.fixture
@@ -81,3 +86,34 @@ def test_a_method_of_another_package_is_listed_and_runs_with_its_options(tmp_pat
 
     plain, told, otherwise = answers(), answers(method="reminder"), answers(method="reminder", opening="Now")
     assert len({tuple(plain), tuple(told), tuple(otherwise)}) == 3
+
+
+@pytest.fixture
+def package_of_the_page(monkeypatch, tmp_path):
+    """The package of docs/python.md, installed by pip."""
+    blocks = re.findall(r"^```(toml|python)\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    [settings] = (text for kind, text in blocks if kind == "toml")
+    [code] = (text for _, text in blocks if "class BiasMethod" in text)
+    source, site = tmp_path / "source", tmp_path / "site"
+    source.mkdir()
+    (source / "pyproject.toml").write_text(settings, encoding="utf-8")
+    (source / "bias_insertion.py").write_text(code, encoding="utf-8")
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True, capture_output=True)
+    monkeypatch.syspath_prepend(site)
+
+
+@pytest.mark.usefixtures("package_of_the_page")
+def test_the_method_of_the_page_is_found_once_installed_and_inserts(tmp_path, monkeypatch, capsys):
+    assert main(["insertion", "methods"]) == 0
+    assert "steps=10 (integer, at least 1)\n        Steps on each insertion sample." in capsys.readouterr().out
+    model = save_family("internvl", tmp_path / "model")
+    monkeypatch.setenv(
+        "CULTURE_TASKS_DATA", str(write_release(tmp_path / "world", range(6), range(2), tests=(2, 3, 4, 5)))
+    )
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    text = f"pretrained={model},device=cpu,answers=off,method=bias,learning_rate=0.05"
+    results = run_lmms_eval("knowledge_insertion", LOCALITY, model_args=text, bootstrap_iters=0, limit=4)
+    said = [sample["resps"][0][0] for sample in results["samples"][LOCALITY[0]]]
+    assert any(after != before for after, before, *_ in said)
+    assert results["insertion_costs"]["insertions"] > 0

@@ -32,6 +32,7 @@ from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase
 from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.work import Setup, Work
 
 if TYPE_CHECKING:
     from culture_tasks.insertion.core.training import Checkpoints
@@ -94,7 +95,7 @@ class InsertionMethod(ABC):
         config_class: Class of its options.
         needs_state: Whether it must be fitted or loaded before use.
         inserts: Whether insertions can change its answers at all.
-        edits_weights: Whether insertions change the weights of the model.
+        edits_weights: Whether insertions change the model itself: its weights, or outputs of its layers.
         other_models: Options that name models which it loads beside the model, such as an encoder.
         answers_version: Raise it whenever a change of the code changes an answer: stored answers of older versions
             are not used then, and states that they fitted are refused.
@@ -137,6 +138,24 @@ class InsertionMethod(ABC):
                 f"insertion: option {option}={problem['input']!r} of {cls.name}: {problem['msg']}.{hint} "
                 f"Known are {', '.join(known) or 'none'}."
             ) from None
+
+    @classmethod
+    def models_of(cls, config: MethodConfig, architecture: str) -> dict[str, str | None]:  # noqa: ARG003
+        """Returns the names of the models that it loads beside the model, by the option that names them.
+
+        Args:
+            config: Options.
+            architecture: The model's (``model_type``).
+
+        Returns:
+            Names, or None where the options name no model and there is no default.
+        """
+        return {option: getattr(config, option) for option in cls.other_models}
+
+    @classmethod
+    def work(cls, setup: Setup) -> Work | None:  # noqa: ARG003
+        """Returns what it computes, by which a plan estimates hours and memory; None means no estimate."""
+        return None
 
     @abstractmethod
     def insert(self, insertion: Insertion) -> None:

@@ -43,7 +43,7 @@ from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, read_all
-from culture_tasks.insertion.core.replacement import ReplacementModel, load_replacement, shown_after
+from culture_tasks.insertion.core.replacement import REPLACEMENTS, ReplacementModel, load_replacement, shown_after
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.training import (
     CaseLosses,
@@ -54,6 +54,8 @@ from culture_tasks.insertion.core.training import (
     train,
 )
 from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.weight_edits import decoder_layers
+from culture_tasks.insertion.core.work import Setup, Work
 
 _PROJECTION = "classifier.projection"
 _REPLACEMENT = "replacement."
@@ -92,6 +94,27 @@ class ScopedMethod(InsertionMethod):
     needs_state: ClassVar[bool] = True
     other_models: ClassVar[tuple[str, ...]] = ("encoder", "replacement")
     config: ScopedConfig
+
+    @classmethod
+    def models_of(cls, config: MethodConfig, architecture: str) -> dict[str, str | None]:
+        """Returns encoder and replacement model, the paper's for the architecture unless the options name one."""
+        names = super().models_of(config, architecture)
+        return {**names, "replacement": names["replacement"] or REPLACEMENTS.get(architecture)}
+
+    @classmethod
+    def work(cls, setup: Setup) -> Work:
+        """Passes of the replacement model over the sample and the generality items, and backward through a layer."""
+        config, cases, replacement = setup.config, setup.cases, setup.models["replacement"]
+        assert isinstance(config, ScopedConfig)
+        layers = decoder_layers(replacement)
+        layer = f"{layers[config.replacement_layer]}."
+        return Work(
+            fit={"replacement": config.epochs * cases.count * (1 + cases.generality) * (1 + 2 / len(layers))},
+            shown_tokens=64,
+            answered_by="replacement",
+            leaves_others_alone=True,
+            trained=sum(weight.numel() for name, weight in replacement.named_parameters() if name.startswith(layer)),
+        )
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)

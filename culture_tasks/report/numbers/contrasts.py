@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from culture_tasks.benchmarks.reporting import At, ContrastOf, RunFacts
-from culture_tasks.insertion.methods import labels
+from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
 from culture_tasks.report.numbers.comparisons import BY_ITSELF, scale_of_differences
@@ -46,9 +46,15 @@ def run_facts(row: str, label: str, runs: Sequence[Run]) -> RunFacts:
         task=runs[0].task if runs else "",
         arguments=arguments,
         judges=" + ".join(dict.fromkeys(judge.label for run in runs for judge in run.settings.judges)) or "unknown",
-        method=labels().get(method, method),
+        method=_method_label(method),
         timing=" + ".join(dict.fromkeys(run.measured for run in runs if run.measured)),
     )
+
+
+def _method_label(name: str) -> str:
+    """Returns what tables call an insertion method; one that the papers' tables don't have is marked."""
+    label = labels().get(name, name)
+    return label if name in ("", *paper_rows()) else f"{label} (not in the paper)"
 
 
 class _Side(NamedTuple):

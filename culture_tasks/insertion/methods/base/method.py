@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.core.queries import Insertion
+from culture_tasks.insertion.core.work import Setup, Work
 from culture_tasks.insertion.methods.base.config import BaseModelConfig
 
 
@@ -17,6 +18,11 @@ class BaseModelMethod(InsertionMethod):
     needs_state: ClassVar[bool] = False
     answers_version: ClassVar[int] = 1
     inserts: ClassVar[bool] = False
+
+    @classmethod
+    def work(cls, setup: Setup) -> Work:  # noqa: ARG003
+        """Computes nothing but answers."""
+        return Work()
 
     def insert(self, insertion: Insertion) -> None:
         """Does nothing."""

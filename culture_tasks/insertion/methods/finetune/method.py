@@ -23,6 +23,7 @@ from culture_tasks.insertion.core.weight_edits import (
     with_weights_by_row,
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
+from culture_tasks.insertion.core.work import EVALUATED, Setup, Work
 from culture_tasks.insertion.methods.finetune.config import FineTuneConfig
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,13 @@ class FineTuneMethod(WeightMethod):
     needs_state: ClassVar[bool] = False
     answers_version: ClassVar[int] = 1
     config: FineTuneConfig
+
+    @classmethod
+    def work(cls, setup: Setup) -> Work:
+        """One pass up to the layer, then forward and backward through that layer in each step."""
+        config, layers = setup.config, decoder_layers(setup.models[EVALUATED])
+        assert isinstance(config, FineTuneConfig)
+        return Work(insertion={EVALUATED: 1 + config.steps * 3 / len(layers)})
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)

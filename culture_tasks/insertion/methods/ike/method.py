@@ -12,6 +12,7 @@ from culture_tasks.insertion.core.insertion_method import FitContext, InsertionM
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.text_encoders import SentenceEncoder, make_encoder
+from culture_tasks.insertion.core.work import Setup, Work
 from culture_tasks.insertion.methods.ike import demonstrations
 from culture_tasks.insertion.methods.ike.config import IkeConfig
 
@@ -35,6 +36,12 @@ class IkeMethod(InsertionMethod):
     other_models: ClassVar[tuple[str, ...]] = ("encoder",)
     answers_version: ClassVar[int] = 1
     config: IkeConfig
+
+    @classmethod
+    def work(cls, setup: Setup) -> Work:
+        """Shows demonstrations of some 64 tokens, and the insertions."""
+        assert isinstance(setup.config, IkeConfig)
+        return Work(shown_tokens=64 * (setup.config.demonstrations + 1))
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)

@@ -18,6 +18,7 @@ from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import Insertion, Part, Query, TrainingCase, image_part, read_all, text_part
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.work import EVALUATED, Setup, Work
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
 from culture_tasks.insertion.methods.mcki.router import make_router, similarities
 from culture_tasks.insertion.methods.mcki.router_training import RouterCase, calibrate, scores, train
@@ -41,6 +42,18 @@ class MckiMethod(InsertionMethod):
     needs_state: ClassVar[bool] = True
     answers_version: ClassVar[int] = 1
     config: MckiConfig
+
+    @classmethod
+    def work(cls, setup: Setup) -> Work:
+        """One pass for the features of each distinct request; the router's own training is seconds."""
+        assert isinstance(setup.config, MckiConfig)
+        return Work(
+            fit={EVALUATED: setup.cases.requests},
+            request={EVALUATED: 1.0},
+            shown_tokens=64,
+            shows_image=setup.config.wrap_image,
+            leaves_others_alone=True,
+        )
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)

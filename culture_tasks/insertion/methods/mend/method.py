@@ -14,8 +14,14 @@ from culture_tasks.insertion.core.insertion_method import FitContext, MethodConf
 from culture_tasks.insertion.core.queries import Insertion, TrainingCase
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.training import train
-from culture_tasks.insertion.core.weight_edits import Weights, decoder_layers, layer_linears, with_weights_by_row
+from culture_tasks.insertion.core.weight_edits import (
+    Weights,
+    decoder_layers,
+    layer_linears,
+    with_weights_by_row,
+)
 from culture_tasks.insertion.core.weight_method import WeightMethod
+from culture_tasks.insertion.core.work import EVALUATED, Setup, Work
 from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import Editors, token_gradients
 from culture_tasks.insertion.methods.mend.editor_training import EditorTraining
@@ -39,6 +45,30 @@ class MendMethod(WeightMethod):
     needs_state: ClassVar[bool] = True
     answers_version: ClassVar[int] = 2
     config: MendConfig
+
+    @classmethod
+    def work(cls, setup: Setup) -> Work:
+        """One pass to the gradients of a sample, then passes through the edited layers, and the editors' own."""
+        config, cases, model = setup.config, setup.cases, setup.models[EVALUATED]
+        assert isinstance(config, MendConfig)
+        layers = decoder_layers(model)
+        linears = layer_linears(model, layers[-config.layers :], config.weights.split("+"))
+        share, edited = config.layers / len(layers), sum(linear.weight.numel() for linear in linears.values())
+        with torch.device("meta"):
+            editors = Editors(linears, config)
+        trained = sum(parameter.numel() for parameter in editors.parameters())
+        transforming = trained * len(linears) / len(editors.of_shape)
+        # Of a case: the sample's gradients and its edit, generality items, and locality items that are read twice.
+        read = 1 + 5 * share + cases.generality * (1 + 2 * share) + cases.locality * (1 + 3 * share)
+        made = 1 + cases.generality + cases.locality
+        return Work(
+            fit={EVALUATED: config.epochs * cases.count * read},
+            # Forward and backward through the editors, and the edit's outer products forward and backward.
+            fit_float32=config.epochs * cases.count * (3 * transforming + 3 * made * edited),
+            insertion={EVALUATED: 1 + 2 * share},
+            insertion_float32=transforming + edited,
+            trained=trained,
+        )
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)

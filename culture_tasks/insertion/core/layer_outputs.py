@@ -1,0 +1,112 @@
+"""Outputs of linear maps that a method changes while the model computes.
+
+No weight is touched: without the changes the model is as before, bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from culture_tasks.errors import SettingsError
+from culture_tasks.insertion.core.weight_edits import decoder_layers, layer_linears
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+OutputEdit = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
+"""Returns the output of a linear map, given its input and its plain output, both of shape (requests, tokens, width).
+
+The third argument says which tokens are a prompt's, shape (requests, tokens): not those of padding or of an answer. It
+is None in a pass over a later token of an answer that is being generated.
+"""
+
+
+class OutputEdits:
+    """Changes of outputs that can be turned on and off.
+
+    Args:
+        model: The model.
+        edits: The change of each linear map. They are called in every pass of the model.
+    """
+
+    def __init__(self, model: PreTrainedModel, edits: Mapping[nn.Linear, OutputEdit]) -> None:
+        self._model = model
+        self._edits = dict(edits)
+        self._handles: list[Any] = []
+        self._prompts: torch.Tensor | None = None
+
+    def start(self) -> None:
+        """Turns the changes on, if they aren't."""
+        if not self._handles:
+            self._handles = [
+                self._model.register_forward_pre_hook(self._note, with_kwargs=True),
+                *(linear.register_forward_hook(partial(self._apply, edit)) for linear, edit in self._edits.items()),
+            ]
+
+    def stop(self) -> None:
+        """Turns the changes off."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+
+    def _note(self, _model: object, _inputs: object, arguments: Mapping[str, Any]) -> None:
+        self._prompts = _prompt_tokens(arguments)
+
+    def _apply(self, edit: OutputEdit, _linear: object, inputs: tuple[torch.Tensor], output: torch.Tensor) -> Any:
+        prompts = None if self._prompts is None else self._prompts.to(output.device)
+        return edit(inputs[0], output, prompts)
+
+
+def layer_output(
+    model: PreTrainedModel, module: str, layer: int | Mapping[int, int], *, method: str
+) -> tuple[str, nn.Linear]:
+    """Returns a linear map of the language model, with its name.
+
+    Args:
+        model: The model.
+        module: Name of the linear map inside a layer, such as ``mlp.down_proj``.
+        layer: Number of the layer, from 0; negative numbers count from the last. Or the published layers, for
+            :func:`published_layer`.
+        method: The method's name, for messages.
+
+    Raises:
+        SettingsError: If the model has no such layer, or the layer no such linear map.
+    """
+    names = decoder_layers(model)
+    number = layer if isinstance(layer, int) else published_layer(layer, len(names))
+    if not -len(names) <= number < len(names):
+        raise SettingsError(
+            f"insertion: option layer={layer} of {method}. The model has layers 0 to {len(names) - 1}; -1 is the last."
+        )
+    [(name, linear)] = layer_linears(model, [names[number]], [module]).items()
+    return name, linear
+
+
+def published_layer(published: Mapping[int, int], layers: int) -> int:
+    """Returns the layer of the published model whose depth is nearest, moved in proportion.
+
+    Args:
+        published: Published layers by the number of layers of their models.
+        layers: Number of layers of the model.
+    """
+    depth = min(published, key=lambda count: abs(count - layers))
+    return published[depth] * layers // depth
+
+
+def _prompt_tokens(arguments: Mapping[str, Any]) -> torch.Tensor | None:
+    """Returns which tokens of a pass are a prompt's, by the arguments that the model gets; None if it has no prompt.
+
+    A pass over a later token of an answer has one token. Masks of ones may be left out. Logits are computed from a
+    prompt's last token on, so the tokens after that one are an answer's.
+    """
+    ids, mask = arguments["input_ids"], arguments.get("attention_mask")
+    if ids.shape[1] == 1:
+        return None
+    prompts = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
+    answer = max(1, arguments.get("logits_to_keep", 1)) - 1
+    return torch.cat([prompts[:, : ids.shape[1] - answer], torch.zeros_like(prompts[:, :answer])], dim=1)

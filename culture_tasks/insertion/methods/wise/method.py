@@ -1,0 +1,166 @@
+"""WISE: a copy of one weight learns what is inserted, and a request that activates it is answered with the copy."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import nn
+from torch.nn.functional import linear
+
+from culture_tasks import prompt_files
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.descent import descend
+from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
+from culture_tasks.insertion.core.layer_outputs import OutputEdits, layer_output
+from culture_tasks.insertion.core.queries import Insertion, Query, text_part
+from culture_tasks.insertion.core.training import ParameterGroup, make_optimizer
+from culture_tasks.insertion.core.weight_edits import RepeatedPass
+from culture_tasks.insertion.methods.wise.config import WiseConfig
+from culture_tasks.insertion.methods.wise.side_memory import SideMemory, margin_loss, routing_activations, ties_merged
+
+PUBLISHED_LAYERS = {36: 30, 32: 23, 28: 23}
+"""EasyEdit's layers for Qwen3-VL-4B, Qwen3.5-9B and Qwen2-VL-7B, by their number of layers."""
+
+IRRELEVANT = "irrelevant.v1"
+_PACKAGE = __name__.rpartition(".")[0]
+
+Prefill = tuple[torch.Tensor, torch.Tensor]
+"""Inputs of the linear map, shape (1, tokens, inputs), and which of them are a prompt's, shape (1, tokens)."""
+
+
+class WiseMethod(InsertionMethod):
+    """Side memories of one layer's down projection (Wang et al., 2024), of which the most activated one is used.
+
+    A side memory begins as the main memory. Each sample trains the entries that the shard's random mask leaves open
+    (equation 7), on the loss of its answer plus the margin loss of routing activations (equation 5). A shard that is
+    full makes room for the next; ``shards`` full ones are merged (equation 8). A request uses the side memory with the
+    largest activation, if that is above its threshold (equation 6 and Algorithm 2), for all tokens of prompt and
+    answer.
+
+    The paper leaves some matters open. Here an activation is the mean over the prompt's tokens, images' among them;
+    the router decides once per request, at its prompt; the irrelevant request is one of ours, without an image, chosen
+    by the sample; each side memory has its own threshold, as in the published code. The published code also decays
+    weights, applies an activation function to outputs before it compares them, takes the largest token's activation in
+    long prompts, and may stop early: the formulas don't, and neither does this.
+
+    Args:
+        model: The model, which computes with side memories while something is inserted.
+        config: Options.
+    """
+
+    name: ClassVar[str] = "wise"
+    config_class: ClassVar[type[MethodConfig]] = WiseConfig
+    needs_state: ClassVar[bool] = False
+    edits_weights: ClassVar[bool] = True
+    answers_version: ClassVar[int] = 1
+    config: WiseConfig
+
+    def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
+        super().__init__(model, config)
+        layer = PUBLISHED_LAYERS if self.config.layer is None else self.config.layer
+        self._name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
+        self._edits = OutputEdits(model.model, {self._linear: self._output})
+        self._irrelevant: dict[str, Prefill] = {}
+        self._masks: dict[int, torch.Tensor] = {}
+        self._is_learning = False
+        self._delta: torch.Tensor | None = None
+        self._prefill: Prefill = (torch.empty(0), torch.empty(0))
+        self._choice = torch.empty(0)
+        self.reset()
+
+    def insert(self, insertion: Insertion) -> None:
+        """Trains the present shard on one sample; full shards are merged."""
+        self._edits.start()
+        self._is_learning = True
+        try:
+            self._learn(insertion)
+        finally:
+            self._is_learning, self._delta = False, None
+        self._count += 1
+        shards = self.config.shards
+        if self._count % (self.config.shard_size * shards) == 0:
+            full = self.memories[-shards:]
+            merged = ties_merged([memory.delta for memory in full], self.config.density)
+            least = min(memory.least for memory in full)
+            self.memories[-shards:] = [SideMemory(merged.to(self._linear.weight.dtype), least)]
+
+    def reset(self) -> None:
+        """Drops all side memories."""
+        self._edits.stop()
+        self.memories: list[SideMemory] = []
+        self._count = 0
+
+    def parameter_count(self) -> int:
+        """Parameters of one side memory."""
+        return int(self._linear.weight.numel())
+
+    def _learn(self, insertion: Insertion) -> None:
+        config, weight = self.config, self._linear.weight
+        shard, place = divmod(self._count, config.shard_size)
+        if place == 0:
+            self.memories.append(SideMemory(torch.zeros_like(weight)))
+        memory, mask = self.memories[-1], self._mask(shard)
+        irrelevant = self._irrelevant_request(insertion)
+        scorer = self.model.answer_scorer([(insertion.query, insertion.answer)])
+        score = RepeatedPass(self.model.model, [f"{self._name}.weight"], scorer)
+        parameter = nn.Parameter(memory.delta.float())
+        parameter.register_hook(lambda gradient: gradient * mask)
+
+        def loss() -> torch.Tensor:
+            self._delta = parameter.to(weight.dtype)
+            answer_loss = score().losses().mean()
+            edit = routing_activations(self._delta, *self._prefill)
+            other = routing_activations(self._delta, *irrelevant)
+            return answer_loss + margin_loss(edit, other, config).mean().to(answer_loss.device)
+
+        descend(
+            make_optimizer("sgd", [ParameterGroup({"side memory": parameter}, config.learning_rate)]),
+            loss,
+            config.steps,
+            insertion=insertion,
+            method=self.name,
+            after=lambda: parameter.data.clamp_(-config.norm_limit, config.norm_limit),
+        )
+        memory.delta = parameter.detach().to(weight.dtype)
+        memory.least = min(memory.least, float(routing_activations(memory.delta, *self._prefill)))
+
+    def _mask(self, shard: int) -> torch.Tensor:
+        """Returns which entries a shard trains; the latest mask is kept, since every chain begins with the same."""
+        if shard not in self._masks:
+            generator = torch.Generator().manual_seed(self.config.seed + shard)
+            numbers = torch.rand(self._linear.weight.shape, generator=generator)
+            self._masks = {shard: (numbers < self.config.mask_ratio).to(self._linear.weight.device)}
+        return self._masks[shard]
+
+    def _irrelevant_request(self, insertion: Insertion) -> Prefill:
+        """Returns an irrelevant request as the linear map sees it, which no insertion changes."""
+        questions = prompt_files.load(_PACKAGE, IRRELEVANT).text.splitlines()
+        question = questions[int(insertion.key[:8], 16) % len(questions)]
+        if question not in self._irrelevant:
+            query = Query(question, lambda: [{"role": "user", "content": [text_part(question)]}])
+            self.model.generate(query, Decoding(max_new_tokens=1))
+            self._irrelevant[question] = self._prefill
+        return self._irrelevant[question]
+
+    def _output(self, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None) -> torch.Tensor:
+        """Adds what a side memory adds: the one in training, or the one that each request activates."""
+        if self._is_learning and prompts is not None:
+            self._prefill = inputs.detach(), prompts
+        if self._delta is not None:
+            return output + linear(inputs, self._delta)
+        if prompts is not None:
+            self._choice = self._choose(inputs, prompts)
+        for number, memory in enumerate(self.memories):
+            uses = self._choice == number
+            if uses.any():
+                output = torch.where(uses[:, None, None], output + linear(inputs, memory.delta), output)
+        return output
+
+    def _choose(self, inputs: torch.Tensor, prompts: torch.Tensor) -> torch.Tensor:
+        """Returns the number of the side memory that each request uses, -1 for the main memory."""
+        activations = torch.stack([routing_activations(memory.delta, inputs, prompts) for memory in self.memories])
+        largest, number = activations.max(dim=0)
+        thresholds = largest.new_tensor([memory.least * self.config.activation_ratio for memory in self.memories])
+        return torch.where(largest > thresholds[number], number, -1)
