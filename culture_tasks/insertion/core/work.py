@@ -63,8 +63,7 @@ class Work:
         shows_image: Whether it is shown after the insertion's image too.
         answered_by: The model that answers a request in the scope of an insertion.
         leaves_others_alone: Whether requests out of scope have the plain model's answer.
-        chains_together: Whether requests after different insertions are answered in one batch; of interest for methods
-            that edit weights.
+        chain_bytes: Memory for the edit of each chain of insertions whose requests are in one batch.
         trained: Parameters that the fit trains, in float32 with a gradient and Adam's two moments.
     """
 
@@ -77,5 +76,5 @@ class Work:
     shows_image: bool = False
     answered_by: str = EVALUATED
     leaves_others_alone: bool = False
-    chains_together: bool = False
+    chain_bytes: float = 0.0
     trained: int = 0
