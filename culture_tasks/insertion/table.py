@@ -199,7 +199,6 @@ class Row:
             "method": self.name,
             "pretrained": options.pretrained,
             "out": self.state,
-            "features": options.out / "states" / "features.sqlite3",
             "batch-size": options.fit_batch,
             "limit": options.fit_limit,
             **{name.replace("_", "-"): value for name, value in _model_arguments(options.model).items()},
