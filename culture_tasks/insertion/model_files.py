@@ -66,7 +66,7 @@ def locate(name: str, revision: str | None = None) -> Located:
             f"{name}: no folder, and the Hub has no model of this name, or only for users who may see it. Correct the "
             "name, or log in with `hf auth login`."
         ) from None
-    except (errors.HfHubHTTPError, OSError) as error:
+    except (errors.HfHubHTTPError.__bases__[0], OSError) as error:  # the client's own errors among them
         raise SettingsError(
             f"{name}: not in the cache ({constants.HF_HUB_CACHE}), and the Hub can't be reached "
             f"({type(error).__name__}). Check the connection, name a folder, or name a mirror by HF_ENDPOINT."
