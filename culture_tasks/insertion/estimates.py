@@ -8,7 +8,7 @@ reading of the weights, or the launching of kernels where that takes longer. The
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 _GIB = 2**30
 _ARITHMETIC, _READING = 0.4, 0.6  # shares of a device's peak
 _LAUNCH = 0.0008  # seconds for the kernels of one layer
+_PIXELS = 25e-6  # seconds of one core to prepare an image, for each of its tokens (InternVL's processor, measured)
 _IN_FLIGHT = 64  # requests that a backend decodes together
 
 ASSUMED = (
     f"{_ARITHMETIC:.0%} of the device's arithmetic and {_READING:.0%} of its memory bandwidth are used; transformers "
     f"takes {1000 * _LAUNCH:g} ms for a layer of a decoding step, a backend none, and it decodes {_IN_FLIGHT} requests "
-    "together; every answer has all of its tokens; the requests that should use an insertion do; encoders take no time"
+    f"together; a core prepares an image in {1e6 * _PIXELS:g} µs for each of its tokens; every answer has all of its "
+    "tokens; the requests that should use an insertion do; encoders take no time"
 )
 """The assumptions of all estimates."""
 
@@ -269,8 +271,8 @@ class Estimator:
         loaded = beside_gib + sum(shape.gib for shape in shapes.values())
         tokens = self.prompt.tokens + work.shown_tokens + self.prompt.images * work.shows_image
         patches = self.prompt.patches * (1 + work.shows_image)
-        fit = sum(count * self._pass(shapes[name]) for name, count in work.fit.items())
-        fit += self._float32(work.fit_float32)
+        one = replace(self, batch=self.batch if work.fit_in_batches else 1)
+        fit = sum(count * one._pass(shapes[name]) for name, count in work.fit.items()) + self._float32(work.fit_float32)
         seconds = 0.0 if plain_is_stored else counts.plain * self._answer(model, backend=backend)
         edited = 0.0
         if not inserts:
@@ -301,7 +303,10 @@ class Estimator:
         attention = 2 * tokens**2 * shape.hidden * shape.layers
         operations = 2 * (shape.text * tokens + shape.vision * patches) + attention
         peak = self.device.flops if shape.itemsize < 4 else self.device.float32
-        return max(operations / (_ARITHMETIC * peak), shape.layers * _LAUNCH / self.batch)
+        computing = max(operations / (_ARITHMETIC * peak), shape.layers * _LAUNCH / self.batch)
+        preparing = _PIXELS * self.prompt.images
+        # The images of the next batch are prepared while the model computes.
+        return computing + preparing if self.batch == 1 else max(computing, preparing)
 
     def _float32(self, parameters: float) -> float:
         """Returns the seconds of passes over a request through parameters in float32."""

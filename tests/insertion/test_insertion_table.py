@@ -139,7 +139,7 @@ def test_an_estimate_is_arithmetic_and_decoding():
     assert (base.fit_hours, base.gib) == (0, pytest.approx(2e9 / 2**30))
     scoped = Work(fit={"": 7.0}, request={"": 1.0}, leaves_others_alone=True, fit_float32=1e6, trained=2**26)
     row = estimator.row(scoped, {"": shape})
-    # 7 passes, and 2 x 1e6 x 100 operations at 0.4e11 a second.
+    # 7 passes one after the other, and 2 x 1e6 x 100 operations at 0.4e11 a second.
     assert row.fit_hours * 3600 == pytest.approx(3.5 + 0.005)
     assert row.hours * 3600 == pytest.approx(10 * 0.6 + 20 * 0.6 + 30 * 0.5)
     assert row.fit_gib == pytest.approx(2e9 / 2**30 + 1)  # 16 bytes for each of 2**26 parameters
@@ -242,6 +242,7 @@ def test_without_a_connection_the_cache_counts(hub, monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_a_killed_table_goes_on_and_a_failing_row_stops_no_other(command, tmp_path, capsys):
     out = tmp_path / "table"
     options = ["mend.layers=99", "mcki.route_dim=8"]
@@ -251,10 +252,9 @@ def test_a_killed_table_goes_on_and_a_failing_row_stops_no_other(command, tmp_pa
         [sys.executable, "-m", "culture_tasks.cli.main", *arguments],
         env=environment,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )
     answers = tmp_path / "cache" / "culture-tasks" / "answers.sqlite3"
-    threading.Thread(target=killed.stderr.read, daemon=True).start()
     while not _rows(answers):
         assert killed.poll() is None
         time.sleep(0.01)
@@ -263,7 +263,7 @@ def test_a_killed_table_goes_on_and_a_failing_row_stops_no_other(command, tmp_pa
     assert not (out / "logs" / "base.json").exists()
 
     again = [sys.executable, "-m", "culture_tasks.cli.main", *arguments]
-    second = subprocess.run(again, env=environment, capture_output=True, text=True, timeout=500, check=False)
+    second = subprocess.run(again, env=environment, capture_output=True, text=True, timeout=900, check=False)
     assert second.returncode == 1
     assert f"mend: ended with status 1. See {out / 'logs' / 'mend.log'}" in second.stderr
     assert "layers=99, but the model has 2" in (out / "logs" / "mend.log").read_text()

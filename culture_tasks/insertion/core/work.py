@@ -55,6 +55,7 @@ class Work:
 
     Attributes:
         fit: Passes of the whole fit.
+        fit_in_batches: Whether these are computed in batches, and not one after the other.
         insertion: Passes of one insertion.
         request: Passes of one distinct request, besides its answer.
         fit_float32: Parameters times passes over one request that the fit computes in float32 besides.
@@ -68,6 +69,7 @@ class Work:
     """
 
     fit: Mapping[str, float] = field(default_factory=dict)
+    fit_in_batches: bool = False
     insertion: Mapping[str, float] = field(default_factory=dict)
     request: Mapping[str, float] = field(default_factory=dict)
     fit_float32: float = 0.0
