@@ -59,7 +59,7 @@ _QUESTION = "Would wearing a hat of this color be considered a common fashion ch
 _LARGE = 1328  # side of the largest images of CrossCult-KIBench, in pixels
 _SCENARIOS = {"train": 29, "single": 10, "sequential": 10}  # of the full release, with 200 raw cases each
 _SHORT = ("base", "ike", "mcki")  # the rows without a fit by gradients and without edited weights
-_CHECKPOINTS = ("--checkpoint-every", "20")
+_CHECKPOINTS = ("--checkpoint-every", "10")
 
 _INTERN_VIT = {
     "hidden_size": 1024,
@@ -418,7 +418,7 @@ def main() -> None:
     parser.add_argument("--image", type=int, default=112, help="side of the images, in pixels")
     parser.add_argument("--raw-cases", type=int, default=20, help="raw cases of each of six scenarios")
     parser.add_argument("--limit", type=int, default=8, help="documents of each of four roles")
-    parser.add_argument("--cases", type=int, default=8, help="training cases; MEND makes a step of two")
+    parser.add_argument("--cases", type=int, default=40, help="training cases; MEND makes a step of two")
     parser.add_argument("--batches", default="1,8,32", help="sizes of a batch")
     parser.add_argument("--backend", help="engine to measure beside transformers, such as vllm")
     parser.add_argument("--methods", default="all", help="methods to measure")

@@ -98,13 +98,13 @@ class ModelShape:
         named = dict(model.named_parameters())
         decoder = layers[0].rpartition(".layers.")[0]
         text = sum(weight.numel() for name, weight in named.items() if name.startswith(f"{decoder}.layers."))
-        head = model.get_output_embeddings()
-        beside = (weight for name, weight in named.items() if not name.startswith(f"{decoder}."))
-        heads = 0 if head is None else head.weight.numel()
-        vision = sum(weight.numel() for weight in beside) - heads
+        beside = {name: weight for name, weight in named.items() if not name.startswith(f"{decoder}.")}
+        head = getattr(model.get_output_embeddings(), "weight", None)
+        vision = sum(weight.numel() for weight in beside.values() if weight is not head)
         kinds = getattr(config, "layer_types", None) or ["full_attention"] * len(layers)
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        cached = sum(kind != "linear_attention" for kind in kinds) * 2 * config.num_key_value_heads * width
+        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        cached = sum(kind != "linear_attention" for kind in kinds) * 2 * heads * width
         size = model.dtype.itemsize
         return cls(
             layers=len(layers),
@@ -113,7 +113,7 @@ class ModelShape:
             parameters=sum(weight.numel() for weight in named.values()),
             itemsize=size,
             kept=cached * size,
-            active=(4 * config.hidden_size + 3 * config.intermediate_size) * size,
+            active=(4 * config.hidden_size + 3 * getattr(config, "intermediate_size", 0)) * size,
             hidden=config.hidden_size,
         )
 

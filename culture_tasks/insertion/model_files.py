@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -36,6 +36,7 @@ def locate(name: str, revision: str | None = None) -> Located:
     """
     from huggingface_hub import HfApi, constants, errors, try_to_load_from_cache
 
+    client_error: Any = errors.HfHubHTTPError.__bases__[0]  # of requests or of httpx, by the version
     folder = Path(name).expanduser()
     if folder.is_dir():
         if (folder / "config.json").is_file() and _has_weights(folder):
@@ -66,7 +67,7 @@ def locate(name: str, revision: str | None = None) -> Located:
             f"{name}: no folder, and the Hub has no model of this name, or only for users who may see it. Correct the "
             "name, or log in with `hf auth login`."
         ) from None
-    except (errors.HfHubHTTPError.__bases__[0], OSError) as error:  # the client's own errors among them
+    except (client_error, OSError) as error:
         raise SettingsError(
             f"{name}: not in the cache ({constants.HF_HUB_CACHE}), and the Hub can't be reached "
             f"({type(error).__name__}). Check the connection, name a folder, or name a mirror by HF_ENDPOINT."

@@ -47,7 +47,10 @@ class MendMethod(InsertionMethod):
         assert isinstance(config, MendConfig)
         layers = decoder_layers(model)
         names = [f"{layer}.{name}" for layer in layers[-config.layers :] for name in config.weights.split("+")]
-        linears = {name: model.get_submodule(name) for name in names}
+        try:
+            linears = {name: model.get_submodule(name) for name in names}
+        except AttributeError as error:
+            raise SettingsError(f"mend: weights={config.weights}, but the model has other maps ({error}).") from None
         share, edited = config.layers / len(layers), sum(linear.weight.numel() for linear in linears.values())
         with torch.device("meta"):
             editors = Editors(linears, config)
