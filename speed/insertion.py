@@ -49,7 +49,7 @@ from culture_tasks.insertion.core.training_data import load_training_data
 from culture_tasks.insertion.core.work import EVALUATED, CaseShape
 from culture_tasks.insertion.estimates import ASSUMED, DEVICES, Estimator, Prompt, Requests
 from culture_tasks.insertion.methods import labels, paper_rows
-from culture_tasks.insertion.table import Row, TableOptions, estimate, rows_of
+from culture_tasks.insertion.table import ALL, Row, TableOptions, estimate, rows_of
 from culture_tasks.text_tables import as_text
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -362,13 +362,19 @@ def measure(options: argparse.Namespace) -> None:
     engines += [(engines[-1][0], options.backend)] if options.backend else []
     for size, backend in engines:
         chosen = replace(base, batch_size=size, backend=backend, out=base.out / f"{size}-{backend or 'transformers'}")
-        for row in rows_of(chosen, options.methods.split(",")):
+        for row in _rows(chosen, options.methods.split(",")):
             if backend is None or row.backend:
                 row.run(data)
                 lines.append((labels()[row.name], row.backend or "transformers", size, *_costs(row)))
     head = ("MEASURED", "by", "batch", "train/case ms", "GiB", "insert ms", "request ms", "requests/s", "GiB", "B")
     print(as_text(head, lines))
     print(f"{options.shape} on {device}, {options.dtype}, images of {options.image} x {options.image}\n")
+
+
+def _rows(options: TableOptions, names: Sequence[str]) -> list[Row]:
+    """Returns the rows of methods, with the options of these alone."""
+    chosen = {name: values for name, values in options.options.items() if name in names or ALL in names}
+    return rows_of(replace(options, options=chosen), names)
 
 
 def _costs(row: Row) -> list[str]:
@@ -386,7 +392,7 @@ def resume(options: argparse.Namespace) -> None:
     for name in ("mend", "serac"):
         digests = []
         for kind in ("whole", "killed"):
-            (row,) = rows_of(replace(base, out=base.out / kind), [name])
+            (row,) = _rows(replace(base, out=base.out / kind), [name])
             command = [*row.fit_command, "--overwrite", *_CHECKPOINTS]
             if kind == "killed":
                 _kill_at_checkpoint(command, row.state / "training.safetensors")

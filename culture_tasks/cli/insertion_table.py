@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,6 +80,7 @@ def _table(options: argparse.Namespace) -> Table:
     for name, value in settings_of("--set", options.set).items():
         method, _, option = name.partition(".")
         chosen.setdefault(method, {})[option] = value
+    settings = Settings.from_environment()
     given = TableOptions(
         out=options.out,
         pretrained=options.model,
@@ -90,6 +92,7 @@ def _table(options: argparse.Namespace) -> Table:
         backend=options.backend,
         backend_arguments=settings_of("--backend-args", options.backend_args),
         options=chosen,
+        judge=hashlib.sha256((settings.judge or "").encode()).hexdigest()[:16],
     )
     rows = rows_of(given, options.methods)
     models = Models(given, rows)
@@ -103,7 +106,6 @@ def _table(options: argparse.Namespace) -> Table:
         data = loaded(name)
         pictures = [column for column, kind in data.features.items() if isinstance(kind, Image)]
         documents += data.remove_columns(pictures).select(range(min(len(data), options.limit or len(data)))).to_list()
-    settings = Settings.from_environment()
     with reading_data(settings):
         cases = load_training_data(settings.data_folder, options.fit_limit)
     tokens = max(task.decoding.max_tokens for task in tasks.values())
@@ -157,5 +159,6 @@ def _plan(table: Table) -> Iterator[str]:
         )
         yield f"  {name}: {size}"
     settings = Settings.from_environment()
-    yield f"Data: {settings.data_folder or 'the Hub'}. Judge: {settings.judge or 'that of the paper'}."
+    judge = (settings.judge or "that of the paper").partition(",")[0]  # a local judge's arguments may hold a key
+    yield f"Data: {settings.data_folder or 'the Hub'}. Judge: {judge}."
     yield f"Folder: {table.options.out}\n"

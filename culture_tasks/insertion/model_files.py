@@ -37,7 +37,7 @@ def locate(name: str, revision: str | None = None) -> Located:
     from huggingface_hub import HfApi, constants, errors, try_to_load_from_cache
 
     client_error: Any = errors.HfHubHTTPError.__bases__[0]  # of requests or of httpx, by the version
-    folder = Path(name).expanduser()
+    folder = Path(name)
     if folder.is_dir():
         if (folder / "config.json").is_file() and _has_weights(folder):
             return Located("folder")

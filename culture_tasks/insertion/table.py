@@ -30,7 +30,7 @@ from culture_tasks.insertion import methods
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import ModelOptions, load_encoding
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
-from culture_tasks.insertion.core.method_registry import method_class, method_names
+from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.text_encoders import LEXICAL
 from culture_tasks.insertion.core.training_data import TrainingData
 from culture_tasks.insertion.core.work import EVALUATED, CaseShape, Setup
@@ -64,6 +64,7 @@ class TableOptions:
         backend: Model class of lmms-eval that generates for the methods that leave weights alone, or None.
         backend_arguments: Its arguments.
         options: The options of methods, by method.
+        judge: Hash of the choice of a judge.
     """
 
     out: Path
@@ -76,6 +77,7 @@ class TableOptions:
     backend: str | None = None
     backend_arguments: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    judge: str = ""
 
     def __post_init__(self) -> None:
         """Refuses a value that a list of model arguments can't have."""
@@ -149,16 +151,22 @@ class Row:
             "backend": self.backend,
             "backend_arguments": dict(options.backend_arguments) if self.backend else {},
             "config": self.config.model_dump(mode="json"),
+            "images": dict(options.model.images),
             **{name: value for name, value in _model_arguments(options.model).items() if "device" not in name},
         }
 
     def check(self) -> None:
-        """Refuses a folder that holds this row with other settings.
+        """Refuses a folder that holds this row with other settings, or graded by another judge.
 
         Raises:
             SettingsError: With the settings that differ.
         """
         recorded = self._recorded()
+        if recorded and recorded.get("judge") != self.options.judge:
+            raise SettingsError(
+                f"{self.options.out}: the row {self.name} was graded by another judge. `culture-tasks rejudge "
+                f"{self.options.out / 'results'} --judge …` grades all rows again; or set CULTURE_JUDGE as it was."
+            )
         different = state.differences(recorded.get("settings", self.settings), self.settings)
         if different:
             raise SettingsError(
@@ -189,20 +197,21 @@ class Row:
         """Whether the record says that the result file is of these settings and this state."""
         recorded = self._recorded()
         made = {"settings": self.settings, "state": self._fingerprint()}
-        return {**recorded, **made} == recorded and (self.options.out / recorded["results"]).is_file()
+        return {**recorded, **made} == recorded and (self.options.out / str(recorded.get("results"))).is_file()
 
     @property
     def fit_command(self) -> list[str]:
         """The command that fits it."""
         options = self.options
-        flags = {
+        flags: dict[str, Any] = {
             "method": self.name,
             "pretrained": options.pretrained,
             "out": self.state,
             "batch-size": options.fit_batch,
             "limit": options.fit_limit,
-            **{name.replace("_", "-"): value for name, value in _model_arguments(options.model).items()},
         }
+        loaded = {**_model_arguments(options.model), **options.model.images}
+        flags |= {name.replace("_", "-"): value for name, value in loaded.items()}
         command = [*_CULTURE_TASKS, "insertion", "fit"]
         for name, value in flags.items():
             if value is not None:
@@ -214,7 +223,8 @@ class Row:
     def evaluation_command(self) -> list[str]:
         """The command that evaluates it."""
         options = self.options
-        arguments = {"pretrained": options.pretrained, "method": self.name, **_model_arguments(options.model)}
+        arguments: dict[str, Any] = {"pretrained": options.pretrained, "method": self.name}
+        arguments |= {**_model_arguments(options.model), **options.model.images}
         arguments |= {"state": self.state} if self.method.needs_state else options.options.get(self.name, {})
         if self.backend is not None:
             arguments |= {"backend": self.backend, **options.backend_arguments}
@@ -247,6 +257,7 @@ class Row:
                 raise CultureTasksError(f"{self.name}: the evaluation ended without results. See {self.log}")
             file = str(found[-1].relative_to(self.options.out))
             record = {"settings": self.settings, "state": self._fingerprint(), "results": file}
+            record["judge"] = self.options.judge
             partial = self._record.with_suffix(".partial")
             partial.write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
             partial.replace(self._record)
@@ -320,14 +331,22 @@ class Models:
 
     def __init__(self, options: TableOptions, rows: Sequence[Row]) -> None:
         chosen = options.model
-        self.located: dict[str, Located] = {options.pretrained: locate(options.pretrained, chosen.revision)}
-        self.evaluated = without_weights(
-            options.pretrained, chosen.revision, chosen.dtype, trust_remote_code=chosen.trust_remote_code
-        )
+        self.located: dict[str, Located] = {}
         self._shapes: dict[str, PreTrainedModel] = {}
+        self._architecture = ""
         problems: dict[str, None] = {}
+        try:
+            self.located[options.pretrained] = locate(options.pretrained, chosen.revision)
+            self.evaluated = without_weights(
+                options.pretrained, chosen.revision, chosen.dtype, trust_remote_code=chosen.trust_remote_code
+            )
+            self._architecture = str(self.evaluated.config.model_type)
+        except SettingsError as error:
+            problems[str(error)] = None
         for row in rows:
             for option, name in self._names(row).items():
+                if name is None and not self._architecture:
+                    continue  # the paper's choice depends on the model that is missing
                 try:
                     if name is None:
                         raise SettingsError(f"{row.name}: the paper names no {option} for this model.")
@@ -349,7 +368,7 @@ class Models:
 
     def _names(self, row: Row) -> dict[str, str | None]:
         """Returns the names of a row's further models, by option; words are counted without a model."""
-        named = row.method.models_of(row.config, str(self.evaluated.config.model_type))
+        named = row.method.models_of(row.config, self._architecture)
         return {option: name for option, name in named.items() if name != LEXICAL}
 
 
@@ -443,8 +462,8 @@ def rows_of(options: TableOptions, names: Sequence[str]) -> list[Row]:
     chosen = list(dict.fromkeys(each for name in names for each in (methods.paper_rows() if name == ALL else (name,))))
     for name in options.options:
         if name not in chosen:
-            known = [*chosen, *method_names()]
-            raise SettingsError(f"insertion: --set {name}.…: no row of the table.{nearest(name, known)}")
+            rows = f"The table's are {', '.join(chosen)}."
+            raise SettingsError(f"insertion: --set {name}.…: {name!r} is no row.{nearest(name, chosen)} {rows}")
     rows = [Row(options, method_class(name)) for name in chosen]
     for row in rows:
         row.check()
@@ -500,5 +519,4 @@ def _model_arguments(model: ModelOptions) -> dict[str, Any]:
         "attn_implementation": model.attn_implementation,
         "trust_remote_code": model.trust_remote_code or None,
         "enable_thinking": model.template.get("enable_thinking") or None,
-        **{name: model.images.get(name) for name in ("min_patches", "max_patches", "min_pixels", "max_pixels")},
     }

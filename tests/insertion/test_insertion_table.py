@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -91,6 +92,10 @@ def test_all_models_that_cannot_be_had_are_named_before_anything_is_loaded(comma
     options = [f"serac.encoder={tmp_path}", "serac.replacement=a/b/c", "mscke.encoder=x y", "ike.encoder=lexical"]
     assert main(command(options=options)) == 1
     said = capsys.readouterr().err
+    assert main([*command("--model", "d/e/f", options=options)]) == 1
+    without = capsys.readouterr().err
+    assert "d/e/f: no folder, and no name on the Hub" in without
+    assert "x y: no folder, and no name on the Hub" in without
     assert f"{tmp_path}: the folder has no config.json" in said
     assert "a/b/c: no folder, and no name on the Hub" in said
     assert "--set serac.replacement=MODEL" in said
@@ -103,11 +108,11 @@ def test_all_models_that_cannot_be_had_are_named_before_anything_is_loaded(comma
     ("more", "options", "message"),
     [
         (["--methods", "mkci"], (), "Did you mean 'mcki'"),
-        (["--methods", "base"], ["mcki.route_dim=8"], "no row of the table"),
+        (["--methods", "base"], ["mcki.route_dim=8"], "'mcki' is no row. The table's are base."),
         (["--methods", "mcki"], ["mcki.route=8"], "Did you mean 'route_dim'"),
         (["--tasks", "crosscult_singel"], (), "Did you mean 'crosscult_single'"),
         (["--batch-size", "many"], (), "Expected a whole number, or auto"),
-        (["--methods", "base", "--backend", "nothing"], (), "nothing"),
+        (["--methods", "base", "--backend", "nothing"], (), "unknown backend 'nothing'"),
         (["--model", "a,b"], (), "has a comma"),
     ],
 )
@@ -120,9 +125,13 @@ def test_mistakes_are_explained_before_anything_is_loaded(command, tmp_path, cap
 def test_a_folder_of_other_settings_is_refused(command, tmp_path, capsys):
     record = tmp_path / "table" / "logs" / "base.json"
     record.parent.mkdir(parents=True)
-    record.write_text(json.dumps({"settings": {"limit": 3}, "state": None, "results": "none"}))
+    judge = hashlib.sha256(b"lexical").hexdigest()[:16]
+    record.write_text(json.dumps({"settings": {"limit": 3}, "state": None, "results": "none", "judge": judge}))
     assert main(command("--plan", "--limit", "4", methods="base")) == 1
     assert "with other settings (limit 3, expected 4)" in capsys.readouterr().err
+    record.write_text(json.dumps({"settings": {"limit": 3}, "state": None, "results": "none", "judge": "another"}))
+    assert main(command("--plan", "--limit", "3", methods="base")) == 1
+    assert "the row base was graded by another judge. `culture-tasks rejudge" in capsys.readouterr().err
 
 
 def test_an_estimate_is_arithmetic_and_decoding():
