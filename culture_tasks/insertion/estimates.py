@@ -185,7 +185,7 @@ class Requests(NamedTuple):
         prefixes: set[Any] = set()
         inserted: set[Any] = set()
         for doc in documents:
-            request = (doc.get("image_id"), doc.get("language"), doc["question"])
+            request = (doc.get("image_id"), doc.get("language"), doc.get("question"))
             image = doc.get("insertion_image_id")
             chain = tuple(
                 (image, sample["partition"], sample["question"], sample["answer"])

@@ -20,11 +20,13 @@ from support.tiny_world import write_release
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
+from culture_tasks.insertion.core.adapter import ModelOptions
 from culture_tasks.insertion.core.method_registry import method_class, method_names
 from culture_tasks.insertion.core.work import CaseShape, Work
 from culture_tasks.insertion.estimates import Device, Estimator, ModelShape, Prompt, Requests
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.insertion.model_files import Located, locate, without_weights
+from culture_tasks.insertion.table import TableOptions, rows_of
 from culture_tasks.published import published_tables
 
 TASKS = "crosscult_single_reliability,crosscult_single_cross_scenario_locality"
@@ -74,7 +76,7 @@ def test_the_methods_of_the_tables_are_the_published_rows():
     assert set(paper_rows()) <= set(method_names())
 
 
-def test_the_plan_names_rows_requests_and_models_and_runs_nothing(command, others, tmp_path, capsys):
+def test_the_plan_names_rows_requests_and_models_and_runs_nothing(command, others, tmp_path, capsys, monkeypatch):
     assert main([*command("--plan", "--limit", "4", options=[*others, "mend.layers=2"])]) == 0
     plan = capsys.readouterr().out
     rows = {line.split()[0]: line for line in plan.splitlines() if line and line.split()[0] in paper_rows()}
@@ -86,6 +88,11 @@ def test_the_plan_names_rows_requests_and_models_and_runs_nothing(command, other
     assert "not measured" in plan
     assert plan.count("in the folder") == 4
     assert not (tmp_path / "table").exists()
+
+    monkeypatch.setattr(method_class("finetune"), "work", classmethod(lambda cls, setup: None))
+    assert main(command("--plan", methods="base,finetune")) == 0
+    plan = capsys.readouterr().out
+    assert next(line for line in plan.splitlines() if line.startswith("finetune")).count("not known") == 4
 
 
 def test_all_models_that_cannot_be_had_are_named_before_anything_is_loaded(command, tmp_path, capsys):
@@ -132,6 +139,38 @@ def test_a_folder_of_other_settings_is_refused(command, tmp_path, capsys):
     record.write_text(json.dumps({"settings": {"limit": 3}, "state": None, "results": "none", "judge": "another"}))
     assert main(command("--plan", "--limit", "3", methods="base")) == 1
     assert "the row base was graded by another judge. `culture-tasks rejudge" in capsys.readouterr().err
+
+
+def test_the_commands_say_what_was_chosen(tmp_path):
+    options = TableOptions(
+        out=tmp_path,
+        pretrained="one/model",
+        model=ModelOptions(dtype="bfloat16", template={"enable_thinking": True}, images={"max_patches": 6}),
+        tasks=("crosscult_single",),
+        limit=5,
+        fit_limit=7,
+        batch_size="auto",
+        backend="vllm",
+        backend_arguments={"tensor_parallel_size": "2"},
+        options={"mend": {"layers": "2"}, "finetune": {"steps": "3"}},
+    )
+    finetune, mend, mcki = rows_of(options, ["finetune", "mend", "mcki"])
+    shared = "dtype=bfloat16,enable_thinking=True,max_patches=6"
+    arguments = [
+        row.evaluation_command[row.evaluation_command.index("--model_args") + 1] for row in (finetune, mend, mcki)
+    ]
+    assert arguments == [
+        f"pretrained=one/model,method=finetune,{shared},steps=3",
+        f"pretrained=one/model,method=mend,{shared},state={tmp_path}/states/mend",
+        f"pretrained=one/model,method=mcki,{shared},state={tmp_path}/states/mcki,backend=vllm,tensor_parallel_size=2",
+    ]
+    assert mcki.evaluation_command[-2:] == ["--limit", "5"]
+    fit = " ".join(mend.fit_command[3:])
+    assert fit == (
+        f"insertion fit --method mend --pretrained one/model --out {tmp_path}/states/mend --batch-size 16 --limit 7 "
+        "--dtype bfloat16 --enable-thinking --max-patches 6 --set layers=2"
+    )
+    assert main([*mend.fit_command[3:], "--device", "cuda:99"]) == 1  # the options are those of fit
 
 
 def test_an_estimate_is_arithmetic_and_decoding():
