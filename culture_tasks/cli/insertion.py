@@ -1,4 +1,4 @@
-"""``culture-tasks insertion``: list the knowledge-insertion methods, fit one, or describe a fitted state."""
+"""``culture-tasks insertion``: fill the papers' table, list the methods, fit one, or describe a fitted state."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import json
 import math
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from culture_tasks.cli.insertion_table import add_table
+from culture_tasks.cli.model_options import add_model_options, model_options, settings_of
 from culture_tasks.cli.options import at_least, number
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.text_tables import plain
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
 
 _FEATURES = "features.sqlite3"
 _CHECKPOINT = "training.safetensors"
-_IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
 
 def register(commands: Commands) -> None:
@@ -37,6 +38,7 @@ def register(commands: Commands) -> None:
     listed = actions.add_parser("methods", help="list the methods with their options and what each needs")
     listed.add_argument("--json", action="store_true", help="print them as JSON")
     listed.set_defaults(handler=_list)
+    add_table(actions)
     _add_fit(actions)
     show = actions.add_parser("show", help="describe a fitted state")
     show.add_argument("state", type=Path, help="folder that fit wrote")
@@ -74,16 +76,7 @@ def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
         metavar="MINUTES",
         help="time between checkpoints of a training; 0 writes one after each step",
     )
-    fit.add_argument("--revision", help="branch, tag or commit on the Hub")
-    fit.add_argument("--dtype", default="auto", help="data type of the model (default: the checkpoint's)")
-    fit.add_argument("--device", help="where the model runs (default: a GPU if there is one)")
-    fit.add_argument("--device-map", help="spread the model over devices, such as auto")
-    fit.add_argument("--attn-implementation", help="attention kernels")
-    for option in _IMAGE_OPTIONS:
-        flag = f"--{option.replace('_', '-')}"
-        fit.add_argument(flag, type=int, metavar="N", help="option of the image processor; evaluate with the same")
-    fit.add_argument("--trust-remote-code", action="store_true", help="run code of the checkpoint")
-    fit.add_argument("--enable-thinking", action="store_true", help="let a reasoning model reason")
+    add_model_options(fit)
     fit.set_defaults(handler=_fit)
 
 
@@ -143,7 +136,7 @@ def _fit(options: argparse.Namespace) -> int:
     from culture_tasks.insertion.core.training import Checkpoints
     from culture_tasks.insertion.core.value_store import ValueStore
 
-    config = method_config(options.method, _parsed(options.set))
+    config = method_config(options.method, settings_of("--set", options.set))
     if not method_class(options.method).needs_state:
         raise SettingsError(f"insertion: {options.method} has nothing to fit. Use it without a state.")
     data = _data(options)
@@ -183,16 +176,6 @@ def _processes(options: argparse.Namespace) -> PartialState:
     return processes
 
 
-def _parsed(settings: Sequence[str]) -> dict[str, str]:
-    parsed: dict[str, str] = {}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals or not name:
-            raise SettingsError(f"insertion: --set {setting!r}. Expected OPTION=VALUE, such as --set epochs=1.")
-        parsed[name] = value
-    return parsed
-
-
 def _data(options: argparse.Namespace) -> TrainingData:
     from culture_tasks.benchmarks.registry import reading_data
     from culture_tasks.insertion.core.training_data import load_training_data
@@ -205,21 +188,10 @@ def _data(options: argparse.Namespace) -> TrainingData:
 
 
 def _model(options: argparse.Namespace, processes: PartialState) -> MultimodalModel:
-    from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
+    from culture_tasks.insertion.core.adapter import MultimodalModel
 
-    return MultimodalModel.load(
-        options.pretrained,
-        ModelOptions(
-            revision=options.revision,
-            dtype=options.dtype,
-            device=str(processes.device) if processes.num_processes > 1 else options.device,
-            device_map=options.device_map,
-            attn_implementation=options.attn_implementation,
-            trust_remote_code=options.trust_remote_code,
-            template={"enable_thinking": options.enable_thinking},
-            images={name: value for name in _IMAGE_OPTIONS if (value := getattr(options, name)) is not None},
-        ),
-    )
+    device = str(processes.device) if processes.num_processes > 1 else options.device
+    return MultimodalModel.load(options.pretrained, model_options(options, device))
 
 
 def _is_done(options: argparse.Namespace, method: InsertionMethod, data: TrainingData) -> bool:

@@ -28,7 +28,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "agreement": ("agreement", "compare a judge with people, or with another judge"),
     "spotcheck": ("spotcheck", "have people check the judge, and correct its score"),
     "cache": ("cache", "show what the verdict cache holds, clear it, or export it"),
-    "insertion": ("insertion", "list knowledge-insertion methods, or fit one"),
+    "insertion": ("insertion", "fill the papers' table of knowledge insertion, or fit one method"),
     "preferences": ("preferences", "pairs of rated responses to train on with TRL"),
 }
 """The module of each command, whose ``register`` adds it and sets the ``handler`` on its parsers; and what it does."""

@@ -55,6 +55,7 @@ class Work:
 
     Attributes:
         fit: Passes of the whole fit.
+        fit_in_batches: Whether these are computed in batches, and not one after the other.
         insertion: Passes of one insertion.
         request: Passes of one distinct request, besides its answer.
         fit_float32: Parameters times passes over one request that the fit computes in float32 besides.
@@ -63,12 +64,12 @@ class Work:
         shows_image: Whether it is shown after the insertion's image too.
         answered_by: The model that answers a request in the scope of an insertion.
         leaves_others_alone: Whether requests out of scope have the plain model's answer.
-        chains_together: Whether requests after different insertions are answered in one batch; of interest for methods
-            that edit weights.
+        chain_bytes: Memory for the edit of each chain of insertions whose requests are in one batch.
         trained: Parameters that the fit trains, in float32 with a gradient and Adam's two moments.
     """
 
     fit: Mapping[str, float] = field(default_factory=dict)
+    fit_in_batches: bool = False
     insertion: Mapping[str, float] = field(default_factory=dict)
     request: Mapping[str, float] = field(default_factory=dict)
     fit_float32: float = 0.0
@@ -77,5 +78,5 @@ class Work:
     shows_image: bool = False
     answered_by: str = EVALUATED
     leaves_others_alone: bool = False
-    chains_together: bool = False
+    chain_bytes: float = 0.0
     trained: int = 0

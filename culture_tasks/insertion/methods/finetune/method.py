@@ -49,9 +49,15 @@ class FineTuneMethod(WeightMethod):
     @classmethod
     def work(cls, setup: Setup) -> Work:
         """One pass up to the layer, then forward and backward through that layer in each step."""
-        config, layers = setup.config, decoder_layers(setup.models[EVALUATED])
+        config, model = setup.config, setup.models[EVALUATED]
         assert isinstance(config, FineTuneConfig)
-        return Work(insertion={EVALUATED: 1 + config.steps * 3 / len(layers)})
+        layers = decoder_layers(model)
+        weights = [weight for weight in model.get_submodule(layers[config.layer]).parameters() if weight.dim() > 1]
+        return Work(
+            insertion={EVALUATED: 1 + (3 * config.steps - 1) / len(layers)},
+            # In float32 weights, gradient, Adam's two moments and a temporary; rounded weights and their gradient.
+            chain_bytes=24 * sum(weight.numel() for weight in weights),
+        )
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)

@@ -49,6 +49,7 @@ class MckiMethod(InsertionMethod):
         assert isinstance(setup.config, MckiConfig)
         return Work(
             fit={EVALUATED: setup.cases.requests},
+            fit_in_batches=True,
             request={EVALUATED: 1.0},
             shown_tokens=64,
             shows_image=setup.config.wrap_image,

@@ -52,7 +52,11 @@ class MendMethod(WeightMethod):
         config, cases, model = setup.config, setup.cases, setup.models[EVALUATED]
         assert isinstance(config, MendConfig)
         layers = decoder_layers(model)
-        linears = layer_linears(model, layers[-config.layers :], config.weights.split("+"))
+        names = [f"{layer}.{name}" for layer in layers[-config.layers :] for name in config.weights.split("+")]
+        try:
+            linears = {name: model.get_submodule(name) for name in names}
+        except AttributeError as error:
+            raise SettingsError(f"mend: weights={config.weights}, but the model has other maps ({error}).") from None
         share, edited = config.layers / len(layers), sum(linear.weight.numel() for linear in linears.values())
         with torch.device("meta"):
             editors = Editors(linears, config)
@@ -60,13 +64,13 @@ class MendMethod(WeightMethod):
         transforming = trained * len(linears) / len(editors.of_shape)
         # Of a case: the sample's gradients and its edit, generality items, and locality items that are read twice.
         read = 1 + 5 * share + cases.generality * (1 + 2 * share) + cases.locality * (1 + 3 * share)
-        made = 1 + cases.generality + cases.locality
         return Work(
             fit={EVALUATED: config.epochs * cases.count * read},
             # Forward and backward through the editors, and the edit's outer products forward and backward.
-            fit_float32=config.epochs * cases.count * (3 * transforming + 3 * made * edited),
+            fit_float32=config.epochs * cases.count * 3 * (transforming + edited),
             insertion={EVALUATED: 1 + 2 * share},
             insertion_float32=transforming + edited,
+            chain_bytes=edited * model.dtype.itemsize,
             trained=trained,
         )
 

@@ -1,0 +1,324 @@
+"""Hours and memory of insertion methods, estimated from the shapes of models and the number of requests.
+
+No weights are needed. Time is the arithmetic of each pass at a share of what the device can do, and of decoding the
+reading of the weights, or the launching of kernels where that takes longer. The shares are assumptions, which
+:data:`ASSUMED` says; `speed/insertion.py` sets measurements beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from culture_tasks.insertion.core.device_meter import device_name
+from culture_tasks.insertion.core.encoding import Encoding, image_token_ids
+from culture_tasks.insertion.core.queries import Query
+from culture_tasks.insertion.core.weight_edits import decoder_layers
+from culture_tasks.insertion.core.work import EVALUATED, CaseShape, Work
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_GIB = 2**30
+_ARITHMETIC, _READING = 0.4, 0.6  # shares of a device's peak
+_LAUNCH = 0.0008  # seconds for the kernels of one layer
+_PIXELS = 25e-6  # seconds of one core to prepare an image, for each of its tokens (InternVL's processor, measured)
+_IN_FLIGHT = 64  # requests that a backend decodes together
+
+ASSUMED = (
+    f"{_ARITHMETIC:.0%} of the device's arithmetic and {_READING:.0%} of its memory bandwidth are used; transformers "
+    f"takes {1000 * _LAUNCH:g} ms for a layer of a decoding step, a backend none, and it decodes {_IN_FLIGHT} requests "
+    f"together; a core prepares an image in {1e6 * _PIXELS:g} µs for each of its tokens; every answer has all of its "
+    "tokens; the requests that should use an insertion do; encoders take no time"
+)
+"""The assumptions of all estimates."""
+
+
+class Device(NamedTuple):
+    """A device, by its maker's data sheet.
+
+    Attributes:
+        name: Its name.
+        flops: Dense bfloat16 operations a second.
+        float32: Dense float32 operations a second, without TensorFloat-32.
+        bandwidth: Bytes a second from its memory.
+    """
+
+    name: str
+    flops: float
+    float32: float
+    bandwidth: float
+
+
+DEVICES = (
+    Device("H200", 989e12, 67e12, 4.8e12),
+    Device("H100", 989e12, 67e12, 3.35e12),
+    Device("A100", 312e12, 19.5e12, 2.0e12),
+)
+
+
+def device_at_hand() -> Device:
+    """Returns this machine's GPU if it is among those that are known, else the first of these."""
+    name = device_name(torch.device("cuda")) if torch.cuda.is_available() else ""
+    return next((device for device in DEVICES if device.name in name), DEVICES[0])
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """The numbers of a model that its time and memory follow from.
+
+    Attributes:
+        layers: Layers of its language model.
+        text: Parameters of these layers.
+        vision: Parameters that images pass through.
+        parameters: All parameters.
+        itemsize: Bytes of a weight.
+        kept: Bytes that a token leaves in the cache of a generation.
+        active: Bytes of a token's widest activations.
+        hidden: Width of hidden states.
+    """
+
+    layers: int
+    text: int
+    vision: int
+    parameters: int
+    itemsize: int
+    kept: int
+    active: int
+    hidden: int
+
+    @classmethod
+    def of(cls, model: PreTrainedModel) -> ModelShape:
+        """Returns the shape of a model of images and text, with or without weights."""
+        layers, config = decoder_layers(model), model.config.get_text_config()
+        named = dict(model.named_parameters())
+        decoder = layers[0].rpartition(".layers.")[0]
+        text = sum(weight.numel() for name, weight in named.items() if name.startswith(f"{decoder}.layers."))
+        beside = {name: weight for name, weight in named.items() if not name.startswith(f"{decoder}.")}
+        head = getattr(model.get_output_embeddings(), "weight", None)
+        vision = sum(weight.numel() for weight in beside.values() if weight is not head)
+        kinds = getattr(config, "layer_types", None) or ["full_attention"] * len(layers)
+        width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+        cached = sum(kind != "linear_attention" for kind in kinds) * 2 * heads * width
+        size = model.dtype.itemsize
+        return cls(
+            layers=len(layers),
+            text=text,
+            vision=vision,
+            parameters=sum(weight.numel() for weight in named.values()),
+            itemsize=size,
+            kept=cached * size,
+            active=(4 * config.hidden_size + 3 * getattr(config, "intermediate_size", 0)) * size,
+            hidden=config.hidden_size,
+        )
+
+    @property
+    def gib(self) -> float:
+        """Memory of the weights."""
+        return self.parameters * self.itemsize / _GIB
+
+
+class Prompt(NamedTuple):
+    """The mean size of a request.
+
+    Attributes:
+        tokens: Tokens that the language model reads, those of images among them.
+        patches: Patches that the vision model reads.
+        images: Tokens of the images.
+    """
+
+    tokens: float
+    patches: float
+    images: float
+
+    @classmethod
+    def of(cls, encoding: Encoding, model: PreTrainedModel, queries: Sequence[Query]) -> Prompt:
+        """Measures requests as the model's own processor encodes them."""
+        vision = getattr(model.config, "vision_config", None)
+        side = getattr(vision, "patch_size", 14)
+        width, height = side if isinstance(side, list | tuple) else (side, side)
+        values = 3 * width * height * getattr(vision, "temporal_patch_size", 1)
+        shown = torch.tensor(image_token_ids(model, encoding.processor))
+        inputs = [encoding.encode([query.messages()]).inputs for query in queries]
+        return cls(
+            tokens=mean(each["input_ids"].numel() for each in inputs),
+            patches=mean(each["pixel_values"].numel() / values if "pixel_values" in each else 0 for each in inputs),
+            images=mean(int(torch.isin(each["input_ids"], shown).sum()) for each in inputs),
+        )
+
+
+class Requests(NamedTuple):
+    """The work of an evaluation, each equal request counted once.
+
+    Attributes:
+        alone: Requests to the plain model where nothing is inserted.
+        plain: Requests whose plain answer is compared with.
+        after: Requests after insertions.
+        in_scope: Those of them that an insertion should change.
+        chains: Different chains of insertions.
+        insertions: Insertions, the common beginning of two chains counted once.
+        distinct: Requests and inserted requests, whatever is inserted before.
+        new_tokens: Most tokens of an answer.
+    """
+
+    alone: int
+    plain: int
+    after: int
+    in_scope: int
+    chains: int
+    insertions: int
+    distinct: int
+    new_tokens: int
+
+    @classmethod
+    def of(cls, documents: Iterable[Mapping[str, Any]], new_tokens: int) -> Requests:
+        """Counts the requests of documents."""
+        alone: set[Any] = set()
+        plain: set[Any] = set()
+        after: set[Any] = set()
+        in_scope: set[Any] = set()
+        prefixes: set[Any] = set()
+        inserted: set[Any] = set()
+        for doc in documents:
+            request = (doc.get("image_id"), doc.get("language"), doc.get("question"))
+            image = doc.get("insertion_image_id")
+            chain = tuple(
+                (image, sample["partition"], sample["question"], sample["answer"])
+                for sample in doc.get("insertions") or ()
+            )
+            alone.add(request)
+            if not chain or doc["wants_plain_answer"]:
+                plain.add(request)
+            if not chain:
+                continue
+            after.add((chain, request))
+            if not doc["wants_plain_answer"]:
+                in_scope.add((chain, request))
+            prefixes.update(chain[:length] for length in range(1, len(chain) + 1))
+            inserted.update(sample[:3] for sample in chain)
+        return cls(
+            alone=len(alone),
+            plain=len(plain),
+            after=len(after),
+            in_scope=len(in_scope),
+            chains=len({chain for chain, _ in after}),
+            insertions=len(prefixes),
+            distinct=len(alone | inserted),
+            new_tokens=new_tokens,
+        )
+
+
+class Estimate(NamedTuple):
+    """The time and memory of a row.
+
+    Attributes:
+        fit_hours: Hours of its fit; 0 without one.
+        fit_gib: Peak memory of its fit.
+        hours: Hours of its evaluation.
+        gib: Peak memory of its evaluation.
+    """
+
+    fit_hours: float
+    fit_gib: float
+    hours: float
+    gib: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimator:
+    """Estimates rows for one model, device and set of requests.
+
+    Attributes:
+        device: The device.
+        prompt: The mean size of a request.
+        requests: The requests of an evaluation.
+        cases: The training cases of a fit.
+        batch: Requests that transformers answers together.
+    """
+
+    device: Device
+    prompt: Prompt
+    requests: Requests
+    cases: CaseShape
+    batch: int
+
+    def row(
+        self,
+        work: Work,
+        shapes: Mapping[str, ModelShape],
+        *,
+        inserts: bool = True,
+        beside_gib: float = 0.0,
+        backend: bool = False,
+        plain_is_stored: bool = False,
+    ) -> Estimate:
+        """Estimates the row of a method.
+
+        Args:
+            work: The method's computation.
+            shapes: The model under evaluation, and a replacement model under the name of its option.
+            inserts: Whether the method inserts anything.
+            beside_gib: Memory of encoders.
+            backend: Whether a backend generates for the model under evaluation.
+            plain_is_stored: Whether an earlier row has left the plain model's answers.
+        """
+        model, counts = shapes[EVALUATED], self.requests
+        loaded = beside_gib + sum(shape.gib for shape in shapes.values())
+        tokens = self.prompt.tokens + work.shown_tokens + self.prompt.images * work.shows_image
+        patches = self.prompt.patches * (1 + work.shows_image)
+        one = replace(self, batch=self.batch if work.fit_in_batches else 1)
+        fit = sum(count * one._pass(shapes[name]) for name, count in work.fit.items()) + self._float32(work.fit_float32)
+        seconds = 0.0 if plain_is_stored else counts.plain * self._answer(model, backend=backend)
+        edited = 0.0
+        if not inserts:
+            seconds = counts.alone * self._answer(model, backend=backend)
+        else:
+            changed = counts.in_scope if work.leaves_others_alone else counts.after
+            answering = shapes[work.answered_by]
+            engine = backend and work.answered_by == EVALUATED
+            seconds += changed * self._answer(answering, tokens, patches, backend=engine)
+            seconds += sum(counts.insertions * each * self._pass(shapes[name]) for name, each in work.insertion.items())
+            seconds += sum(counts.distinct * each * self._pass(shapes[name]) for name, each in work.request.items())
+            seconds += counts.insertions * self._float32(work.insertion_float32)
+            edited = work.chain_bytes * max(1.0, self.batch * counts.chains / max(counts.after, 1))
+        widest = max(shapes.values(), key=lambda shape: shape.parameters)
+        held = self.batch * (tokens * (widest.kept + widest.active) + counts.new_tokens * widest.kept)
+        learned = 16 * work.trained + 2 * self.prompt.tokens * widest.active
+        return Estimate(
+            fit_hours=fit / 3600,
+            fit_gib=loaded + learned / _GIB,
+            hours=seconds / 3600,
+            gib=loaded + (held + edited) / _GIB,
+        )
+
+    def _pass(self, shape: ModelShape, tokens: float | None = None, patches: float | None = None) -> float:
+        """Returns the seconds of a forward pass over a request."""
+        tokens = self.prompt.tokens if tokens is None else tokens
+        patches = self.prompt.patches if patches is None else patches
+        attention = 2 * tokens**2 * shape.hidden * shape.layers
+        operations = 2 * (shape.text * tokens + shape.vision * patches) + attention
+        peak = self.device.flops if shape.itemsize < 4 else self.device.float32
+        computing = max(operations / (_ARITHMETIC * peak), shape.layers * _LAUNCH / self.batch)
+        preparing = _PIXELS * self.prompt.images
+        # The images of the next batch are prepared while the model computes.
+        return computing + preparing if self.batch == 1 else max(computing, preparing)
+
+    def _float32(self, parameters: float) -> float:
+        """Returns the seconds of passes over a request through parameters in float32."""
+        return 2 * parameters * self.prompt.tokens / (_ARITHMETIC * self.device.float32)
+
+    def _answer(
+        self, shape: ModelShape, tokens: float | None = None, patches: float | None = None, *, backend: bool
+    ) -> float:
+        """Returns the seconds of an answer in a full batch."""
+        batch = _IN_FLIGHT if backend else self.batch
+        read = self.device.bandwidth * _READING
+        launched = 0.0 if backend else shape.layers * _LAUNCH
+        step = max(shape.parameters * shape.itemsize / read, launched) / batch
+        context = (self.prompt.tokens if tokens is None else tokens) * shape.kept / read
+        return self._pass(shape, tokens, patches) + self.requests.new_tokens * (step + context)

@@ -1,0 +1,346 @@
+"""``culture-tasks insertion table``: its plan, what it refuses, its estimates, and how it goes on after a crash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from support.tiny_encoders import save_tiny_bert, save_tiny_clip
+from support.tiny_families import save_family
+from support.tiny_world import write_release
+
+from culture_tasks.cli.main import main
+from culture_tasks.errors import SettingsError
+from culture_tasks.insertion.core.adapter import ModelOptions
+from culture_tasks.insertion.core.method_registry import method_class, method_names
+from culture_tasks.insertion.core.work import CaseShape, Work
+from culture_tasks.insertion.estimates import Device, Estimator, ModelShape, Prompt, Requests
+from culture_tasks.insertion.methods import labels, paper_rows
+from culture_tasks.insertion.model_files import Located, locate, without_weights
+from culture_tasks.insertion.table import TableOptions, rows_of
+from culture_tasks.published import published_tables
+
+TASKS = "crosscult_single_reliability,crosscult_single_cross_scenario_locality"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Two scenarios for training, two for each test."""
+    return write_release(tmp_path_factory.mktemp("world"), range(6), range(2), tests=(2, 3, 4, 5))
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """Options of methods that load further models."""
+    folder = tmp_path_factory.mktemp("others")
+    small = save_family("internvl", folder / "small", seed=1)
+    sentences, images = save_tiny_bert(folder / "bert"), save_tiny_clip(folder / "clip")
+    return [
+        f"ike.encoder={sentences}",
+        f"serac.encoder={sentences}",
+        f"serac.replacement={small}",
+        f"mscke.encoder={images}",
+        f"mscke.replacement={small}",
+    ]
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch, world, tmp_path):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def command(checkpoint, tmp_path):
+    def arguments(*more, methods="all", options=(), out="table"):
+        chosen = [part for option in options for part in ("--set", option)]
+        given = ["--model", str(checkpoint), "--out", str(tmp_path / out), "--tasks", TASKS, "--device", "cpu"]
+        return ["insertion", "table", *given, "--methods", methods, "--batch-size", "1", *chosen, *more]
+
+    return arguments
+
+
+def test_the_methods_of_the_tables_are_the_published_rows():
+    rows = dict.fromkeys(row.keys["method"] for row in published_tables.load("crosscult_table_2").rows)
+    assert [labels()[name] for name in paper_rows()] == list(rows)
+    assert set(paper_rows()) <= set(method_names())
+
+
+def test_the_plan_names_rows_requests_and_models_and_runs_nothing(command, others, tmp_path, capsys, monkeypatch):
+    assert main([*command("--plan", "--limit", "4", options=[*others, "mend.layers=2"])]) == 0
+    plan = capsys.readouterr().out
+    rows = {line.split()[0]: line for line in plan.splitlines() if line and line.split()[0] in paper_rows()}
+    assert list(rows) == list(paper_rows())
+    assert all(("fit" in line) == method_class(name).needs_state for name, line in rows.items())
+    # Of each task 4 documents: two raw cases with two targets each. Reliability asks 4 things; locality, after the
+    # same 4 insertions, 4 others, which the plain model answers too.
+    assert "8 after 4 insertions. Training cases: 8." in plan
+    assert "not measured" in plan
+    assert plan.count("in the folder") == 4
+    assert not (tmp_path / "table").exists()
+
+    monkeypatch.setattr(method_class("finetune"), "work", classmethod(lambda cls, setup: None))
+    assert main(command("--plan", methods="base,finetune")) == 0
+    plan = capsys.readouterr().out
+    assert next(line for line in plan.splitlines() if line.startswith("finetune")).count("not known") == 4
+
+
+def test_all_models_that_cannot_be_had_are_named_before_anything_is_loaded(command, tmp_path, capsys):
+    options = [f"serac.encoder={tmp_path}", "serac.replacement=a/b/c", "mscke.encoder=x y", "ike.encoder=lexical"]
+    assert main(command(options=options)) == 1
+    said = capsys.readouterr().err
+    assert main([*command("--model", "d/e/f", options=options)]) == 1
+    without = capsys.readouterr().err
+    assert "d/e/f: no folder, and no name on the Hub" in without
+    assert "x y: no folder, and no name on the Hub" in without
+    assert f"{tmp_path}: the folder has no config.json" in said
+    assert "a/b/c: no folder, and no name on the Hub" in said
+    assert "--set serac.replacement=MODEL" in said
+    assert "--set mscke.encoder=MODEL" in said
+    assert "mscke: the paper names no replacement" not in said  # it does, for this architecture
+    assert not (tmp_path / "table").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "options", "message"),
+    [
+        (["--methods", "mkci"], (), "Did you mean 'mcki'"),
+        (["--methods", "base"], ["mcki.route_dim=8"], "'mcki' is no row. The table's are base."),
+        (["--methods", "mcki"], ["mcki.route=8"], "Did you mean 'route_dim'"),
+        (["--tasks", "crosscult_singel"], (), "Did you mean 'crosscult_single'"),
+        (["--batch-size", "many"], (), "Expected a whole number, or auto"),
+        (["--methods", "base", "--backend", "nothing"], (), "unknown backend 'nothing'"),
+        (["--model", "a,b"], (), "has a comma"),
+    ],
+)
+def test_mistakes_are_explained_before_anything_is_loaded(command, tmp_path, capsys, more, options, message):
+    assert main(command(*more, options=options)) == 1
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "table").exists()
+
+
+def test_a_folder_of_other_settings_is_refused(command, tmp_path, capsys):
+    record = tmp_path / "table" / "logs" / "base.json"
+    record.parent.mkdir(parents=True)
+    judge = hashlib.sha256(b"lexical").hexdigest()[:16]
+    record.write_text(json.dumps({"settings": {"limit": 3}, "state": None, "results": "none", "judge": judge}))
+    assert main(command("--plan", "--limit", "4", methods="base")) == 1
+    assert "with other settings (limit 3, expected 4)" in capsys.readouterr().err
+    record.write_text(json.dumps({"settings": {"limit": 3}, "state": None, "results": "none", "judge": "another"}))
+    assert main(command("--plan", "--limit", "3", methods="base")) == 1
+    assert "the row base was graded by another judge. `culture-tasks rejudge" in capsys.readouterr().err
+
+
+def test_the_commands_say_what_was_chosen(tmp_path):
+    options = TableOptions(
+        out=tmp_path,
+        pretrained="one/model",
+        model=ModelOptions(dtype="bfloat16", template={"enable_thinking": True}, images={"max_patches": 6}),
+        tasks=("crosscult_single",),
+        limit=5,
+        fit_limit=7,
+        batch_size="auto",
+        backend="vllm",
+        backend_arguments={"tensor_parallel_size": "2"},
+        options={"mend": {"layers": "2"}, "finetune": {"steps": "3"}},
+    )
+    finetune, mend, mcki = rows_of(options, ["finetune", "mend", "mcki"])
+    shared = "dtype=bfloat16,enable_thinking=True,max_patches=6"
+    arguments = [
+        row.evaluation_command[row.evaluation_command.index("--model_args") + 1] for row in (finetune, mend, mcki)
+    ]
+    assert arguments == [
+        f"pretrained=one/model,method=finetune,{shared},steps=3",
+        f"pretrained=one/model,method=mend,{shared},state={tmp_path}/states/mend",
+        f"pretrained=one/model,method=mcki,{shared},state={tmp_path}/states/mcki,backend=vllm,tensor_parallel_size=2",
+    ]
+    assert mcki.evaluation_command[-2:] == ["--limit", "5"]
+    fit = " ".join(mend.fit_command[3:])
+    assert fit == (
+        f"insertion fit --method mend --pretrained one/model --out {tmp_path}/states/mend --batch-size 16 --limit 7 "
+        "--dtype bfloat16 --enable-thinking --max-patches 6 --set layers=2"
+    )
+    assert main([*mend.fit_command[3:], "--device", "cuda:99"]) == 1  # the options are those of fit
+
+
+def test_an_estimate_is_arithmetic_and_decoding():
+    # 1e9 parameters in 10 layers, 100 tokens a request, no cache, hardly any hidden width.
+    shape = ModelShape(layers=10, text=10**9, vision=0, parameters=10**9, itemsize=2, kept=0, active=0, hidden=0)
+    device = Device("toy", flops=1e12, float32=1e11, bandwidth=1e15)
+    requests = Requests(alone=20, plain=10, after=40, in_scope=20, chains=10, insertions=10, distinct=30, new_tokens=50)
+    cases = CaseShape(count=5, requests=15, generality=1, locality=2)
+    estimator = Estimator(device, Prompt(tokens=100, patches=0, images=0), requests, cases, batch=4)
+    # A pass: 2 x 1e9 x 100 operations at 0.4e12 a second are 0.5 s. 50 tokens of 10 layers of 0.8 ms, four together,
+    # are 0.1 s more for an answer.
+    base = estimator.row(Work(), {"": shape}, inserts=False)
+    assert base.hours * 3600 == pytest.approx(20 * 0.6)
+    assert (base.fit_hours, base.gib) == (0, pytest.approx(2e9 / 2**30))
+    scoped = Work(fit={"": 7.0}, request={"": 1.0}, leaves_others_alone=True, fit_float32=1e6, trained=2**26)
+    row = estimator.row(scoped, {"": shape})
+    # 7 passes one after the other, and 2 x 1e6 x 100 operations at 0.4e11 a second.
+    assert row.fit_hours * 3600 == pytest.approx(3.5 + 0.005)
+    assert row.hours * 3600 == pytest.approx(10 * 0.6 + 20 * 0.6 + 30 * 0.5)
+    assert row.fit_gib == pytest.approx(2e9 / 2**30 + 1)  # 16 bytes for each of 2**26 parameters
+    editing = Work(insertion={"": 2.0}, chain_bytes=2**30)
+    row = estimator.row(editing, {"": shape}, plain_is_stored=True)
+    assert row.hours * 3600 == pytest.approx(40 * 0.6 + 10 * 2 * 0.5)
+    assert row.gib == pytest.approx(2e9 / 2**30 + 1)  # four requests of one chain in a batch
+
+
+def test_a_backend_saves_the_launching_of_kernels():
+    shape = ModelShape(layers=10, text=10**9, vision=0, parameters=10**9, itemsize=2, kept=0, active=0, hidden=0)
+    requests = Requests(alone=1, plain=0, after=0, in_scope=0, chains=0, insertions=0, distinct=1, new_tokens=64)
+    prompt, cases = Prompt(tokens=100, patches=0, images=0), CaseShape(1, 1, 0, 0)
+    estimator = Estimator(Device("toy", 1e12, 1e11, 1e9), prompt, requests, cases, batch=1)
+    # 64 tokens, each for all of 64 requests with one reading of 2e9 bytes at 0.6e9 a second.
+    row = estimator.row(Work(), {"": shape}, inserts=False, backend=True)
+    assert row.hours * 3600 == pytest.approx(0.5 + 2 / 0.6)
+
+
+def test_a_shape_is_that_of_the_model(checkpoint):
+    model = without_weights(str(checkpoint))
+    shape = ModelShape.of(model)
+    assert shape.parameters == model.num_parameters()
+    assert shape.layers == 2
+    decoder = model.get_decoder()
+    assert shape.text == sum(weight.numel() for weight in decoder.layers.parameters())
+    beside = sum(weight.numel() for weight in decoder.parameters()) + model.get_output_embeddings().weight.numel()
+    assert shape.text + shape.vision < shape.parameters
+    assert shape.vision == shape.parameters - beside
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """A server that answers as the Hub does, by path; anything else is unknown to it."""
+    from huggingface_hub import constants
+
+    replies = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            status, code, body = replies.get(self.path.partition("?")[0], (404, "RepoNotFound", {}))
+            content = json.dumps(body).encode()
+            self.send_response(status)
+            if code:
+                self.send_header("X-Error-Code", code)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    yield replies
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_model_on_the_hub_is_sized_and_not_downloaded(hub, tmp_path):
+    files = {"config.json": 700, "model-1.safetensors": 5000, "model-2.safetensors": 4000, "pytorch_model.bin": 9000}
+    siblings = [{"rfilename": name, "size": size} for name, size in files.items()]
+    hub["/api/models/one/model/auth-check"] = (200, None, {})
+    hub["/api/models/one/model"] = (200, None, {"id": "one/model", "sha": "1", "siblings": siblings})
+    assert locate("one/model") == Located("Hub", 9000)
+    hub["/api/models/one/gated/auth-check"] = (403, "GatedRepo", {})
+    with pytest.raises(SettingsError, match=r"one/gated: access is granted on request\. Ask for it at"):
+        locate("one/gated")
+    with pytest.raises(SettingsError, match="one/other: no folder, and the Hub has no model of this name"):
+        locate("one/other")
+    assert not (tmp_path / "hub").exists()
+
+
+def test_without_a_connection_the_cache_counts(hub, monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(SettingsError, match="one/model: HF_HUB_OFFLINE is set, and the cache"):
+        locate("one/model")
+    snapshot = tmp_path / "hub" / "models--one--model" / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    (snapshot.parents[1] / "refs").mkdir()
+    (snapshot.parents[1] / "refs" / "main").write_text("abc")
+    (snapshot / "config.json").write_text("{}")
+    index = {"weight_map": {"first": "model-1.safetensors", "second": "model-2.safetensors"}}
+    (snapshot / "model.safetensors.index.json").write_text(json.dumps(index))
+    (snapshot / "model-1.safetensors").write_text("")
+    with pytest.raises(SettingsError, match="doesn't hold it"):
+        locate("one/model")  # a shard is missing
+    (snapshot / "model-2.safetensors").write_text("")
+    assert locate("one/model") == Located("cache")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    assert locate("one/model") == Located("cache")
+    with pytest.raises(SettingsError, match=r"one/other: not in the cache .* and the Hub can't be reached"):
+        locate("one/other")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_killed_table_goes_on_and_a_failing_row_stops_no_other(command, tmp_path, capsys):
+    out = tmp_path / "table"
+    options = ["mend.layers=99", "mcki.route_dim=8"]
+    arguments = command(methods="mend,base,mcki", options=options)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    killed = subprocess.Popen(
+        [sys.executable, "-m", "culture_tasks.cli.main", *arguments],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    answers = tmp_path / "cache" / "culture-tasks" / "answers.sqlite3"
+    while not _rows(answers):
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait(60)
+    assert not (out / "logs" / "base.json").exists()
+
+    again = [sys.executable, "-m", "culture_tasks.cli.main", *arguments]
+    second = subprocess.run(again, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    assert second.returncode == 1
+    assert f"mend: ended with status 1. See {out / 'logs' / 'mend.log'}" in second.stderr
+    assert "layers=99, but the model has 2" in (out / "logs" / "mend.log").read_text()
+    assert second.stdout.splitlines().count("base: done") == 1
+    assert "mcki: done" in second.stdout
+    assert "insertions (mcki)" in second.stderr  # progress is shown
+    (results,) = (out / "results" / "base").rglob("*_results.json")
+    costs = json.loads(results.read_text())["insertion_costs"]
+    assert costs["found"] >= 1
+    assert (out / "report" / "report.md").exists()
+    text = (out / "report" / "report.md").read_text()
+    assert "MCKI" in text
+
+    # Nothing is done twice.
+    written = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.suffix in (".safetensors", ".jsonl")}
+    assert main([*command("--plan", methods="base,mcki", options=options[1:])]) == 0
+    plan = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert ["base", "finished"] in plan
+    assert ["mcki", "finished"] in plan
+    assert main(command(methods="base,mcki", options=options[1:])) == 0
+    assert written == {path: path.stat().st_mtime_ns for path in written}
+
+
+def _rows(file):
+    if not file.exists():
+        return 0
+    try:
+        with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as connection:
+            (table,) = connection.execute("select name from sqlite_master where type = 'table'").fetchone()
+            return connection.execute(f"select count(*) from {table}").fetchone()[0]
+    except (sqlite3.Error, TypeError):
+        return 0
