@@ -41,7 +41,7 @@ def _shared_server(text_model, tmp_path_factory) -> Iterator[Server]:
 
 @pytest.fixture
 def server(_shared_server) -> Server:
-    """``vllm serve`` with the text model, running: the same for all tests, started again where a test left it stopped."""
+    """``vllm serve`` with the text model, running: the same for all tests, started again after a test that stops it."""
     if not _shared_server.is_running:
         _shared_server.start()
     return _shared_server

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -90,8 +91,8 @@ class Server:
         assert self._process is not None, "the server doesn't run"
         deadline = time.monotonic() + _READY_SECONDS
         while not self._is_healthy():
-            ended = self._process.poll() is not None
-            assert not ended and time.monotonic() < deadline, f"not ready:\n{self.log.read_text('utf-8')[-12_000:]}"
+            waits = self.is_running and time.monotonic() < deadline
+            assert waits, f"the server doesn't answer:\n{self.log.read_text('utf-8')[-12_000:]}"
             time.sleep(0.5)
 
     def stop(self, *, kill: bool = False) -> None:
@@ -135,8 +136,6 @@ def _end(process: subprocess.Popen[bytes], *, kill: bool = False) -> None:
             process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
             kill = True
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
