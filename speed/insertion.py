@@ -8,9 +8,9 @@ Weights may be random; without options a tiny model is measured on the CPU::
 
 Three parts, one or all (``--part``):
 
-* ``throughput``: requests a second by the size of a batch, beside the stock backend of lmms-eval, and the hours that
-  Table 2 would take at these rates. Rounds of all sizes alternate, and the median round counts. It says whether the
-  answers in batches are those of one at a time, which in float32 they are.
+* ``throughput``: requests a second by the size of a batch, and the hours that Table 2 would take at these rates. Rounds
+  of all sizes alternate, and the median round counts. It says whether the answers in batches are those of one at a
+  time, which in float32 they are.
 * ``latency``: one request at a time, each method in a process of its own, as in Table 4. In turn with each request
   the plain model answers the same one, with nothing inserted; the ratio is the median over requests.
 * ``memory``: the peak of the host's memory for 20 and for 240 requests with large images, through lmms-eval's model and
@@ -58,7 +58,6 @@ _QUESTIONS = (
 _ANSWER = "No, people here would rather not wear it, since it has another meaning."
 _LARGE = 1328  # side of the largest images of CrossCult-KIBench, in pixels
 _FEW, _MANY = 20, 240
-_STOCK = 8  # requests of a round of the stock backend, which answers one at a time
 
 SHAPES: Mapping[str, Mapping[str, Any]] = {
     # The language model is Qwen3-8B's, the vision model InternViT-300M's: 8.53 billion parameters, as in Table 4.
@@ -266,14 +265,10 @@ def throughput(options: argparse.Namespace) -> None:
             same = all(texts[size] == texts[sizes[0]] for size in sizes)
             print(f"{kind}: texts at all batch sizes are {'the same' if same else 'NOT the same'}")
     medians = {key: statistics.median(each) for key, each in rates.items()}
-    stock = None if options.pretrained is None and options.shape != "tiny" else _stock(options, cases)
-    rows = [("requests/s", *(f"batch {size}" for size in sizes), "best to batch 1", *(("to stock",) if stock else ()))]
+    rows = [("requests/s", *(f"batch {size}" for size in sizes), "best to batch 1")]
     for kind in work:
         found = [medians[kind, size] for size in sizes]
-        compared = (f"{max(found) / stock:.1f}" if kind == "plain" else "-",) if stock else ()
-        rows.append((kind, *(f"{rate:.2f}" for rate in found), f"{max(found) / found[0]:.1f}", *compared))
-    if stock:
-        rows.append(("internvl_hf (bfloat16)", f"{stock:.2f}", *["-"] * (len(sizes) + 1)))
+        rows.append((kind, *(f"{rate:.2f}" for rate in found), f"{max(found) / found[0]:.1f}"))
     print_table(rows)
     print_table(_hours(medians, sizes))
 
@@ -304,31 +299,6 @@ def _kinds(
 
         yield kind, answer
     yield "features", lambda size, count: len(list(model.features_of(asked[:count], size)))
-
-
-def _stock(options: argparse.Namespace, cases: Sequence[TrainingCase]) -> float:
-    """Returns requests a second of lmms-eval's own class for InternVL, which answers one at a time in bfloat16."""
-    import tiny_models
-
-    from culture_tasks.harness.lmms_eval.backend import Backend
-
-    with tempfile.TemporaryDirectory() as folder:
-        checkpoint = options.pretrained
-        if checkpoint is None:
-            tiny_models.make_tiny_vlm(folder)
-            checkpoint = folder
-        chosen = ModelOptions(device=options.device, device_map=options.device)
-        backend = Backend("internvl_hf", {}, pretrained=checkpoint, options=chosen, batch_size=1)
-        backend._ready()._model.generation_config.eos_token_id = None
-        type(backend._made).eot_token_id = property(lambda _: None)
-        queries = [case.generality[0].query for case in cases][: min(options.requests, _STOCK)]
-        rates = []
-        for _ in range(options.rounds):
-            spent = Clock(torch.device(options.device)).milliseconds(
-                lambda: list(backend.answers(queries, [Decoding()] * len(queries)))
-            )
-            rates.append(1000 * len(queries) / spent)
-    return statistics.median(rates)
 
 
 def _hours(rates: Mapping[tuple[str, int], float], sizes: Sequence[int]) -> list[tuple[str, ...]]:

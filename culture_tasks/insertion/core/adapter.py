@@ -29,9 +29,10 @@ from culture_tasks.insertion.core.encoding import (
 )
 from culture_tasks.insertion.core.identity import ModelIdentity, identify
 from culture_tasks.insertion.core.prefill import Gate, captured_states, pooled, question_and_image
-from culture_tasks.insertion.core.queries import Query
+from culture_tasks.insertion.core.queries import Query, images_of
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
     from transformers import PreTrainedModel, ProcessorMixin
 
 _log = logging.getLogger(__name__)
@@ -274,6 +275,11 @@ class MultimodalModel:
 
         return self._batched(queries, batch_size, prefill, with_spans=True)
 
+    def prompt(self, query: Query) -> tuple[list[int], list[Image]]:
+        """Returns the tokens of a request, in which each image is still its placeholder, and the images."""
+        messages = query.messages()
+        return self._encoding.prompt_tokens(messages), images_of(messages)
+
     def answer_scorer(self, pairs: Sequence[tuple[Query, str]]) -> Callable[[], AnswerLogits]:
         """Returns a function that predicts given answers in one forward pass, with the weights of the moment.
 
@@ -387,20 +393,6 @@ class MultimodalModel:
         for place in sorted(range(len(queries)), key=length, reverse=True):
             kinds.setdefault(bool(queries[place].pictures()), []).append(place)
         return [kind[start : start + size] for kind in kinds.values() for start in range(0, len(kind), size)]
-
-
-def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:
-    """Loads how a checkpoint's conversations are encoded, without its weights.
-
-    Raises:
-        SettingsError: If there is no such checkpoint, it is not a model of images and text, or its image processor
-            lacks an option.
-    """
-    from transformers import AutoProcessor
-
-    with _explained(pretrained):
-        processor = AutoProcessor.from_pretrained(pretrained, **options.source)
-        return Encoding(processor, options.template, options.images)
 
 
 @contextmanager
