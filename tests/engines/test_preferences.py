@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,88 +28,96 @@ TRAINING = [
     *("--use_cpu", "true", "--bf16", "false", "--dtype", "float32", "--gradient_checkpointing", "false"),
     *("--learning_rate", "2e-3", "--gradient_accumulation_steps", "1", "--max_steps", "12", "--warmup_steps", "0"),
 ]
+SHORT = ["--limit", "4", "--batch_size", "4", "--log_samples"]
 
 
-def evaluation(backend, arguments, folder):
-    """The page's command, with a task of log-likelihoods beside that of answers."""
-    tasks = ["--include_path", str(folder / "tasks"), "--tasks", "care_greedy,choice", "--apply_chat_template"]
-    short = ["--gen_kwargs", "max_gen_toks=48", "--limit", "6", "--batch_size", "4"]
-    model = ["--model", backend, "--model_args", arguments, *(["--device", "cpu"] if backend == "hf" else [])]
-    return ["culture-tasks", "lm-eval", "run", *model, *tasks, *short, "--log_samples"]
+class Circle:
+    """A folder with an adapter that was trained, the merged model, and results by their names."""
+
+    def __init__(self, folder: Path, base: Path) -> None:
+        self.folder, self.base = folder, base
+        self.prefs = folder / "prefs"
+        self.adapter = self.prefs / "models" / "dpo.lora"
+        self.merged = self.prefs / "models" / "dpo.merged"
+
+    def evaluation(self, backend: str, arguments: str, name: str) -> list[str]:
+        """The page's command, with a task of log-likelihoods beside that of answers."""
+        tasks = ["--include_path", str(self.folder / "tasks"), "--tasks", "care_greedy,choice"]
+        model = ["--model", backend, "--model_args", arguments, *(["--device", "cpu"] if backend == "hf" else [])]
+        more = ["--apply_chat_template", "--gen_kwargs", "max_gen_toks=48", "--output_path", str(self.folder / name)]
+        return ["culture-tasks", "lm-eval", "run", *model, *tasks, *more, *SHORT]
+
+    def samples(self, name: str) -> dict[str, list]:
+        """The samples of a run's tasks, which are answers or choices."""
+        found: dict[str, list] = {"answers": [], "choices": []}
+        files = (self.folder / name).rglob("*samples_*.jsonl")
+        for file in sorted(files, key=lambda file: re.findall("care_greedy_..", file.name)):
+            lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+            found["answers" if "care" in file.name else "choices"] += sorted(lines, key=lambda line: line["doc_id"])
+        return found
 
 
 @pytest.fixture(scope="module")
-def samples(text_model, fixture_data, tmp_path_factory):
-    """The samples of each run, by task: without the adapter, with it and merged, on transformers and on vLLM."""
-    folder = tmp_path_factory.mktemp("circle")
-    (folder / "tasks").mkdir()
-    file = write_rows(folder / "choice.jsonl", QUESTIONS)
-    (folder / "tasks" / "choice.yaml").write_text(CHOICE.format(file=file), encoding="utf-8")
-    ratings = write_rows(folder / "ratings.jsonl", rows_of(16, ratings=(2, 9)))
-    prefs, adapter = folder / "prefs", folder / "prefs" / "models" / "dpo.lora"
-    merged = adapter.with_suffix(".merged")
-    models = {
-        "base": ("hf", f"pretrained={text_model},dtype=float32"),
-        "adapter": ("hf", f"pretrained={text_model},dtype=float32,peft={adapter}"),
-        "merged": ("hf", f"pretrained={merged},dtype=float32"),
-        "adapter on vLLM": ("vllm", f"pretrained={text_model},{ENGINE},lora_local_path={adapter}"),
-        "merged on vLLM": ("vllm", f"pretrained={merged},{ENGINE}"),
-    }
-    commands = {name: [*evaluation(*model, folder), "--output_path", folder / name] for name, model in models.items()}
-    first = [
-        ["culture-tasks", "preferences", "build", ratings, "-o", prefs, "--dev", "0", "--model", text_model],
-        ["dpo", "--config", prefs / "dpo.lora.yaml", *TRAINING],
-        ["culture-tasks", "preferences", "merge", adapter, "-o", merged],
-        *(command for name, command in commands.items() if models[name][0] == "hf"),
+def circle(text_model, fixture_data, tmp_path_factory):
+    """An adapter, trained and merged as the page says, with what transformers answers with and without it."""
+    made = Circle(tmp_path_factory.mktemp("circle"), text_model)
+    (made.folder / "tasks").mkdir()
+    file = write_rows(made.folder / "choice.jsonl", QUESTIONS)
+    (made.folder / "tasks" / "choice.yaml").write_text(CHOICE.format(file=file), encoding="utf-8")
+    ratings = write_rows(made.folder / "ratings.jsonl", rows_of(16, ratings=(2, 9)))
+    commands = [
+        ["culture-tasks", "preferences", "build", ratings, "-o", made.prefs, "--dev", "0", "--model", made.base],
+        ["dpo", "--config", made.prefs / "dpo.lora.yaml", *TRAINING],
+        ["culture-tasks", "preferences", "merge", made.adapter, "-o", made.merged],
+        made.evaluation("hf", f"pretrained={made.base},dtype=float32", "base"),
+        made.evaluation("hf", f"pretrained={made.base},dtype=float32,peft={made.adapter}", "adapter"),
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURE_JUDGE", "lexical")
         patch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
         done = subprocess.run(
             [sys.executable, "-W", "ignore", ROOT / "tests" / "support" / "train_toy.py"],
-            input="".join(json.dumps([str(part) for part in command]) + "\n" for command in first),
-            cwd=folder,
+            input="".join(json.dumps([str(part) for part in command]) + "\n" for command in commands),
+            cwd=made.folder,
             env=os.environ,
             capture_output=True,
             text=True,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-3000:]
-        for name, command in commands.items():
-            if models[name][0] == "vllm":
-                run(*command)
-    return {name: logged(folder / name) for name in models}
-
-
-def logged(folder: Path):
-    found = {}
-    for file in sorted(folder.rglob("samples_*.jsonl")):
-        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        found[file.name.split("_")[1]] = sorted(lines, key=lambda line: line["doc_id"])
-    assert set(found) == {"care", "choice"}
-    return found
+        yield made
 
 
 def answers(samples):
-    return [sample["resps"] for sample in samples["care"]]
+    """Texts with their scores."""
+    return [(sample["resps"][0][0].strip(), sample["care_rating_lexical"]["score"]) for sample in samples["answers"]]
 
 
 def likelihoods(samples):
-    return [float(reply[0]) for sample in samples["choice"] for reply in sample["filtered_resps"]]
+    return [float(reply[0]) for sample in samples["choices"] for reply in sample["filtered_resps"]]
 
 
-@pytest.mark.parametrize("name", ["merged", "adapter on vLLM", "merged on vLLM"])
-def test_answers_and_scores_are_those_of_the_adapter_on_transformers(samples, name):
-    expected, found = samples["adapter"], samples[name]
-    assert answers(found) == answers(expected)
-    assert [sample["judge_score_lexical"]["score"] for sample in found["care"]] == [
-        sample["judge_score_lexical"]["score"] for sample in expected["care"]
-    ]
-    assert likelihoods(found) == pytest.approx(likelihoods(expected), abs=1e-3)
-    assert [sample["acc"] for sample in found["choice"]] == [sample["acc"] for sample in expected["choice"]]
-
-
-def test_the_adapter_is_no_bystander(samples):
-    base, adapted = samples["base"], samples["adapter"]
-    assert sum(one != other for one, other in zip(answers(base), answers(adapted), strict=True)) >= 3
+def test_the_adapter_changes_the_model(circle):
+    base, adapted = circle.samples("base"), circle.samples("adapter")
+    assert len(answers(base)) == 12
+    assert sum(one != other for one, other in zip(answers(base), answers(adapted), strict=True)) >= 6
     assert max(abs(one - other) for one, other in zip(likelihoods(base), likelihoods(adapted), strict=True)) > 0.1
+
+
+@pytest.mark.parametrize("way", ["lora_local_path", "merged"])
+def test_vllm_answers_as_transformers_with_the_adapter(circle, way):
+    model = f"{circle.base},lora_local_path={circle.adapter}" if way == "lora_local_path" else circle.merged
+    run(*circle.evaluation("vllm", f"pretrained={model},{ENGINE}", way))
+    expected, found = circle.samples("adapter"), circle.samples(way)
+    assert answers(found) == answers(expected)
+    assert likelihoods(found) == pytest.approx(likelihoods(expected), abs=1e-3)
+    assert [sample["acc"] for sample in found["choices"]] == [sample["acc"] for sample in expected["choices"]]
+
+
+def test_lmms_evals_vllm_answers_so_with_the_merged_model(circle):
+    run(
+        *("lmms-eval", "--model", "vllm", "--model_args", f"model={circle.merged},max_new_tokens=1,{ENGINE}"),
+        *("--tasks", "care_greedy", "--gen_kwargs", "max_new_tokens=48", *SHORT),
+        *("--output_path", circle.folder / "lmms-eval"),
+    )
+    assert answers(circle.samples("lmms-eval")) == answers(circle.samples("adapter"))

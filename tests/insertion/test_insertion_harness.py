@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from support.in_process import run_lmms_eval
 from support.tiny_world import write_release
 from support.written_runs import write_lmms_eval
@@ -239,6 +240,15 @@ def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, me
     monkeypatch.setattr(MultimodalModel, "load", None)
     with pytest.raises(SettingsError, match=message):
         KnowledgeInsertion(**{**arguments, **change})
+
+
+def test_a_backend_of_several_ranks_is_refused():
+    from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import InsertionArguments
+
+    given = InsertionArguments.read({"pretrained": "org/model", "backend": "vllm"})
+    given.check_devices(torch.device("cuda", 0), 1)
+    with pytest.raises(SettingsError, match=r"this run has 2\. Start one.*tensor_parallel_size=N"):
+        given.check_devices(torch.device("cuda", 0), 2)
 
 
 def test_a_missing_vllm_is_named_before_the_model_is_loaded(arguments, monkeypatch):

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from culture_tasks.errors import MissingExtraError, SettingsError, nearest
+from culture_tasks.errors import CultureTasksError, MissingExtraError, SettingsError, nearest
 from culture_tasks.insertion.core.adapter import Answer, ModelOptions, MultimodalModel
 from culture_tasks.insertion.core.decoding import Decoding
 from culture_tasks.insertion.core.encoding import ends_of_generation
@@ -66,22 +66,20 @@ class VllmEngine:
         """Yields the place of a request, with its answer, some hundred at a time.
 
         Raises:
-            SettingsError: If vLLM can't be started, or can't answer a request with its arguments.
+            CultureTasksError: If vLLM can't be started, or can't answer a request with its arguments.
         """
         sampling = {decoding: self._sampling(decoding) for decoding in dict.fromkeys(decodings)}
         if self._llm is None:
             self._llm = self._started()
         for start in range(0, len(queries), _CHUNK):
             places = range(start, min(start + _CHUNK, len(queries)))
+            prompts = [self._prompt(queries[place]) for place in places]
             try:
-                outputs = self._llm.generate(
-                    [self._prompt(queries[place]) for place in places],
-                    [sampling[decodings[place]] for place in places],
-                    use_tqdm=False,
-                )
-            except ValueError as error:
-                raise SettingsError(
-                    f"insertion: vLLM refuses a request ({_first_line(error)}). If it is too long, raise max_model_len."
+                outputs = self._llm.generate(prompts, [sampling[decodings[place]] for place in places], use_tqdm=False)
+            except Exception as error:  # its classes differ by version; a request that is too long is one of them
+                raise CultureTasksError(
+                    f"insertion: vLLM can't answer ({_described(error)}). Its log may say more. If a request is too "
+                    "long, raise max_model_len."
                 ) from error
             for place, output in zip(places, outputs, strict=True):
                 yield place, _answer(output, decodings[place])
@@ -99,10 +97,10 @@ class VllmEngine:
         self._model.release()
         try:
             return vllm.LLM(**self._arguments)
-        except (TypeError, ValueError, RuntimeError) as error:
+        except Exception as error:
             raise SettingsError(
-                f"insertion: vLLM can't be started ({type(error).__name__}: {_first_line(error)}). Its log may say "
-                "more. Correct the arguments that it was given: all that knowledge_insertion itself doesn't have."
+                f"insertion: vLLM can't be started ({_described(error)}). Its log may say more. Correct the arguments "
+                "that it was given: all that knowledge_insertion itself doesn't have."
             ) from error
 
     def _prompt(self, query: Query) -> dict[str, Any]:
@@ -172,5 +170,6 @@ def _read(value: Any) -> Any:
         raise SettingsError(f"insertion: {value!r:.80} is no JSON ({error}). Correct the argument of vLLM.") from None
 
 
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), "no reason given")[:300]
+def _described(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]:.300}" if lines else type(error).__name__
