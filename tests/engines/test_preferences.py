@@ -34,8 +34,9 @@ SHORT = ["--limit", "4", "--batch_size", "4", "--log_samples"]
 class Circle:
     """A folder with an adapter that was trained, the merged model, and results by their names."""
 
-    def __init__(self, folder: Path, base: Path) -> None:
+    def __init__(self, folder: Path, base: Path, data: Path) -> None:
         self.folder, self.base = folder, base
+        self.variables = {"CULTURE_JUDGE": "lexical", "CULTURE_TASKS_DATA": str(data)}
         self.prefs = folder / "prefs"
         self.adapter = self.prefs / "models" / "dpo.lora"
         self.merged = self.prefs / "models" / "dpo.merged"
@@ -60,7 +61,7 @@ class Circle:
 @pytest.fixture(scope="module")
 def circle(text_model, fixture_data, tmp_path_factory):
     """An adapter, trained and merged as the page says, with what transformers answers with and without it."""
-    made = Circle(tmp_path_factory.mktemp("circle"), text_model)
+    made = Circle(tmp_path_factory.mktemp("circle"), text_model, fixture_data)
     (made.folder / "tasks").mkdir()
     file = write_rows(made.folder / "choice.jsonl", QUESTIONS)
     (made.folder / "tasks" / "choice.yaml").write_text(CHOICE.format(file=file), encoding="utf-8")
@@ -72,20 +73,17 @@ def circle(text_model, fixture_data, tmp_path_factory):
         made.evaluation("hf", f"pretrained={made.base},dtype=float32", "base"),
         made.evaluation("hf", f"pretrained={made.base},dtype=float32,peft={made.adapter}", "adapter"),
     ]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURE_JUDGE", "lexical")
-        patch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", ROOT / "tests" / "support" / "train_toy.py"],
-            input="".join(json.dumps([str(part) for part in command]) + "\n" for command in commands),
-            cwd=made.folder,
-            env=os.environ,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        yield made
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", ROOT / "tests" / "support" / "train_toy.py"],
+        input="".join(json.dumps([str(part) for part in command]) + "\n" for command in commands),
+        cwd=made.folder,
+        env=os.environ | made.variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return made
 
 
 def answers(samples):
@@ -104,11 +102,10 @@ def test_the_adapter_changes_the_model(circle):
     assert max(abs(one - other) for one, other in zip(likelihoods(base), likelihoods(adapted), strict=True)) > 0.1
 
 
-@pytest.mark.parametrize("way", ["lora_local_path", "merged"])
-def test_vllm_answers_as_transformers_with_the_adapter(circle, way):
-    model = f"{circle.base},lora_local_path={circle.adapter}" if way == "lora_local_path" else circle.merged
-    run(*circle.evaluation("vllm", f"pretrained={model},{ENGINE}", way))
-    expected, found = circle.samples("adapter"), circle.samples(way)
+def test_vllm_answers_with_the_adapter_as_transformers_does(circle):
+    arguments = f"pretrained={circle.base},lora_local_path={circle.adapter},{ENGINE}"
+    run(*circle.evaluation("vllm", arguments, "on vllm"), variables=circle.variables)
+    expected, found = circle.samples("adapter"), circle.samples("on vllm")
     assert answers(found) == answers(expected)
     assert likelihoods(found) == pytest.approx(likelihoods(expected), abs=1e-3)
     assert [sample["acc"] for sample in found["choices"]] == [sample["acc"] for sample in expected["choices"]]
@@ -119,5 +116,6 @@ def test_lmms_evals_vllm_answers_so_with_the_merged_model(circle):
         *("lmms-eval", "--model", "vllm", "--model_args", f"model={circle.merged},max_new_tokens=1,{ENGINE}"),
         *("--tasks", "care_greedy", "--gen_kwargs", "max_new_tokens=48", *SHORT),
         *("--output_path", circle.folder / "lmms-eval"),
+        variables=circle.variables,
     )
     assert answers(circle.samples("lmms-eval")) == answers(circle.samples("adapter"))
