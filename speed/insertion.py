@@ -59,7 +59,7 @@ _QUESTION = "Would wearing a hat of this color be considered a common fashion ch
 _LARGE = 1328  # side of the largest images of CrossCult-KIBench, in pixels
 _SCENARIOS = {"train": 29, "single": 10, "sequential": 10}  # of the full release, with 200 raw cases each
 _SHORT = ("base", "ike", "mcki")  # the rows without a fit by gradients and without edited weights
-_CHECKPOINTS = ("--checkpoint-every", "10")
+_CHECKPOINTS = ("--checkpoint-minutes", "0")
 
 _INTERN_VIT = {
     "hidden_size": 1024,

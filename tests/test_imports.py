@@ -20,7 +20,6 @@ HEAVY = ("torch", "transformers", "lm_eval", "lmms_eval", "datasets", "matplotli
 MAY_LOAD = {
     "culture_tasks.insertion.": {"torch"},
     "culture_tasks.harness.lmms_eval.knowledge_insertion": set(HEAVY),
-    "culture_tasks.harness.lmms_eval.backend": set(HEAVY),
     "culture_tasks.harness.decoded": {"datasets", "pandas"},
     "culture_tasks.harness.lm_eval.task": {"lm_eval", "datasets", "pandas"},
 }

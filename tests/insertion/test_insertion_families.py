@@ -55,6 +55,15 @@ def out_of_memory(limit, answers=None):
     return limited
 
 
+def test_another_engine_is_shown_the_same_tokens_around_the_images(model):
+    for query in (PLAIN, *queries(3)):
+        tokens, images = model.prompt(query)
+        [expanded] = model._encoded([query]).inputs["input_ids"].tolist()
+        assert len(images) == len(query.pictures())
+        assert (tokens[:2], tokens[-8:]) == (expanded[:2], expanded[-8:])
+        assert (len(tokens) < len(expanded)) if images else (tokens == expanded)
+
+
 class TestBatches:
     def test_answers_and_features_in_a_batch_are_those_on_their_own(self, model):
         asked = [PLAIN, *queries(), PLAIN]

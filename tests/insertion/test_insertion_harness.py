@@ -6,18 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
+import torch
 from support.in_process import run_lmms_eval
-from support.lmms_models import ChatEcho
 from support.tiny_world import write_release
 from support.written_runs import write_lmms_eval
 from torch import nn
 
-from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.errors import CultureTasksError, MissingExtraError, SettingsError
 from culture_tasks.insertion.core import device_meter
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.method_registry import method_class, method_config
@@ -142,80 +140,6 @@ def test_batches_and_one_at_a_time_say_the_same(arguments, make_state, name, cha
         assert activated[0] == activated[1]
 
 
-class Echoing(ChatEcho):
-    """A chat model that says of which requests it was asked, and remembers how it was made."""
-
-    made: ClassVar[list[dict]] = []
-
-    def __init__(self, pretrained, batch_size=1, temperature_offset=0, **rest):
-        super().__init__()
-        self.made.append({"pretrained": pretrained, "batch_size": batch_size, **rest})
-
-
-@pytest.fixture
-def backends(monkeypatch):
-    from lmms_eval.models import MODEL_REGISTRY_V2, ModelManifest
-
-    monkeypatch.setattr(Echoing, "made", [])
-    for name, kind in (("echoing", "Echoing"), ("own_system", "OwnSystem")):
-        manifest = ModelManifest(model_id=name, chat_class_path=f"{__name__}.{kind}")
-        MODEL_REGISTRY_V2.register_manifest(manifest, overwrite=True)
-
-
-class OwnSystem(Echoing):
-    """A chat model that puts a system message of its own first."""
-
-    def _shown(self, request):
-        def to_messages(doc):
-            messages = request.args[1](doc)
-            messages.insert(0, {"role": "system", "content": [{"type": "text", "text": "You are helpful."}]})
-            return messages
-
-        arguments = (request.args[0], to_messages, *request.args[2:])
-        return super()._shown(replace(request, arguments=arguments))
-
-
-@pytest.mark.parametrize(("name", "threshold"), [("base", None), ("ike", None), ("mcki", -1.0), ("mcki", 2.0)])
-def test_a_backend_is_shown_what_transformers_would_be(arguments, make_state, backends, name, threshold):
-    chosen = {**arguments, "answers": "off", "method": name, "backend": "echoing", "temperature_offset": "1"}
-    if name != "base":
-        chosen["state"] = str(make_state(name=name, threshold=threshold))
-    results = run([*SINGLE, *CHAINS], {**chosen, "batch_size": "8", "backend_seed": "3"})
-    assert Echoing.made == [{"pretrained": arguments["pretrained"], "batch_size": 8, "seed": 3}]
-    pairs = responses(results, SINGLE[3])
-    acts = name == "ike" or threshold == -1.0
-    assert all((after != base) == acts for after, base in pairs)
-    direct = run_lmms_eval(ChatEcho(), SINGLE[:1], bootstrap_iters=0)
-    plain = [sample["resps"][0][0] for sample in direct["samples"][SINGLE[0]]]
-    assert ([after for after, _ in responses(results, SINGLE[0])] == plain) == (not acts)
-
-
-def test_answers_of_a_backend_are_found_again_and_by_no_other(arguments, backends, monkeypatch):
-    chosen = {**arguments, "backend": "echoing"}
-    with monkeypatch.context() as patch:
-        patch.setattr(Echoing, "generate_until", lambda self, requests: ["" for _ in requests])
-        assert {text for text, _ in responses(run(SINGLE[:1], chosen), SINGLE[0])} == {""}
-    first = run(SINGLE[:1], chosen)  # an empty answer is asked again
-    assert "" not in {text for text, _ in responses(first, SINGLE[0])}
-    assert responses(run(SINGLE[:1], chosen), SINGLE[0]) == responses(first, SINGLE[0])
-    assert len(Echoing.made) == 2  # nothing was left to ask the third time
-    assert responses(run(SINGLE[:1], arguments), SINGLE[0]) != responses(first, SINGLE[0])
-    run(SINGLE[:1], {**chosen, "temperature_offset": "2"})
-    assert len(Echoing.made) == 3
-    own_system = run(SINGLE[:1], {**arguments, "backend": "own_system", "answers": "off"})  # gives way to the task's
-    assert responses(own_system, SINGLE[0]) == responses(first, SINGLE[0])
-
-
-@pytest.mark.slow
-def test_the_stock_backend_answers_as_when_it_runs_alone(arguments):
-    stock = {"pretrained": arguments["pretrained"], "device": "cpu", "device_map": "cpu"}
-    text = ",".join(f"{name}={value}" for name, value in stock.items())
-    alone = run_lmms_eval("internvl_hf", SINGLE[:1], model_args=text, bootstrap_iters=0)
-    through = run(SINGLE[:1], {**arguments, "backend": "internvl_hf", "device_map": "cpu"})
-    said = [text.strip() for text in responses(alone, SINGLE[0])]
-    assert [after for after, _ in responses(through, SINGLE[0])] == said
-
-
 @pytest.mark.parametrize(
     ("gpus", "ranks", "shares"), [(8, 2, [[0, 2, 4, 6], [1, 3, 5, 7]]), (3, 2, [[0, 2], [1]]), (2, 2, [[0], [1]])]
 )
@@ -304,14 +228,10 @@ def test_ordinary_tasks_run_as_the_plain_model(arguments, make_state):
         ({"pretrained": ""}, r"Add pretrained="),
         ({"batch_size": "0"}, "at least 1, or auto"),
         ({"paper_latency": "true", "batch_size": "4"}, "one request at a time"),
-        ({"paper_latency": "true", "backend": "internvl_hf"}, "no backend"),
-        ({"backend": "vlm"}, r"unknown backend 'vlm'\. Did you mean 'vllm'"),
-        ({"backend": "llava_sglang"}, "takes no conversations"),
-        (
-            {"backend": "internvl_hf", "batch_size": "16"},
-            "internvl_hf answers one request at a time. Add backend_batch",
-        ),
-        ({"backend": "vllm", "attn_implementation": "eager"}, "vllm can't be given attn_implementation=eager"),
+        ({"paper_latency": "true", "backend": "vllm"}, "no backend"),
+        ({"backend": "vlm"}, "backend='vlm': Input should be 'vllm'"),
+        ({"backend": "vllm", "method": "finetune"}, "changes the model's weights"),
+        ({"backend": "vllm", "device": "cuda:1"}, "CUDA_VISIBLE_DEVICES=1"),
     ],
 )
 def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, message, monkeypatch):
@@ -320,6 +240,23 @@ def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, me
     monkeypatch.setattr(MultimodalModel, "load", None)
     with pytest.raises(SettingsError, match=message):
         KnowledgeInsertion(**{**arguments, **change})
+
+
+def test_a_backend_of_several_ranks_is_refused():
+    from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import InsertionArguments
+
+    given = InsertionArguments.read({"pretrained": "org/model", "backend": "vllm"})
+    given.check_devices(torch.device("cuda", 0), 1)
+    with pytest.raises(SettingsError, match=r"this run has 2\. Start one.*tensor_parallel_size=N"):
+        given.check_devices(torch.device("cuda", 0), 2)
+
+
+def test_a_missing_vllm_is_named_before_the_model_is_loaded(arguments, monkeypatch):
+    from culture_tasks.harness.lmms_eval.knowledge_insertion import KnowledgeInsertion
+
+    monkeypatch.setattr(MultimodalModel, "load", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'culture-tasks\[vllm\]'"):
+        KnowledgeInsertion(**arguments, backend="vllm")
 
 
 def test_a_state_fitted_on_other_data_is_refused(arguments, tmp_path, monkeypatch, make_state):

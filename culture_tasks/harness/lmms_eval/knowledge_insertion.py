@@ -19,7 +19,6 @@ from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from lmms_eval.api.model import lmms
 
 from culture_tasks.errors import DataError, SettingsError
-from culture_tasks.harness.lmms_eval.backend import Backend
 from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import NAME, InsertionArguments
 from culture_tasks.harness.lmms_eval.knowledge_insertion_cache import identify_in_cache
 from culture_tasks.harness.lmms_eval.plugin import one_message
@@ -34,6 +33,7 @@ from culture_tasks.insertion.core.progress import Item, Note, progress_bar
 from culture_tasks.insertion.core.queries import Insertion, Message, Query
 from culture_tasks.insertion.core.runner import Costs, Job, Outcome, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.vllm_engine import VllmEngine, check_arguments
 
 _FIELDS = ("question", "insertions", "insertion_image", "wants_plain_answer")
 
@@ -68,27 +68,18 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         chosen = given.device if self._world_size == 1 else None
         self._device = self.accelerator.device if chosen is None else torch.device(chosen)
         options = given.model_options(self._device, self.accelerator)
-        self._backend = None
         if given.backend is not None:
-            self._backend = Backend(
-                given.backend,
-                given.backend_arguments,
-                pretrained=given.pretrained,
-                options=options,
-                batch_size=self.batch_size,
-            )
+            given.check_devices(self._device, self._world_size)
+            check_arguments(given.backend_arguments)
         model = MultimodalModel.load(given.pretrained, options)
         config = method_config(given.method, given.method_options)
         self._method: InsertionMethod | None = method_class(given.method)(model, config)
         self._method.batch_size = self.batch_size
         if given.state_folder is not None:
             self._method.load(given.state_folder)
-        if self._backend is not None:
-            self._backend.model = model
+        self._engine = None if given.backend is None else VllmEngine(model, options, given.backend_arguments)
         self._store = ValueStore(given.answers_file)
-        self._runner: Runner | None = Runner(
-            self._method, self._store, self._backend, one_at_a_time=given.paper_latency
-        )
+        self._runner: Runner | None = Runner(self._method, self._store, self._engine, one_at_a_time=given.paper_latency)
         self._devices = devices_of(model.model)
         self.costs: ModelCosts | None = None
         forget_peak()
@@ -137,9 +128,9 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
             if torch.distributed.is_available() and torch.distributed.is_initialized():
                 torch.distributed.all_gather_object(parts, costs)
             self.costs = combined(parts)
-        if self._backend is not None:
-            self._backend.clean()
-        self._method = self._runner = self._backend = None
+        if self._engine is not None:
+            self._engine.close()
+        self._method = self._runner = self._engine = None
         self._queries.clear()
         self._without_images.clear()
         super().clean()
@@ -164,8 +155,8 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
             insert_ms=1000 * costs.insertion_seconds / costs.inserted if costs.inserted else None,
             train_ms=None if train_seconds is None else 1000 * train_seconds / report["cases"],
             train_gib=report.get("peak_gib"),
-            # A backend's engine may have its own memory, or process.
-            peak_gib=peak_gib(self._device) if self._backend is None else None,
+            # vLLM runs in a process of its own.
+            peak_gib=peak_gib(self._device) if self._engine is None else None,
             parameters=(method.model.model.num_parameters() + method.parameter_count()) / 1e9,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import platformdirs
 import torch
@@ -23,24 +23,22 @@ _IMAGES = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
 
 class InsertionArguments(BaseModel):
-    """Arguments of the model; others are options of a method without a state, or arguments of the backend.
-
-    An argument that the backend shares with this model has the prefix ``backend_``.
+    """Arguments of the model; others are options of a method without a state, or go to the backend.
 
     Attributes:
         pretrained: The multimodal model, on the Hub or in a folder.
         method: The insertion method.
         state: Folder that ``culture-tasks insertion fit`` wrote, for methods that need one.
         answers: File that keeps answers for later runs; ``off`` keeps none. Default: in the user's cache folder.
-        backend: Chat model class of lmms-eval that generates, such as ``vllm``; without it, transformers does. Features
-            that a method looks up in the model itself always come from transformers. The backend gets the settings
-            below; one that changes answers and that it can't be given is an error.
+        backend: ``vllm`` generates with vLLM, in the data type and with the options of images and of the chat template
+            that the model has; without it, transformers does. Features that a method looks up in the model itself
+            always come from transformers, and so do the answers of a method's second model.
         paper_latency: Whether one request at a time is answered, as in the paper's Table 4, to measure latency.
         revision: Branch, tag or commit on the Hub.
         dtype: Data type; ``auto`` takes the checkpoint's.
         device: Where the model runs; on several ranks each takes its own GPU.
         device_map: Spreads one model over several GPUs; on several ranks, over a share of them each.
-        attn_implementation: Attention kernels.
+        attn_implementation: Attention kernels of transformers.
         trust_remote_code: Whether code of the checkpoint is run.
         enable_thinking: Whether a reasoning model reasons; off by default, since answers have 64 tokens.
         min_patches: Option of the image processor, as lmms-eval's own model classes have it; so are the next three.
@@ -58,7 +56,7 @@ class InsertionArguments(BaseModel):
     method: str = "base"
     state: str | None = None
     answers: str | None = None
-    backend: str | None = None
+    backend: Literal["vllm"] | None = None
     paper_latency: bool = False
     revision: str | None = None
     dtype: str = "auto"
@@ -160,6 +158,23 @@ class InsertionArguments(BaseModel):
             return None
         default = platformdirs.user_cache_path("culture-tasks") / "answers.sqlite3"
         return default if self.answers is None else Path(self.answers)
+
+    def check_devices(self, device: torch.device, ranks: int) -> None:
+        """Makes sure that the backend can run where the model does.
+
+        Raises:
+            SettingsError: If there are several ranks, or the model has another GPU than the first.
+        """
+        if ranks > 1:
+            raise SettingsError(
+                f"{NAME}: backend={self.backend} runs in one process, and this run has {ranks}. Start one; for more "
+                "GPUs add tensor_parallel_size=N to --model_args."
+            )
+        if device.index:
+            raise SettingsError(
+                f"{NAME}: device={device} with backend={self.backend}, which takes the first GPU that it sees. Leave "
+                f"device out, and set CUDA_VISIBLE_DEVICES={device.index}."
+            )
 
     def model_options(self, device: torch.device, accelerator: Any) -> ModelOptions:
         """Returns how this rank loads the model.

@@ -28,11 +28,12 @@ from culture_tasks.insertion.core.encoding import (
 )
 from culture_tasks.insertion.core.identity import ModelIdentity, identify
 from culture_tasks.insertion.core.prefill import Gate, captured_states, pooled, question_and_image
-from culture_tasks.insertion.core.queries import Query
+from culture_tasks.insertion.core.queries import Query, images_of
 from culture_tasks.insertion.core.reading_ahead import read_ahead
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
     from transformers import PreTrainedModel, ProcessorMixin
 
 _log = logging.getLogger(__name__)
@@ -289,6 +290,11 @@ class MultimodalModel:
             return pooled(states, masks)
 
         return self._batched(queries, self._longest_first(queries, batch_size), prefill, with_spans=True)
+
+    def prompt(self, query: Query) -> tuple[list[int], list[Image]]:
+        """Returns the tokens of a request, in which each image is still its placeholder, and the images."""
+        messages = query.messages()
+        return self._encoding.prompt_tokens(messages), images_of(messages)
 
     def encode_answered(self, pairs: Sequence[tuple[Query, str]]) -> Encoded:
         """Reads and encodes requests, each with an answer, to which the end of the turn is added."""

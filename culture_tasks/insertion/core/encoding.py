@@ -7,7 +7,6 @@ tokenizer's: the rule is that of transformers' own ``apply_chat_template``.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,14 +19,6 @@ from culture_tasks.insertion.core.queries import Message, images_of, text_part
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
-
-_LIMITS = {
-    "min_patches": "",
-    "max_patches": "",
-    "min_pixels": "shortest_edge",
-    "max_pixels": "longest_edge",
-}
-"""Options of image processors, with the entry of ``size`` that holds one where it is no attribute."""
 
 IGNORED = -100
 """The label that transformers' losses leave out."""
@@ -98,8 +89,7 @@ class Encoding:
             options["images_kwargs"] = self._images
         if with_spans:
             options["return_offsets_mapping"] = True
-        begin = self.processor.tokenizer.bos_token
-        whole = {"add_special_tokens": begin is None or not prompts[0].startswith(begin)}
+        whole = {"add_special_tokens": self._lacks_begin(prompts[0])}
         with self._tokenizing:
             inputs = dict(
                 self.processor(text=prompts, return_tensors="pt", padding=True, padding_side="left", **whole, **options)
@@ -154,38 +144,24 @@ class Encoding:
         rest = rendered.rpartition(answer)[2]
         return next((token for token in self._tokens(rest) if token in ends), next(iter(ends), None))
 
-    def fixed_template(self) -> str | None:
-        """Returns the chat template with the chosen variables set inside, for engines that are given no variables.
-
-        None means that the template itself chooses the same.
-        """
-        chosen, template = self._known(), self.processor.chat_template
-        request: list[Message] = [{"role": "user", "content": [text_part("?")]}]
-        if not chosen or self._rendered(request) == Encoding(self.processor, {})._rendered(request):
-            return None
-        # The plus keeps a line break with which the template may begin.
-        lines = [f"{{% set {name} = {json.dumps(value)} +%}}" for name, value in chosen.items()]
-        return "".join([*lines, template["default"] if isinstance(template, Mapping) else template])
-
-    def image_limits(self) -> dict[str, int]:
-        """Returns the limits that the image processor has, its defaults too."""
-        images = self.processor.image_processor
-        size = dict(getattr(images, "size", None) or {})
-        own = {
-            name: getattr(images, name, None) or size.get(edge)
-            for name, edge in _LIMITS.items()
-            if name in _declared(images)
-        }
-        return {name: int(value) for name, value in {**own, **self._images}.items() if value is not None}
+    def prompt_tokens(self, messages: Sequence[Message]) -> list[int]:
+        """Returns the tokens of a conversation, in which each image is still its placeholder."""
+        prompt = self._rendered(messages)
+        return self._tokens(prompt, add_special_tokens=self._lacks_begin(prompt))
 
     def length(self, texts: Sequence[str]) -> int:
         """Returns the number of tokens of texts one after another."""
         return len(self._tokens("\n".join(texts)))
 
-    def _tokens(self, text: str) -> list[int]:
+    def _tokens(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
         with self._tokenizing:
-            tokens: list[int] = self.processor.tokenizer(text, add_special_tokens=False)["input_ids"]
+            tokens: list[int] = self.processor.tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
         return tokens
+
+    def _lacks_begin(self, prompt: str) -> bool:
+        """Returns whether the tokenizer still has to write the token that begins a text."""
+        begin = self.processor.tokenizer.bos_token
+        return begin is None or not prompt.startswith(begin)
 
     def _rendered(self, messages: Sequence[Message], *, asks: bool = True) -> str:
         prompt: str = self.processor.apply_chat_template(

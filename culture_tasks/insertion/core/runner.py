@@ -339,8 +339,7 @@ class Runner:
     def _keep(self, key: str | None, answer: Answer, seconds: float) -> Answer:
         self.costs.answered += 1
         self.costs.seconds += seconds
-        # An empty answer may be a failure that a backend hid: what isn't stored is generated again.
-        if key is not None and (answer.text or answer.new_tokens):
+        if key is not None:
             self._store.put(key, json.dumps(asdict(answer), ensure_ascii=False).encode())
         return answer
 
