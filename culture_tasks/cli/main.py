@@ -21,6 +21,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "include-path": ("tasks", "print the folder to give to a harness's --include_path"),
     "data": ("data", "check a benchmark's data, or draw its cases"),
     "lm-eval": ("lm_eval", "run lm_eval with our tasks added"),
+    "merge": ("merge", "put the shards of a run together"),
     "cost": ("cost", "estimate what a judge will cost, before it is asked"),
     "rejudge": ("rejudge", "grade the logged samples of finished runs again"),
     "report": ("report", "write tables over all models and benchmarks"),
