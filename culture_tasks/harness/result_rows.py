@@ -144,8 +144,9 @@ def mark_shard(row: dict[str, Any], *parts: TaskShard | None) -> None:
 
 def number_in_task(samples: Iterable[dict[str, Any]], part: TaskShard | None) -> None:
     """Numbers the samples of a shard as a run of the whole task does."""
-    for sample in samples if part is not None else ():
-        sample["doc_id"] = part.places[sample["doc_id"]]
+    if part is not None:
+        for sample in samples:
+            sample["doc_id"] = part.places[sample["doc_id"]]
 
 
 def data_of(task: Any) -> DataRead:

@@ -27,7 +27,7 @@ from culture_tasks.harness.scoring import listed_metrics
 from culture_tasks.harness.shards import KEY as SHARD
 from culture_tasks.harness.shards import Shard
 from culture_tasks.results.comparability import variation
-from culture_tasks.results.finding import find, parse_name, result_name
+from culture_tasks.results.finding import Harness, find, parse_name, result_name
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, load
 from culture_tasks.results.rows import FILTER, PARTS_BY_TASK, TaskRecords, keep_tasks, renew_groups, task_row
 from culture_tasks.results.run_files import GRADED_FROM, RunFiles, read_run, write_result_file, write_samples
@@ -86,30 +86,30 @@ def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Price
     for task, of_task in parts.items():
         _refuse_incomplete(task, of_task)
     _refuse_different([part for of_task in parts.values() for part in of_task])
+    samples = {task: _samples(task, of_task) for task, of_task in parts.items()}
+    records = {task: _records(task, parts[task][0], of_task) for task, of_task in samples.items()}
     files = {part.path: part.run for of_task in parts.values() for part in of_task}
-    contents = [run for path in files if isinstance(run := read_run(path), RunFiles)]
-    base = max(contents, key=lambda run: files[run.result_file].order)
-    name = result_name(base.harness, base.stamp)
-    new = RunFiles(base.harness, folder / name, base.stamp, copy.deepcopy(base.content))
-    folder.mkdir(parents=True, exist_ok=True)
-    for part in PARTS_BY_TASK:
-        new.content[part] = _united([run.content.get(part) or {} for run in contents])
-    records = {task: _merged_task(new, task, of_task) for task, of_task in parts.items()}
+    contents = [content for path in files if isinstance(content := read_run(path), RunFiles)]
+    new = _united_run(contents, newest=max(files, key=lambda path: files[path].order), folder=folder)
+    for task, found in records.items():
+        _renew_task(new, task, found, samples[task])
     keep_tasks(new.content, {*renew_groups(new.content, records), *records})
-    _put_right(new, contents, files)
+    _renew_whole(new.content, list(files.values()), [run.content for run in contents])
     judged = {
         task: [record for each in found.written.values() for record in judged_records(each.records)]
         for task, found in records.items()
     }
     if costs := judge_costs(judged, prices):
         new.content[JUDGE_COSTS] = costs
+    folder.mkdir(parents=True, exist_ok=True)
     run = Run(next(iter(files.values())).result.model, folder, settings)
     for task, found in records.items():
+        write_samples(new.samples_file(task), [sample.content for sample in samples[task]])
         for aggregation, values in found.written.values():
             if aggregation is not None:
                 aggregation.finish(values, task, run)
     write_result_file(new)
-    return Merged(new, {task: of_task[0].shard.of_documents for task, of_task in parts.items()}, len(files), left_out)
+    return Merged(new, {task: len(of_task) for task, of_task in samples.items()}, len(files), left_out)
 
 
 # The files
@@ -132,12 +132,12 @@ def _by_task(loading: Loading) -> tuple[dict[str, list[_Part]], list[str]]:
 
     Of a shard that was graded again, the grading counts.
     """
-    regraded = {run.result.graded_from for run in loading.runs}
+    regraded = {(run.result.graded_from, run.result.task) for run in loading.runs}
     parts: dict[str, list[_Part]] = {}
     left_out: dict[str, None] = {}
     for run in loading.runs:
         result = run.result
-        if result.path in regraded or result.members:
+        if (result.path, result.task) in regraded or result.members:
             continue
         if result.shard is not None:
             parts.setdefault(result.task, []).append(_Part(run, result.shard))
@@ -184,51 +184,34 @@ def _refuse_incomplete(task: str, parts: Sequence[_Part]) -> None:
 
 
 def _refuse_different(parts: Sequence[_Part]) -> None:
-    """Refuses shards that were run with other settings than the first: of the same task, or of any by the model."""
+    """Refuses shards of other settings than the first of their task, or of another model than the first of all."""
     firsts: dict[str, _Part] = {}
     for part in parts:
-        first = firsts.setdefault(part.run.run.task, part)
-        different = _different(part.run, parts[0].run, first.run)
-        if different:
-            raise DataError(
-                f"merge: {part.run.run.task}: {part.path} ({part.shard}) was run under other settings than "
-                f"{first.path} ({first.shard}): {different}. Run it again with the same settings."
-            )
+        task = part.run.run.task
+        of_any_task = replace(parts[0].run.run, settings=part.run.run.settings, own_data=part.run.run.own_data)
+        for first, run in ((firsts.setdefault(task, part), None), (parts[0], of_any_task)):
+            different = _different(part.run, replace(first.run, run=run or first.run.run))
+            if different:
+                raise DataError(
+                    f"merge: {task}: {part.path} ({part.shard}) was run under other settings than {first.path} "
+                    f"({first.shard}): {different}. Run it again with the same settings, or name the shards of one run."
+                )
 
 
-def _different(run: LoadedRun, very_first: LoadedRun, first: LoadedRun) -> str:
-    """Returns in words what sets a shard apart; empty where nothing does."""
-    one, two = (replace(each.run, settings=replace(each.run.settings, asked=None, limit=None)) for each in (run, first))
-    models = [f"model: {run.result.model}"] if run.result.model != very_first.result.model else []
-    others = [variation(one, two) or variation(one, replace(one, harness=very_first.run.harness))]
-    if run.run.model_args != very_first.run.model_args and not others[0]:
-        others = [f"arguments: {run.run.model_args or 'none'}"]
-    if run.run.own_data != first.run.own_data:
-        others.append(f"data: {run.run.own_data or 'the release'}")
-    return ", ".join(filter(None, (*models, *others)))
+def _different(one: LoadedRun, other: LoadedRun) -> str:
+    """Returns in words what sets a shard apart from another; empty where nothing does."""
+    ours, theirs = (
+        replace(each.run, settings=replace(each.run.settings, asked=None, limit=None)) for each in (one, other)
+    )
+    parts = [
+        f"model: {one.result.model}" if one.result.model != other.result.model else "",
+        variation(ours, theirs),
+        f"data: {ours.own_data or 'the release'}" if ours.own_data != theirs.own_data else "",
+    ]
+    return ", ".join(filter(None, parts))
 
 
 # The samples
-
-
-def _merged_task(new: RunFiles, task: str, parts: Sequence[_Part]) -> TaskRecords:
-    """Writes the samples of a task and the entries of the result file that are made from them."""
-    samples = _samples(task, parts)
-    contents = [sample.content for sample in samples]
-    write_samples(new.samples_file(task), contents)
-    found = _records(task, parts[0], samples)
-    row = new.content["results"].get(task, {})
-    if "sample_len" in row:
-        row["sample_len"] = len(samples)
-    new.content["results"][task] = task_row(row, found, new.harness)
-    new.content["n-samples"][task] = {"original": len(samples), "effective": len(samples)}
-    config = new.content["configs"][task]
-    config["metadata"] = {name: value for name, value in config["metadata"].items() if name != SHARD}
-    order = list(found.names)
-    config["metric_list"] = sorted(config.get("metric_list") or (), key=lambda entry: order.index(entry["metric"]))
-    if task in new.content["task_hashes"]:
-        new.content["task_hashes"][task] = _hash_of(contents, new)
-    return found
 
 
 def _samples(task: str, parts: Sequence[_Part]) -> list[LoggedSample]:
@@ -306,29 +289,52 @@ def _as_aggregated(value: Any, function: Aggregation, record: Mapping[str, Any])
 # The result file
 
 
-def _put_right(new: RunFiles, contents: Sequence[RunFiles], files: Mapping[Path, LoadedRun]) -> None:
-    """Puts those entries right that are of the run as a whole: names, tokens, times and costs."""
+def _united_run(runs: Sequence[RunFiles], *, newest: Path, folder: Path) -> RunFiles:
+    """Returns the merged run, named as the newest shard, with the entries of the tasks of all shards."""
+    base = next(run for run in runs if run.result_file == newest)
+    content = copy.deepcopy(base.content)
+    for part in PARTS_BY_TASK:
+        content[part] = _united([run.content.get(part) or {} for run in runs])
+    return RunFiles(base.harness, folder / result_name(base.harness, base.stamp), base.stamp, content)
+
+
+def _renew_task(new: RunFiles, task: str, found: TaskRecords, samples: Sequence[LoggedSample]) -> None:
+    """Renews the entries of a task."""
     content = new.content
+    content["results"][task] = task_row(content["results"][task], found, new.harness)
+    content["n-samples"][task] = {"original": len(samples), "effective": len(samples)}
+    config, order = content["configs"][task], list(found.names)
+    config["metadata"] = {name: value for name, value in config["metadata"].items() if name != SHARD}
+    if unknown := [entry["metric"] for entry in config["metric_list"] if entry["metric"] not in order]:
+        raise DataError(
+            f"merge: {task} has the metric {unknown[0]}, which isn't one of its benchmark's, so its value can't be worked "
+            "out from samples. Run the task without shards."
+        )
+    config["metric_list"] = sorted(config["metric_list"], key=lambda entry: order.index(entry["metric"]))
+    if task in content["task_hashes"]:
+        content["task_hashes"][task] = _hash_of([sample.content for sample in samples], new.harness)
+
+
+def _renew_whole(content: dict[str, Any], shards: Sequence[LoadedRun], contents: Sequence[Mapping[str, Any]]) -> None:
+    """Renews the entries that are of the run as a whole: names, tokens, times and costs."""
     for part in ("results", "groups"):
-        for row in content.get(part, {}).values():
+        for row in content[part].values():
             if isinstance(row.get("alias"), str):
                 row["alias"] = re.sub(r" \(shard \d+ of \d+\)$", "", row["alias"])
     config = content.setdefault("config", {})
     config.pop(GRADED_FROM, None)
-    config[MERGED_FROM] = [str(run.result_file) for run in contents]
+    config[MERGED_FROM] = [str(shard.result.path) for shard in shards]
     for name in ("throughput", "start_time", "end_time", JUDGE_COSTS, model_costs.KEY):
         content.pop(name, None)
-    seconds = [run.result.seconds for run in files.values()]
-    known = [each for each in seconds if each is not None]
-    content["total_evaluation_time_seconds"] = str(sum(known)) if len(known) == len(seconds) else None
+    seconds = [shard.result.seconds for shard in shards if shard.result.seconds is not None]
+    content["total_evaluation_time_seconds"] = str(sum(seconds)) if len(seconds) == len(shards) else None
     for name in ("efficiency", "usage"):
         if name in content:
-            content[name] = _added([run.content.get(name) for run in contents])
+            content[name] = _added([each.get(name) for each in contents])
     efficiency = content.get("efficiency") or {}
     for counts in (*(efficiency.get("by_task") or {}).values(), efficiency.get("overall") or {}):
         _renew_ratios(counts)
-    costs = [run.result.costs for run in files.values() if run.result.costs is not None]
-    if costs:
+    if costs := [shard.result.costs for shard in shards if shard.result.costs is not None]:
         content[model_costs.KEY] = model_costs.combined(costs).model_dump(mode="json")
 
 
@@ -344,7 +350,10 @@ def _renew_ratios(counts: dict[str, Any]) -> None:
 
 
 def _united(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns entries of several result files in one; of a metric that only some shards have, their entry."""
+    """Returns entries of several result files in one, lm-eval's numbers of samples added up.
+
+    A metric that concerns no document of some shards has the entry of the others.
+    """
     united: dict[str, Any] = {}
     for part in parts:
         for name, value in part.items():
@@ -352,6 +361,9 @@ def _united(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             united[name] = copy.deepcopy(value)
             if isinstance(old, dict) and isinstance(value, dict):
                 united[name] = old | united[name]
+                for count in ("sample_len", "sample_count"):
+                    if count in united[name]:
+                        united[name][count] = _added([old.get(count), value.get(count)])
                 if isinstance(value.get("metric_list"), list):
                     listed = [*(old.get("metric_list") or ()), *value["metric_list"]]
                     united[name]["metric_list"] = list({entry["metric"]: entry for entry in listed}.values())
@@ -372,9 +384,9 @@ def _keys(mappings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     return (name for mapping in mappings for name in mapping)
 
 
-def _hash_of(samples: Sequence[Mapping[str, Any]], new: RunFiles) -> str:
+def _hash_of(samples: Sequence[Mapping[str, Any]], harness: Harness) -> str:
     """Returns the harness's hash of a task's samples."""
-    if new.harness == "lm_eval":
+    if harness == "lm_eval":
         parts = [f"{each.get('doc_hash')}{each.get('prompt_hash')}{each.get('target_hash')}" for each in samples]
     else:
         parts = [f"sample_{number}{each.get('doc_hash')}" for number, each in enumerate(samples)]
