@@ -225,7 +225,7 @@ class Settings(BaseModel):
             return None
         if self.judge_cache is not None:
             return Path(self.judge_cache).expanduser()
-        return platformdirs.user_cache_path("culture-tasks") / "verdicts.sqlite3"
+        return user_cache_file()
 
     @property
     def prices_file(self) -> Path | None:
@@ -256,6 +256,11 @@ class Settings(BaseModel):
     def has_endpoint(self) -> bool:
         """Whether a key or an address of a judge's endpoint is set."""
         return any((self.openai_api_key, self.openai_base_url, self.azure_endpoint, self.azure_api_key))
+
+
+def user_cache_file() -> Path:
+    """Returns the file of the verdict cache in the user's cache folder."""
+    return platformdirs.user_cache_path("culture-tasks") / "verdicts.sqlite3"
 
 
 def variables() -> Mapping[str, str]:

@@ -28,7 +28,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("compare", "compare the runs of two models, also as a check in CI"),
     "agreement": ("agreement", "compare a judge with people, or with another judge"),
     "spotcheck": ("spotcheck", "have people check the judge, and correct its score"),
-    "cache": ("cache", "show what the verdict cache holds, clear it, or export it"),
+    "cache": ("cache", "show what the verdict cache holds, clear it, export it, or merge several"),
     "insertion": ("insertion", "list knowledge-insertion methods, or fit one"),
     "preferences": ("preferences", "pairs of rated responses to train on with TRL"),
 }

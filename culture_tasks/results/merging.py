@@ -307,8 +307,8 @@ def _renew_task(new: RunFiles, task: str, found: TaskRecords, samples: Sequence[
     config["metadata"] = {name: value for name, value in config["metadata"].items() if name != SHARD}
     if unknown := [entry["metric"] for entry in config["metric_list"] if entry["metric"] not in order]:
         raise DataError(
-            f"merge: {task} has the metric {unknown[0]}, which isn't one of its benchmark's, so its value can't be worked "
-            "out from samples. Run the task without shards."
+            f"merge: {task} has the metric {unknown[0]}, which isn't one of its benchmark's, so its value can't be "
+            "worked out from samples. Run the task without shards."
         )
     config["metric_list"] = sorted(config["metric_list"], key=lambda entry: order.index(entry["metric"]))
     if task in content["task_hashes"]:
