@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.scoring import scorer_of
 
@@ -26,6 +27,7 @@ class Shard(BaseModel):
         of: How many shards there are.
         documents: How many documents it has.
         of_documents: How many documents all shards have together.
+        fingerprint: Hash of all these documents and of their prompts: shards of one run have the same.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -34,6 +36,7 @@ class Shard(BaseModel):
     of: int = Field(ge=1)
     documents: int = Field(ge=0)
     of_documents: int = Field(ge=0, le=10**9)
+    fingerprint: str
 
     @classmethod
     def read(cls, metadata: Any) -> Shard | None:
@@ -80,4 +83,6 @@ def task_shard(task: str, rows: Sequence[Mapping[str, Any]], *, number: int, of:
             f"stay together. Divide the run into at most {len(clusters)} shards, or run {task} by itself."
         )
     places = [place for place, cluster in enumerate(numbers) if cluster % of == number - 1]
-    return TaskShard(Shard(number=number, of=of, documents=len(places), of_documents=len(rows)), places)
+    asked = ({"document": repr(dict(row)), "prompt": repr(scorer.task.prompt(row))} for row in rows)
+    shard = Shard(number=number, of=of, documents=len(places), of_documents=len(rows), fingerprint=fingerprint(asked))
+    return TaskShard(shard, places)

@@ -140,6 +140,11 @@ def _by_task(loading: Loading) -> tuple[dict[str, list[_Part]], list[str]]:
         if (result.path, result.task) in regraded or result.members:
             continue
         if result.shard is not None:
+            if not result.samples_file.is_file():
+                raise DataError(
+                    f"merge: {result.path} ({result.shard}): the samples of {result.task} aren't there, in "
+                    f"{result.samples_file.name}. Run the shard with --log_samples."
+                )
             parts.setdefault(result.task, []).append(_Part(run, result.shard))
         elif run.kind is None:
             left_out[result.task] = None
@@ -165,6 +170,11 @@ def _refuse_incomplete(task: str, parts: Sequence[_Part]) -> None:
                     f"merge: {task}: {part.path} is {part.shard}, with {ours} {what} in all, and {first.path} is "
                     f"{first.shard}, with {theirs}. Name the shards of one run."
                 )
+        if part.shard.fingerprint != first.shard.fingerprint:
+            raise DataError(
+                f"merge: {task}: {part.path} ({part.shard}) is of other documents or prompts than {first.path} "
+                f"({first.shard}). Run it again with the same data, settings and version of culture-tasks."
+            )
     paths: dict[int, Path] = {}
     for part in parts:
         if part.shard.number in paths:
@@ -201,7 +211,9 @@ def _refuse_different(parts: Sequence[_Part]) -> None:
 def _different(one: LoadedRun, other: LoadedRun) -> str:
     """Returns in words what sets a shard apart from another; empty where nothing does."""
     ours, theirs = (
-        replace(each.run, settings=replace(each.run.settings, asked=None, limit=None)) for each in (one, other)
+        # Prompts and data are in the fingerprints of shards: not every shard has samples of every language, say.
+        replace(each.run, settings=replace(each.run.settings, asked=None, limit=None, data=(), prompt=own.prompt))
+        for each, own in ((one, one.result.settings), (other, other.result.settings))
     )
     parts = [
         f"model: {one.result.model}" if one.result.model != other.result.model else "",
@@ -222,26 +234,20 @@ def _samples(task: str, parts: Sequence[_Part]) -> list[LoggedSample]:
     short: list[str] = []
     for part in parts:
         before = len(samples)
-        try:
-            for sample in samples_of(part.run.result.samples_file):
-                number = sample.content.get("doc_id")
-                if type(number) is not int or not 0 <= number < total:
-                    raise DataError(
-                        f"merge: {sample.where}: expected a doc_id from 0 to {total - 1}, found {str(number)[:40]!r}."
-                    )
-                item = sample.record.item if sample.logged[0] else ""
-                other = samples.get(number) or (items.get(item) if item else None)
-                if other is not None:
-                    raise DataError(
-                        f"merge: {sample.where}: document {number} of {task}{f' (item {item})' if item else ''} is in "
-                        f"{other.where} too. Each shard may be there once."
-                    )
-                samples[number] = items[item] = sample
-        except OSError as error:
-            raise DataError(
-                f"merge: {part.path} ({part.shard}): the samples of {task} can't be read ({error.strerror}: "
-                f"{part.run.result.samples_file}). Run the shard with --log_samples."
-            ) from None
+        for sample in samples_of(part.run.result.samples_file):
+            number = sample.content.get("doc_id")
+            if type(number) is not int or not 0 <= number < total:
+                raise DataError(
+                    f"merge: {sample.where}: expected a doc_id from 0 to {total - 1}, found {str(number)[:40]!r}."
+                )
+            item = sample.record.item if sample.logged[0] else ""
+            other = samples.get(number) or (items.get(item) if item else None)
+            if other is not None:
+                raise DataError(
+                    f"merge: {sample.where}: document {number} of {task}{f' (item {item})' if item else ''} is in "
+                    f"{other.where} too. Each shard may be there once."
+                )
+            samples[number] = items[item] = sample
         if (there := len(samples) - before) != part.shard.documents:
             short.append(f"{part.shard} ({part.path}) has {there} of its {part.shard.documents}")
     missing = [number for number in range(total) if number not in samples]
@@ -294,7 +300,8 @@ def _united_run(runs: Sequence[RunFiles], *, newest: Path, folder: Path) -> RunF
     base = next(run for run in runs if run.result_file == newest)
     content = copy.deepcopy(base.content)
     for part in PARTS_BY_TASK:
-        content[part] = _united([run.content.get(part) or {} for run in runs])
+        if entries := [run.content[part] for run in runs if run.content.get(part)]:
+            content[part] = _united(entries)
     return RunFiles(base.harness, folder / result_name(base.harness, base.stamp), base.stamp, content)
 
 
@@ -311,14 +318,14 @@ def _renew_task(new: RunFiles, task: str, found: TaskRecords, samples: Sequence[
             "worked out from samples. Run the task without shards."
         )
     config["metric_list"] = sorted(config["metric_list"], key=lambda entry: order.index(entry["metric"]))
-    if task in content["task_hashes"]:
+    if task in content.get("task_hashes", {}):
         content["task_hashes"][task] = _hash_of([sample.content for sample in samples], new.harness)
 
 
 def _renew_whole(content: dict[str, Any], shards: Sequence[LoadedRun], contents: Sequence[Mapping[str, Any]]) -> None:
     """Renews the entries that are of the run as a whole: names, tokens, times and costs."""
     for part in ("results", "groups"):
-        for row in content[part].values():
+        for row in content.get(part, {}).values():
             if isinstance(row.get("alias"), str):
                 row["alias"] = re.sub(r" \(shard \d+ of \d+\)$", "", row["alias"])
     config = content.setdefault("config", {})
