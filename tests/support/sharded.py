@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,8 @@ def comparable(path: Path) -> dict[str, Any]:
     for name in ("date", "start_time", "end_time", "total_evaluation_time_seconds", "model_source", "task_hashes"):
         read.pop(name, None)
     read["config"].pop("merged_from", None)
-    # As text, since NaN is unlike itself.
-    return {name: json.dumps(value, sort_keys=True) for name, value in read.items()}
+    # As text, since NaN is unlike itself; without the addresses of functions that lm-eval writes.
+    return {name: re.sub(r" at 0x[0-9a-f]+", "", json.dumps(value, sort_keys=True)) for name, value in read.items()}
 
 
 def samples(path: Path) -> dict[str, list[dict[str, Any]]]:
