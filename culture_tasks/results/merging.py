@@ -89,12 +89,12 @@ def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Price
     samples = {task: _samples(task, of_task) for task, of_task in parts.items()}
     records = {task: _records(task, parts[task][0], of_task) for task, of_task in samples.items()}
     files = {part.path: part.run for of_task in parts.values() for part in of_task}
-    contents = [content for path in files if isinstance(content := read_run(path), RunFiles)]
+    contents = _contents(files)
     new = _united_run(contents, newest=max(files, key=lambda path: files[path].order), folder=folder)
     for task, found in records.items():
         _renew_task(new, task, found, samples[task])
     keep_tasks(new.content, {*renew_groups(new.content, records), *records})
-    _renew_whole(new.content, list(files.values()), [run.content for run in contents])
+    _renew_whole(new.content, list(files.values()), contents)
     judged = {
         task: [record for each in found.written.values() for record in judged_records(each.records)]
         for task, found in records.items()
@@ -183,7 +183,7 @@ def _refuse_incomplete(task: str, parts: Sequence[_Part]) -> None:
                 "Leave one of them out."
             )
         paths[part.shard.number] = part.path
-    of = first.shard.of
+    of, total = first.shard.of, first.shard.of_documents
     missing = [str(number) for number in range(1, of + 1) if number not in paths]
     if missing:
         more = f" and {len(missing) - _LISTED} more" if len(missing) > _LISTED else ""
@@ -191,6 +191,8 @@ def _refuse_incomplete(task: str, parts: Sequence[_Part]) -> None:
             f"merge: {task}: found {len(paths)} of {of} shards; missing {', '.join(missing[:_LISTED])}{more}. "
             f"Run the missing ones (CULTURE_SHARD={missing[0]}/{of}), or name their files too."
         )
+    if sum(part.shard.documents for part in parts) != total:
+        raise DataError(f"merge: {task}: the shards don't have {total} documents together. A result file was changed.")
 
 
 def _refuse_different(parts: Sequence[_Part]) -> None:
@@ -250,10 +252,11 @@ def _samples(task: str, parts: Sequence[_Part]) -> list[LoggedSample]:
             samples[number] = items[item] = sample
         if (there := len(samples) - before) != part.shard.documents:
             short.append(f"{part.shard} ({part.path}) has {there} of its {part.shard.documents}")
-    missing = [number for number in range(total) if number not in samples]
-    if missing:
+    if len(samples) < total:
+        first = next(number for number in range(total) if number not in samples)
         raise DataError(
-            f"merge: {task}: {len(missing)} of {total} documents are missing, the first with the doc_id {missing[0]}: "
+            f"merge: {task}: {total - len(samples)} of {total} documents are missing, the first with the doc_id "
+            f"{first}: "
             f"{'; '.join(short[:_LISTED])}. Run these shards again, without --limit."
         )
     return [samples[number] for number in range(total)]
@@ -262,11 +265,10 @@ def _samples(task: str, parts: Sequence[_Part]) -> list[LoggedSample]:
 def _records(task: str, part: _Part, samples: Sequence[LoggedSample]) -> TaskRecords:
     """Returns the records of samples as they were when the harness aggregated them."""
     kind = part.run.kind
-    assert kind is not None
-    if not kind.metrics:
+    if kind is None or not kind.metrics:
         raise DataError(
-            f"merge: {task}: no installed package defines {kind.metric} of {kind.benchmark}. Install the package that "
-            "the benchmark comes from."
+            f"merge: {task}: no installed package defines its metrics, or its samples have no record. Install the "
+            "package that the benchmark comes from."
         )
     functions: dict[str, Aggregation] = {
         entry["metric"]: entry["aggregation"] for entry in listed_metrics(kind.metrics.values(), main=kind.metric)
@@ -293,6 +295,16 @@ def _as_aggregated(value: Any, function: Aggregation, record: Mapping[str, Any])
 
 
 # The result file
+
+
+def _contents(files: Mapping[Path, LoadedRun]) -> list[RunFiles]:
+    """Returns the result files, without the tasks and groups that a later grading among them has."""
+    runs = {path: run for path in files if isinstance(run := read_run(path), RunFiles)}
+    for run in runs.values():
+        if run.graded_from in runs:
+            content = runs[run.graded_from].content
+            keep_tasks(content, content["results"].keys() - run.content["results"].keys())
+    return list(runs.values())
 
 
 def _united_run(runs: Sequence[RunFiles], *, newest: Path, folder: Path) -> RunFiles:
@@ -322,8 +334,14 @@ def _renew_task(new: RunFiles, task: str, found: TaskRecords, samples: Sequence[
         content["task_hashes"][task] = _hash_of([sample.content for sample in samples], new.harness)
 
 
-def _renew_whole(content: dict[str, Any], shards: Sequence[LoadedRun], contents: Sequence[Mapping[str, Any]]) -> None:
-    """Renews the entries that are of the run as a whole: names, tokens, times and costs."""
+def _renew_whole(content: dict[str, Any], shards: Sequence[LoadedRun], runs: Sequence[RunFiles]) -> None:
+    """Renews the entries that are of the run as a whole: names, tokens, times and costs.
+
+    A grading repeats what its run says of these.
+    """
+    paths = {run.result_file for run in runs}
+    once = {run.result_file: run.content for run in runs if run.graded_from not in paths}
+    inferences = [shard for shard in shards if shard.result.path in once]
     for part in ("results", "groups"):
         for row in content.get(part, {}).values():
             if isinstance(row.get("alias"), str):
@@ -333,15 +351,15 @@ def _renew_whole(content: dict[str, Any], shards: Sequence[LoadedRun], contents:
     config[MERGED_FROM] = [str(shard.result.path) for shard in shards]
     for name in ("throughput", "start_time", "end_time", JUDGE_COSTS, model_costs.KEY):
         content.pop(name, None)
-    seconds = [shard.result.seconds for shard in shards if shard.result.seconds is not None]
-    content["total_evaluation_time_seconds"] = str(sum(seconds)) if len(seconds) == len(shards) else None
+    seconds = [shard.result.seconds for shard in inferences if shard.result.seconds is not None]
+    content["total_evaluation_time_seconds"] = str(sum(seconds)) if len(seconds) == len(inferences) else None
     for name in ("efficiency", "usage"):
         if name in content:
-            content[name] = _added([each.get(name) for each in contents])
+            content[name] = _added([each.get(name) for each in once.values()])
     efficiency = content.get("efficiency") or {}
     for counts in (*(efficiency.get("by_task") or {}).values(), efficiency.get("overall") or {}):
         _renew_ratios(counts)
-    if costs := [shard.result.costs for shard in shards if shard.result.costs is not None]:
+    if costs := [shard.result.costs for shard in inferences if shard.result.costs is not None]:
         content[model_costs.KEY] = model_costs.combined(costs).model_dump(mode="json")
 
 

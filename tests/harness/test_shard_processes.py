@@ -11,7 +11,7 @@ from support.sharded import comparable, environment, samples
 
 from culture_tasks.cli.main import main
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200), pytest.mark.filterwarnings("ignore")]
 
 TASKS = "care_greedy,cedar_text"
 SHARDS = 4

@@ -67,8 +67,8 @@ def test_failed_verdicts_stay_failed_and_costs_add_up(harness, tmp_path, monkeyp
     failed = Verdict("failed", error="503", attempts=3)
     judge = ScriptedJudge(lambda item: failed if len(item.question) % 2 else good)
     install(monkeypatch, judge)
-    whole = run_shard(harness, tmp_path / "whole", ["care"], "")
-    run_shards(harness, tmp_path / "shards", ["care"], 4)
+    whole = run_shard(harness, tmp_path / "whole", ["care", "cedar_text"], "")
+    run_shards(harness, tmp_path / "shards", ["care", "cedar_text"], 4)
     assert merge(tmp_path / "shards", out=tmp_path / "merged") == 0
     merged = merged_file(tmp_path / "merged")
     assert comparable(merged) == comparable(whole)
@@ -84,7 +84,11 @@ def test_failed_verdicts_stay_failed_and_costs_add_up(harness, tmp_path, monkeyp
     assert again["results"]["care"]["care_rating_unscored,none"] == 0
     assert "rejudged_from" not in again["config"]
     newest = max((tmp_path / "merged").glob("*results*.json"), key=lambda path: path.name)
-    assert again["results"] == content(newest)["results"]
+    graded = {"care", "care_ar", "care_ja", "care_zh"}
+    assert again["results"] == {**content(whole)["results"], **content(newest)["results"]}
+    assert graded == content(newest)["results"].keys() < again["results"].keys()
+    assert float(again["total_evaluation_time_seconds"]) == 4 * 1.5
+    assert again.get("efficiency") == content(whole).get("efficiency")
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
