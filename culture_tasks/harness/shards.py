@@ -71,8 +71,8 @@ def task_shard(task: str, rows: Sequence[Mapping[str, Any]], *, number: int, of:
     """Returns a shard of a task's documents.
 
     Raises:
-        SettingsError: If there are fewer clusters than shards: some shards would have no document, with which neither
-            harness can evaluate a task. Every shard says so, not only an empty one.
+        SettingsError: If there are fewer clusters than shards: neither harness can make a task without documents. Every
+            shard says so, not only one that would be empty.
     """
     clusters: dict[str, int] = {}
     scorer = scorer_of(task)
