@@ -180,7 +180,13 @@ def opened(file: Path | None, layout: TableLayout) -> sqlite3.Connection:
         file.parent.mkdir(parents=True, exist_ok=True)
         uri = file.resolve().as_uri()
         if is_read_only(file):
-            uri += "?mode=ro" if file.with_name(f"{file.name}-shm").exists() else "?mode=ro&immutable=1"
+            index, log = (file.with_name(f"{file.name}-{name}") for name in ("shm", "wal"))
+            if not index.exists() and log.exists() and log.stat().st_size:
+                raise sqlite3.OperationalError(
+                    f"its newest rows are in {log.name}, which needs {index.name} on a read-only disk: copy "
+                    "the files to a writable one"
+                )
+            uri += "?mode=ro" if index.exists() else "?mode=ro&immutable=1"
     database = sqlite3.connect(uri, timeout=SECONDS_TO_LOCK, check_same_thread=False, uri=True)
     try:
         database.text_factory = _text

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -49,6 +50,7 @@ _FIELD_OF_VARIABLE = {
     "CULTURE_JUDGE_EXTRA_BODY": "judge_extra_body",
     "CULTURE_JUDGE_BUDGET": "judge_budget",
     "CULTURE_JUDGE_PRICES": "judge_prices",
+    "CULTURE_SHARD": "shard",
     "CULTURE_TASKS_DATA": "data",
     "CULTURE_TASKS_REVISION": "revisions",
     "CULTURE_TASKS_SUBMISSIONS": "submissions",
@@ -90,6 +92,8 @@ class Settings(BaseModel):
         judge_budget: What a command may spend on the judge: money, such as ``5``, in the currency of the prices, or
             tokens, such as ``2000000 tokens``; None means anything.
         judge_prices: File of prices; None means the list prices that are part of this package.
+        shard: Evaluate a part of each task alone: ``3/16`` is every 16th cluster of its documents, from the third on;
+            ``culture-tasks merge`` puts the results of all 16 together. None means all documents.
         data: Folder of local data, which is used before the Hub.
         revisions: Data sets of the Hub, each with the branch, tag or commit to read, as ``owner/name=revision`` with
             a comma between several; ``main`` for all others. The commit that was read is recorded in the results.
@@ -126,6 +130,7 @@ class Settings(BaseModel):
     judge_extra_body: str | None = None
     judge_budget: str | None = Field(default=None, max_length=40)
     judge_prices: Path | None = None
+    shard: tuple[int, int] | None = None
     data: Path | None = None
     revisions: tuple[tuple[str, str], ...] = ()
     submissions: Path | None = None
@@ -152,6 +157,17 @@ class Settings(BaseModel):
         if len(dict(pairs)) < len(pairs):
             raise ValueError("it names a data set twice")
         return pairs
+
+    @field_validator("shard", mode="before")
+    @classmethod
+    def _is_a_number_of_shards(cls, given: object) -> object:
+        if not isinstance(given, str):
+            return given
+        # A number, a slash, and how many there are.
+        match = re.fullmatch(r"([1-9]\d{0,5})/([1-9]\d{0,5})", given)
+        if match is None or int(match[1]) > int(match[2]):
+            raise ValueError("it is not NUMBER/OF, such as 3/16, with numbers from 1 to OF")
+        return int(match[1]), int(match[2])
 
     @field_validator("judge_extra_body")
     @classmethod
@@ -209,7 +225,7 @@ class Settings(BaseModel):
             return None
         if self.judge_cache is not None:
             return Path(self.judge_cache).expanduser()
-        return platformdirs.user_cache_path("culture-tasks") / "verdicts.sqlite3"
+        return user_cache_file()
 
     @property
     def prices_file(self) -> Path | None:
@@ -240,6 +256,11 @@ class Settings(BaseModel):
     def has_endpoint(self) -> bool:
         """Whether a key or an address of a judge's endpoint is set."""
         return any((self.openai_api_key, self.openai_base_url, self.azure_endpoint, self.azure_api_key))
+
+
+def user_cache_file() -> Path:
+    """Returns the file of the verdict cache in the user's cache folder."""
+    return platformdirs.user_cache_path("culture-tasks") / "verdicts.sqlite3"
 
 
 def variables() -> Mapping[str, str]:

@@ -47,6 +47,7 @@ def test_nothing_set_gives_the_defaults():
         ("CULTURE_JUDGE_TEMPERATURE", "0.5", "judge_parameters", {"temperature": 0.5}),
         ("CULTURE_JUDGE_REASONING_EFFORT", "low", "judge_parameters", {"reasoning_effort": "low"}),
         ("CULTURE_JUDGE_EXTRA_BODY", '{"top_p": 0.9}', "judge_parameters", {"top_p": 0.9}),
+        ("CULTURE_SHARD", "3/16", "shard", (3, 16)),
         ("CULTURE_TASKS_DATA", "~/data", "data_folder", Path.home() / "data"),
         ("CULTURE_TASKS_REVISION", "o/a=v1.0, o/b=refs/pr/3,", "revisions", (("o/a", "v1.0"), ("o/b", "refs/pr/3"))),
         ("CULTURE_TASKS_SUBMISSIONS", "out", "submissions", Path("out")),

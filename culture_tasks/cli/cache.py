@@ -1,4 +1,4 @@
-"""``culture-tasks cache``: show what the verdict cache holds, clear it, or export it."""
+"""``culture-tasks cache``: show what the verdict cache holds, clear it, export it, or merge several."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ def register(commands: Commands) -> None:
             "--file", type=Path, help="the cache (default: CULTURE_JUDGE_CACHE, or the user's cache folder)"
         )
         action.set_defaults(handler=handler)
+    merge = actions.add_parser("merge", help="copy the completions of several caches into one")
+    merge.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a cache to read")
+    merge.add_argument("--into", required=True, type=Path, metavar="FILE", help="the cache to write")
+    merge.set_defaults(handler=_merge)
     clear, export = actions.choices["clear"], actions.choices["export"]
     clear.add_argument("--model", help="only completions of this judge model")
     clear.add_argument("--yes", action="store_true", help="don't ask for confirmation")
@@ -73,6 +77,13 @@ def _clear(options: argparse.Namespace) -> int:
             print("Nothing was deleted: confirm with y, or use --yes.")
             return 1
     print(f"{file}: {cache_files.clear(file, options.model):,} completions deleted")
+    return 0
+
+
+def _merge(options: argparse.Namespace) -> int:
+    for each in cache_files.merge(options.files, options.into):
+        unreadable = f", {each.unreadable:,} rows left out that are not as they were written" if each.unreadable else ""
+        print(f"{each.file}: {each.completions:,} completions, {each.copied:,} copied to {options.into}{unreadable}")
     return 0
 
 

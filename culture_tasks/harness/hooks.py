@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
-from culture_tasks.harness.loading import loaded
+from culture_tasks.errors import SettingsError
+from culture_tasks.harness import shards
+from culture_tasks.harness.loading import all_documents, shard_of
 from culture_tasks.harness.scoring import metric_list, scorer_of
 
 if TYPE_CHECKING:
@@ -84,8 +86,42 @@ def name_of(task: Any) -> str | None:
 def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
     """Returns the images that a document's prompt shows, in order; other documents may show the same objects."""
     rows = (part.row for part in prompt.parts if isinstance(part, Picture))
-    shown = [(doc if row is None else loaded(task.name)[row])["image"] for row in rows]
+    shown = [(doc if row is None else all_documents(task.name)[row])["image"] for row in rows]
     return [image if image.mode == "RGB" else image.convert("RGB") for image in shown]
+
+
+def name_shard(task: Any) -> None:
+    """Names the shard of a harness's task in its metadata.
+
+    The metadata are logged with the results, and lmms-eval's response cache tells tasks apart by them.
+
+    Raises:
+        SettingsError: If the task has other documents than the shard: a variant's own ``process_docs`` chose some.
+    """
+    name = name_of(task)
+    part = shard_of(name) if name else None
+    if part is None:
+        return
+    if len(task.eval_docs) != len(part.places):
+        raise SettingsError(
+            f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {len(part.places)} documents of "
+            f"{part.shard}. CULTURE_SHARD needs all of them: unset it, or leave process_docs out of the task's file."
+        )
+    task.config.metadata = {**(task.config.metadata or {}), shards.KEY: part.shard.model_dump()}
+
+
+def refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
+    """Refuses ``--cache_requests`` for a shard: the harnesses find the requests of a task by its name alone.
+
+    Raises:
+        SettingsError: If a shard's requests would be kept, or those of another used.
+    """
+    name = name_of(task)
+    if cache_requests and name and (part := shard_of(name)):
+        raise SettingsError(
+            f"{task.config.task}: --cache_requests keeps one set of requests for a task, and {part.shard} has its own. "
+            "Leave the option out, or unset CULTURE_SHARD."
+        )
 
 
 SHARED: Mapping[str, Callable[..., Any]] = {"target": target, "results": results}

@@ -17,6 +17,7 @@ from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.registry import DataRead, benchmark_of, reading_data, task_named
 from culture_tasks.harness.scoring import OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
+from culture_tasks.harness.shards import TaskShard, task_shard
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _loaded: dict[tuple[str, Path | None], datasets.Dataset] = {}
+_whole: dict[tuple[str, Path | None], datasets.Dataset] = {}
+_shards: dict[str, TaskShard | None] = {}
 _read: dict[str, DataRead] = {}
 _ahead: dict[str, tuple[Settings, datasets.Dataset]] = {}
 _to_grade: dict[str, Documents] = {}
@@ -51,9 +54,13 @@ def load_ahead(names: Iterable[str]) -> None:
 def load_for_evaluation(name: str) -> datasets.Dataset:
     """Loads and checks the documents of a task. What :func:`load_ahead` has loaded with the same settings stays.
 
+    Returns:
+        The documents of the shard that ``CULTURE_SHARD`` names; all of the task's if it names none.
+
     Raises:
         DataError: If the data can't be used.
-        SettingsError: If an environment variable has a value that is not allowed.
+        SettingsError: If an environment variable has a value that is not allowed, or a task has too few clusters for
+            so many shards.
     """
     session = renew_session()
     task = task_named(name)
@@ -65,12 +72,20 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     if read.own:
         _log.warning("%s: own data, not the benchmark's release (%s: %s)", name, *next(iter(read.own.items())))
         documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
-    data = _as_dataset(documents)
+    whole = data = _as_dataset(documents)
+    shard = None
+    if session.settings.shard is not None:
+        number, of = session.settings.shard
+        shard = task_shard(name, documents.rows, number=number, of=of)
+        images = None if documents.images is None else documents.images.select(shard.places)
+        documents = Documents([documents.rows[place] for place in shard.places], images)
+        data = _as_dataset(documents)
+    key = name, session.settings.data_folder
     with _lock:
         if scorer_of(name).is_judged:
             _to_grade[name] = documents
-        _loaded[name, session.settings.data_folder] = data
-        _read[name] = read
+        _loaded[key], _whole[key] = data, whole
+        _shards[name], _read[name] = shard, read
     return data
 
 
@@ -79,10 +94,21 @@ def data_read(name: str) -> DataRead:
     return _read.get(name, DataRead({}, {}))
 
 
+def shard_of(name: str) -> TaskShard | None:
+    """Returns the shard that a task's documents are; None where they are all of them."""
+    return _shards.get(name)
+
+
 def loaded(name: str) -> datasets.Dataset:
     """Returns the documents of a task that this process has loaded, loading them if it hasn't."""
     key = (name, current_session().settings.data_folder)
     return _loaded[key] if key in _loaded else load_for_evaluation(name)
+
+
+def all_documents(name: str) -> datasets.Dataset:
+    """Returns all documents of a task, those of other shards too: few-shot examples are among them."""
+    loaded(name)
+    return _whole[name, current_session().settings.data_folder]
 
 
 def _as_dataset(documents: Documents) -> datasets.Dataset:

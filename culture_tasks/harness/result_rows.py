@@ -23,9 +23,10 @@ from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.judge_costs import KEY, judge_costs, judged_records
-from culture_tasks.harness.loading import data_read
+from culture_tasks.harness.loading import data_read, shard_of
 from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.harness.session import current_session
+from culture_tasks.harness.shards import TaskShard
 from culture_tasks.judges.endpoint.budget import refused_requests
 
 _log = logging.getLogger(__name__)
@@ -112,8 +113,11 @@ def complete_group_row(row: dict[str, Any], tasks: Sequence[Task], weight_by_siz
             _take_out(row, key)
 
 
-def finish(name: str, task: Task) -> None:
-    """Lets a task's metrics do what is left to do with their records, such as writing a file."""
+def finish(name: str, task: Task, shard: TaskShard | None) -> None:
+    """Lets a task's metrics do what is left to do with their records, such as writing a file.
+
+    Of a shard nothing is left to do before ``culture-tasks merge``.
+    """
     model, output = _running.get(("model", None))
     run = Run(model, output, current_session().settings)
     costs = _judged.get(None)
@@ -121,8 +125,28 @@ def finish(name: str, task: Task) -> None:
         for each in task.values():
             costs[name] = costs.get(name) or judged_records(each.records)
     for aggregation, records in task.values():
-        if aggregation is not None:
+        if aggregation is not None and shard is None:
             aggregation.finish(records, name, run)
+
+
+def shard_of_task(task: Any) -> TaskShard | None:
+    """Returns the shard that the documents of a harness's task are; None where they are all of them, or not ours."""
+    name = name_of(task)
+    return shard_of(name) if name else None
+
+
+def mark_shard(row: dict[str, Any], *parts: TaskShard | None) -> None:
+    """Adds to the name that a harness's table shows that a row is of shards."""
+    shards = [part.shard for part in parts if part is not None]
+    if shards:
+        row["alias"] = f"{row['alias']} ({shards[0]})"
+
+
+def number_in_task(samples: Iterable[dict[str, Any]], part: TaskShard | None) -> None:
+    """Numbers the samples of a shard as a run of the whole task does."""
+    if part is not None:
+        for sample in samples:
+            sample["doc_id"] = part.places[sample["doc_id"]]
 
 
 def data_of(task: Any) -> DataRead:

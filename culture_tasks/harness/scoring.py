@@ -53,9 +53,14 @@ _KNOWN = {"record": RECORD_VERSION}
 
 def metric_list(task: Task) -> list[dict[str, Any]]:
     """Returns a task's metrics as a task file lists them."""
+    return listed_metrics(task.metrics(), main=task.metric)
+
+
+def listed_metrics(metrics: Iterable[Metric], *, main: str) -> list[dict[str, Any]]:
+    """Returns metrics as a task file lists them, ``main`` being the name of the task's main one."""
     listed: list[dict[str, Any]] = []
-    for metric in task.metrics():
-        function, parts = aggregation_of(metric, is_main=metric.name == task.metric), parts_of(metric)
+    for metric in metrics:
+        function, parts = aggregation_of(metric, is_main=metric.name == main), parts_of(metric)
         if isinstance(metric, JudgedScore):
             listed += judged_metrics(metric.name, [part.group for part in parts], function)
         else:
@@ -166,6 +171,15 @@ class Scorer:
         if answered.rubric is None:
             return None
         return answered.rubric, _item(answered.question, answered.references, "", answered.judge_language)
+
+    def item_of(self, doc: Mapping[str, Any]) -> str:
+        """Returns a document's item."""
+        return self.task.score(doc, [""]).item
+
+    def cluster_of(self, doc: Mapping[str, Any]) -> str:
+        """Returns what a document shares with others; its item where that is nothing."""
+        answered = self.task.score(doc, [""])
+        return answered.cluster or answered.item
 
     def _fields(self, answered: Answered) -> dict[str, Any]:
         """Returns what a record says of a document: all but the verdicts."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from culture_tasks.benchmarks.interface import Group
-from culture_tasks.benchmarks.registry import entries, metrics_of
+from culture_tasks.benchmarks.registry import metrics_of
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError
 from culture_tasks.harness.aggregation import Aggregation, aggregation_of
 from culture_tasks.harness.judge_costs import KEY as COSTS
 from culture_tasks.harness.judge_costs import judge_costs, judged_records
-from culture_tasks.harness.result_rows import Written, complete_group_row, complete_row
-from culture_tasks.harness.scoring import LEXICAL, JudgedDocument, judged_metrics
+from culture_tasks.harness.result_rows import Written
+from culture_tasks.harness.scoring import JudgedDocument, judged_metrics
 from culture_tasks.harness.session import Session
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.results.finding import Harness, UnusedFile, find
 from culture_tasks.results.logged_samples import JudgedSample, check_same_judge, judged_samples
+from culture_tasks.results.rows import FILTER, TaskRecords, keep_tasks, renew_groups, task_row
 from culture_tasks.results.run_files import (
     GRADED_FROM,
     RunFiles,
@@ -38,8 +38,6 @@ from culture_tasks.results.run_files import (
 from culture_tasks.results.samples import damage
 
 _log = logging.getLogger(__name__)
-
-_FILTER = "none"
 
 Progress = Callable[[Sequence[JudgedDocument]], Iterable[JudgedDocument]]
 
@@ -88,13 +86,14 @@ class TaskToGrade:
         )
 
     @property
-    def written(self) -> dict[str, Written]:
-        """The new records of each judged metric that the samples have, by its key in a result file."""
+    def new_records(self) -> TaskRecords:
+        """The new records of the judged metrics that the samples have."""
         functions: dict[str, Aggregation] = {metric["metric"]: metric["aggregation"] for metric in self.metrics}
-        return {
-            f"{name},{_FILTER}": Written(functions[name], [record[name] for record in self.records])
+        written = {
+            f"{name},{FILTER}": Written(functions[name], [record[name] for record in self.records])
             for name in self.records[0]
         }
+        return TaskRecords(self.metric, list(functions), written)
 
 
 class FoundRun(NamedTuple):
@@ -263,8 +262,8 @@ def finish(
         write_samples(new.samples_file(task.name), (sample for sample, _ in pairs))
         task.records = [records for _, records in pairs]
         _update(results, run.harness, task)
-    groups = _update_groups(results, {task.name: task for task in tasks})
-    _keep(results, {*groups, *(task.name for task in tasks)})
+    groups = renew_groups(results, {task.name: task.new_records for task in tasks})
+    keep_tasks(results, {*groups, *(task.name for task in tasks)})
     results.pop(COSTS, None)
     judged = {
         task.name: [record for records in task.records for record in judged_records(records.values())] for task in tasks
@@ -280,22 +279,13 @@ def finish(
 
 def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> None:
     """Puts a task's new values, and the metrics that it has now, in place of the old ones."""
-    names = {metric["metric"] for metric in task.metrics}
-    old = results["results"].get(task.name, {})
-    row = {key: value for key, value in old.items() if _metric_of(key) not in names}
-    for key, (aggregation, records) in task.written.items():
-        if aggregation is not None:
-            row[key] = aggregation(records)
-            if harness == "lmms_eval":
-                metric = key.partition(",")[0]
-                row[f"{metric}_stderr_clt,{_FILTER}"] = aggregation.stderr(records) if aggregation.is_score else "N/A"
-                row[f"{metric}_stderr_clustered,{_FILTER}"] = "N/A"
-    complete_row(row, task.written)
+    names = set(task.new_records.names)
+    row = task_row(results["results"].get(task.name, {}), task.new_records, harness)
     results["results"][task.name] = row
     kept = [
         {**metric, "aggregation": str(metric["aggregation"])}
         for metric in task.metrics
-        if f"{metric['metric']},{_FILTER}" in row
+        if f"{metric['metric']},{FILTER}" in row
     ]
     better = results.setdefault("higher_is_better", {}).get(task.name, {})
     results["higher_is_better"][task.name] = {name: better[name] for name in better if name not in names} | {
@@ -304,60 +294,3 @@ def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> Non
     config = results["configs"][task.name]
     if isinstance(config.get("metric_list"), list):
         config["metric_list"] = [*(old for old in config["metric_list"] if old["metric"] not in names), *kept]
-
-
-def _update_groups(results: dict[str, Any], graded: Mapping[str, TaskToGrade]) -> list[str]:
-    """Updates the values of the groups all of whose tasks were graded, and returns these groups."""
-    subtasks = results.get("group_subtasks", {})
-    updated = []
-    for group in subtasks:
-        names_below = list(dict.fromkeys(_tasks_below(group, subtasks)))
-        tasks = [graded[name] for name in names_below if name in graded]
-        if not tasks or len(tasks) < len(names_below):
-            continue
-        updated.append(group)
-        known = entries().get(group)
-        by_size = known.weight_by_size if isinstance(known, Group) else True
-        names = dict.fromkeys(metric["metric"] for task in tasks for metric in task.metrics)
-        for part in ("results", "groups"):
-            if group in results.get(part, {}):
-                old = results[part][group]
-                reported = {_metric_of(key) for key in old}
-                had = [name for name in names if not reported.isdisjoint((name, _renamed(name, tasks[0].metric)))]
-                row = {key: value for key, value in old.items() if _metric_of(key) not in names}
-                weights = {f"{name},{_FILTER}": by_size for name in had}
-                complete_group_row(row, [task.written for task in tasks], weights)
-                results[part][group] = row
-    return updated
-
-
-def _tasks_below(name: str, subtasks: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yields the tasks of a group, those of its groups included; a name without members is a task's."""
-    for member in subtasks[name]:
-        if subtasks.get(member):
-            yield from _tasks_below(member, subtasks)
-        else:
-            yield member
-
-
-def _keep(results: dict[str, Any], names: Collection[str]) -> None:
-    """Leaves only these tasks and groups in a result file."""
-    of_tasks = ("results", "groups", "group_subtasks", "configs", "versions", "n-shot", "n-samples", "higher_is_better")
-    for part in (*of_tasks, "task_hashes"):
-        if isinstance(results.get(part), dict):
-            results[part] = {name: value for name, value in results[part].items() if name in names}
-
-
-def _metric_of(key: str) -> str:
-    name = key.partition(",")[0]
-    for suffix in ("_stderr_clt", "_stderr_clustered", "_stderr"):
-        name = name.removesuffix(suffix)
-    return name
-
-
-def _renamed(name: str, metric: str) -> str:
-    """Returns the name that a judged metric, or a part of it, has with text overlap for a judge, or had with it."""
-    lexical = f"{metric}{LEXICAL}"
-    if name.startswith(lexical):
-        return f"{metric}{name.removeprefix(lexical)}"
-    return f"{lexical}{name.removeprefix(metric)}"

@@ -122,6 +122,8 @@ def load(
     reader: SampleReader | None = None,
     prefix: str = "r",
     trained_on: TrainedOn | None = None,
+    *,
+    shards: bool = False,
 ) -> Loading:
     """Reads every run that paths, folders and patterns name.
 
@@ -131,6 +133,7 @@ def load(
         reader: Numbers items and clusters; give the same one to what will be compared. None means a new one.
         prefix: What the runs' keys begin with.
         trained_on: Knows what models were trained on; None means what lies beside their weights.
+        shards: Whether parts of tasks are read: their numbers aren't those of the tasks.
     """
     found = find(named)
     paths, copies = without_copies(found.results)
@@ -142,10 +145,20 @@ def load(
         if isinstance(results, UnusedFile):
             loading.problems.append(results)
             continue
+        if not shards and (parts := [result for result in results if result.shard is not None]):
+            loading.problems.append(_lone_shard(path, parts))
+            results = [result for result in results if result.shard is None]
         for result in results:
             if path not in found.only or result.task in found.only[path]:
                 _add(loading, result, names=names, reader=reader, prefix=prefix, trained_on=trained_on)
     return loading
+
+
+def _lone_shard(path: Path, parts: Sequence[TaskResult]) -> Problem:
+    tasks = [result.task for result in parts if not result.members]
+    more = ", …" if len(tasks) > 3 else ""
+    reason = "whose numbers aren't the tasks'. Put all shards together with `culture-tasks merge`"
+    return Problem(str(path), "partial", f"{parts[0].shard} of {', '.join(tasks[:3])}{more}, {reason}")
 
 
 def _add(

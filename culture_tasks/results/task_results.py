@@ -15,6 +15,7 @@ from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.results.finding import Harness, UnusedFile
+from culture_tasks.harness.shards import Shard
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.runs import PromptHash, Settings, Spent
 
@@ -65,6 +66,7 @@ class TaskResult:
         seconds: How long all of these took, with the loading of the model and the grading.
         spent: Tokens of the model, where the result file says them.
         costs: What a model of ours says that the run cost.
+        shard: The part of the task that was run, or of a group's tasks; None for whole ones.
     """
 
     harness: Harness
@@ -88,6 +90,7 @@ class TaskResult:
     seconds: float | None
     spent: Spent | None
     costs: ModelCosts | None
+    shard: Shard | None
 
 
 def task_results(run: RunFiles) -> list[TaskResult] | UnusedFile:
@@ -125,6 +128,8 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         "seconds": seconds if type(seconds) in (int, float) and 0.0 <= seconds < math.inf else None,
         "costs": ModelCosts.read(data),
     }
+    shards = {task: Shard.read(_config(data, task).get("metadata")) for task in data.get("configs") or ()}
+    of_groups = next(filter(None, shards.values()), None)
     for task, values in data["results"].items():
         if not isinstance(values, dict):
             raise TypeError(f"found {type(values).__name__} as the results of {task}")
@@ -145,6 +150,7 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
             members=tuple((data.get("group_subtasks") or {}).get(task) or ()),
             samples_file=run.samples_file(task),
             spent=_spent((data.get("efficiency") or {}).get("by_task"), task),
+            shard=shards.get(task, of_groups),
         )
 
 

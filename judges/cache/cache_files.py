@@ -11,7 +11,7 @@ import logging
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -218,6 +218,62 @@ def export(file: Path) -> Iterator[dict[str, Any]]:
             yield record
     if unreadable:
         logger.warning("verdict cache: %s: %d rows are not as they were written, and left out", file, unreadable)
+
+
+class Copied(NamedTuple):
+    """What was copied from one cache to another.
+
+    Attributes:
+        file: The cache that was read.
+        completions: How many completions it has.
+        copied: How many of them weren't there yet, or are newer than those that were.
+        unreadable: How many rows were left out, since they are not as they were written.
+    """
+
+    file: Path
+    completions: int
+    copied: int
+    unreadable: int
+
+
+def merge(files: Sequence[Path], into: Path) -> list[Copied]:
+    """Copies the completions of caches into one, safely for processes that use it; of two by one key the newer stays.
+
+    Args:
+        files: The caches to read; read-only ones may be among them, and so may ``into``, which is passed over.
+        into: The cache to write, made with its folders if it isn't there.
+
+    Raises:
+        JudgeError: If one isn't there, can't be read as a verdict cache, or not be written.
+    """
+    others = [file for file in files if file.resolve() != into.resolve()]
+    if absent := [file for file in others if not file.is_file()]:
+        raise JudgeError(f"verdict cache: {absent[0]} isn't there. Name the files of caches.")
+    with _opened(into) as target:
+        return [_copy(file, target) for file in others]
+
+
+def _copy(file: Path, target: sqlite3.Connection) -> Copied:
+    names = ", ".join(f"{name} = excluded.{name}" for name in LAYOUT.columns if name != "key")
+    places = ", ".join("?" * len(LAYOUT.columns))
+    upsert = (
+        f"INSERT INTO completions VALUES ({places}) ON CONFLICT (key) DO UPDATE SET {names} "  # noqa: S608  # our own
+        "WHERE excluded.created > completions.created"
+    )
+    completions = copied = unreadable = 0
+    with _opened(file) as database:
+        cursor = database.execute("SELECT * FROM completions")
+        while rows := cursor.fetchmany(_ROWS_PER_COMMIT):
+            readable = [row for row in rows if read_row(row) is not None]
+            with target:
+                copied += target.executemany(upsert, readable).rowcount if readable else 0
+            completions += len(readable)
+            unreadable += len(rows) - len(readable)
+    return Copied(file, completions, copied, unreadable)
+
+
+_ROWS_PER_COMMIT = 5_000
+"""Rows that are written together; processes that use the cache wait no longer than that takes."""
 
 
 @contextmanager

@@ -23,7 +23,8 @@ from typing import TypeVar
 
 from culture_tasks.judges.cache.cache_files import LAYOUT, Kept, Row, read_row
 from culture_tasks.judges.cache.claims import Claims
-from culture_tasks.key_value_store import KeyValueStore
+from culture_tasks.key_value_store import KeyValueStore, is_read_only
+from culture_tasks.settings import user_cache_file
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -38,14 +39,25 @@ class VerdictCache:
     begins a time of trouble, and one message ends it.
 
     Args:
-        file: The file, made with its folders if it isn't there; None keeps completions in memory, for this process.
+        file: The file, made with its folders if it isn't there; None keeps completions in memory, for this process. A
+            read-only one is read, and new completions are written to :func:`writable_file`.
         clock: Seconds of a clock that never goes back.
     """
 
     def __init__(self, file: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._file = file
+        self._file = writable_file(file)
         self._clock = clock
-        self._store = KeyValueStore(file, LAYOUT)
+        self._store = KeyValueStore(self._file, LAYOUT)
+        self._read_only = None if file == self._file else KeyValueStore(file, LAYOUT)
+        if self._read_only is not None:
+            logger.warning(
+                "verdict cache: %s is read-only: new completions are kept %s",
+                file,
+                f"in {self._file}"
+                if self._file
+                else "for this process alone. Name a writable file, "
+                "made with `culture-tasks cache merge`, to keep them",
+            )
         self._waiting: dict[bytes, Row] = {}
         self._in_trouble = False
         self._retry_at = 0.0
@@ -70,7 +82,21 @@ class VerdictCache:
                 self._store.put_many([], replaced=damaged)
         except (sqlite3.Error, OSError) as error:
             self._begin_trouble(error)
-        return completions
+        return completions | self._read([key for key in keys if key not in completions])
+
+    def _read(self, keys: Sequence[bytes]) -> dict[bytes, Kept]:
+        """Reads the completions of these keys in the read-only file, if there is one that can be read."""
+        if self._read_only is None:
+            return {}
+        try:
+            rows = self._read_only.get_many(keys)
+        except (sqlite3.Error, OSError) as error:
+            self._read_only = None
+            logger.warning(
+                "verdict cache: the read-only file can't be used (%s): its completions are asked again", error
+            )
+            return {}
+        return {row[0]: kept for row in rows if (kept := read_row(row)) is not None}
 
     def put_many(self, rows: Sequence[Row]) -> None:
         """Stores completions, in one transaction; one that is there stays, unless the row replaces it."""
@@ -91,6 +117,8 @@ class VerdictCache:
                 len(self._waiting),
             )
         self._store.close()
+        if self._read_only is not None:
+            self._read_only.close()
 
     def _write(self) -> None:
         rows = self._waiting.values()
@@ -122,6 +150,18 @@ class VerdictCache:
             )
 
 
+def writable_file(file: Path | None) -> Path | None:
+    """Returns the file that new completions are written to: beside a read-only one that of the user's cache folder.
+
+    None where that can't be written either: completions are kept in memory.
+    """
+    if file is None or not is_read_only(file):
+        return file
+    other = user_cache_file()
+    folder = next(folder for folder in other.parents if folder.exists())
+    return None if is_read_only(other) or not os.access(folder, os.W_OK) else other
+
+
 class CacheThread:
     """A thread with a :class:`VerdictCache`.
 
@@ -132,7 +172,7 @@ class CacheThread:
     """
 
     def __init__(self, file: Path | None) -> None:
-        self.claims = Claims(file)
+        self.claims = Claims(writable_file(file))
         self._file = file
         self._lock = threading.Lock()
         self._arrived: list[Row] = []

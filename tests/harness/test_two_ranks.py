@@ -1,9 +1,11 @@
-"""Two ranks give the same numbers, records and verdicts as one."""
+"""Two ranks, of one machine or of two, give the same numbers, records and verdicts as one."""
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -28,24 +30,41 @@ def data(monkeypatch, fixture_data, tmp_path):
     monkeypatch.setenv("CULTURE_JUDGE", "lexical")
 
 
-def launched(*arguments):
-    """Runs a module on two ranks."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m"]
+def launched(nodes, *arguments):
+    """Runs a module on two ranks: two of one node, or one of each of two nodes, as torchrun starts them."""
+    torchrun = [sys.executable, "-m", "torch.distributed.run"]
+    commands = [[*torchrun, "--standalone", "--nproc_per_node", "2"]]
+    if nodes == 2:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            meeting = f"127.0.0.1:{free.getsockname()[1]}"
+        torchrun += ["--nnodes", "2", "--nproc_per_node", "1"]
+        torchrun += ["--rdzv-backend", "c10d", "--rdzv-endpoint", meeting, "--rdzv-id", "run"]
+        commands = [[*torchrun, "--node_rank", str(rank)] for rank in range(2)]
     environment = os.environ | {"PYTHONPATH": str(TESTS), "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*command, *map(str, arguments)], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    started = [
+        subprocess.Popen(
+            [*command, "-m", *map(str, arguments)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for command in commands
+    ]
+    with ThreadPoolExecutor() as readers:
+        said = list(readers.map(lambda process: process.communicate()[0], started))
+    assert [process.returncode for process in started] == [0] * nodes, "\n".join(text[-4000:] for text in said)
 
 
 def numbers(row):
     return {name: value for name, value in row.items() if isinstance(value, (int, float))}
 
 
-def test_two_ranks_of_lmms_eval_equal_one(tmp_path):
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_two_ranks_of_lmms_eval_equal_one(nodes, tmp_path):
     tasks, out = [*METRICS, *GROUPS], tmp_path / "out"
     options = ["--model", "emotional_chat", "--tasks", ",".join(tasks), "--log_samples", "--output_path", out]
-    launched("support.run_lmms_eval", *options)
+    launched(nodes, "support.run_lmms_eval", *options)
     [file] = out.rglob("*_results.json")
     two = json.loads(file.read_text(encoding="utf-8"))["results"]
     one = run_lmms_eval(EmotionalChat(), tasks)
@@ -73,9 +92,10 @@ def test_two_ranks_of_lmms_eval_equal_one(tmp_path):
     assert cedar["acc,none"] == pytest.approx(3 / 7)
 
 
-def test_two_ranks_of_lm_eval_equal_one(tmp_path):
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_two_ranks_of_lm_eval_equal_one(nodes, tmp_path):
     task, output = "care_greedy_zh", tmp_path / "two.json"
-    launched("support.ranked_lm", task, output)
+    launched(nodes, "support.ranked_lm", task, output)
     two = json.loads(output.read_text(encoding="utf-8"))
     one = run_lm_eval(ScriptedLM(lambda prompt, _: prompt[-20:]), [task])
     assert two["shares"] == [5, 5]

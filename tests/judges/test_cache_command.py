@@ -83,3 +83,40 @@ def test_a_file_that_is_no_cache_is_named_and_left_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
     with pytest.raises(SettingsError, match="there is no cache"):
         run("stats")
+
+
+def answer(file, model, number, text, created):
+    cache = VerdictCache(file)
+    request = ChatRequest("http://x/v1", model, [{"role": "user", "content": str(number)}], {})
+    cache.put_many([Row(request, "lave", Completion(text), replaces=True, created=created)])
+    cache.close()
+    return request.key
+
+
+def test_caches_are_merged_into_one(file, tmp_path, capsys):
+    other, into = tmp_path / "other.sqlite3", tmp_path / "new" / "merged.sqlite3"
+    newer = answer(other, "judge", 0, "rating=3", created=9e9)
+    older = answer(other, "judge", 1, "rating=3", created=1.0)
+    new = answer(other, "judge", 7, "rating=3", created=1.0)
+    damaged = answer(other, "judge", 8, "rating=3", created=1.0)
+    with closing(sqlite3.connect(other)) as database, database:
+        database.execute("UPDATE completions SET text = 'rating=1' WHERE key = ?", (damaged,))
+    assert run("merge", file, other, into, "--into", into) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"{file}: 3 completions, 3 copied to {into}"
+    assert second == f"{other}: 3 completions, 2 copied to {into}, 1 rows left out that are not as they were written"
+    cache = VerdictCache(into)
+    found = {key: kept.completion.text for key, kept in cache.get_many([newer, older, new, damaged]).items()}
+    cache.close()
+    assert found == {newer: "rating=3", older: "rating=2", new: "rating=3"}
+    assert run("merge", file, other, "--into", into) == 0
+    assert capsys.readouterr().out.count(" 0 copied") == 2
+
+
+def test_merging_needs_caches(file, tmp_path):
+    with pytest.raises(JudgeError, match=r"gone\.sqlite3 isn't there"):
+        run("merge", file, tmp_path / "gone.sqlite3", "--into", tmp_path / "merged.sqlite3")
+    assert not (tmp_path / "merged.sqlite3").exists()
+    (tmp_path / "x").write_text("no database" * 100)
+    with pytest.raises(JudgeError, match="x can't be used"):
+        run("merge", tmp_path / "x", "--into", tmp_path / "merged.sqlite3")

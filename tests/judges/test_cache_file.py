@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -151,10 +155,63 @@ def test_a_file_on_a_read_only_disk_is_read(file, monkeypatch, caplog, is_open_e
     assert cache_files.stats(file)[0].completions == 5
     assert contents() == before
     other.close()
-    begin, end = (record.getMessage() for record in caplog.records)
-    assert "readonly database" in begin
-    assert "name a writable one with CULTURE_JUDGE_CACHE" in begin
-    assert "2 completions are lost" in end
+    [said] = (record.getMessage() for record in caplog.records)
+    assert "is read-only: new completions are kept for this process alone" in said
+
+
+ON_A_READ_ONLY_DISK = """
+from pathlib import Path
+import logging, os, sys
+sys.path.insert(0, {tests!r})
+from test_cache_file import row, texts
+from culture_tasks.judges.cache.verdict_cache import VerdictCache
+
+logging.basicConfig(format="%(message)s", stream=sys.stdout)
+file = Path({file!r})
+assert not os.access(file, os.W_OK)
+cache = VerdictCache(file)
+print(sorted(texts(cache, range(9))))
+cache.put_many([row({new})])
+cache.close()
+"""
+
+
+NAMESPACES = subprocess.run(["unshare", "-Urm", "true"], check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not NAMESPACES, reason="no file system can be mounted here without rights")
+@pytest.mark.parametrize("left", ["nothing", "log", "log without its index"])
+def test_new_completions_go_to_the_user_s_cache_where_the_file_is_on_a_read_only_mount(file, tmp_path, left):
+    fill(file, 5)
+    if left != "nothing":  # a process was killed: its last completions are in the log beside the file
+        shutil.copytree(file.parent, tmp_path / "copy")
+        other = VerdictCache(file)
+        other.put_many([row(5)])
+        for path in file.parent.glob("*.sqlite3*"):
+            shutil.copy(path, tmp_path / "copy" / path.name)
+        other.close()
+        file = tmp_path / "copy" / file.name
+    if left == "log without its index":
+        file.with_name(f"{file.name}-shm").unlink()
+
+    def on_the_mount(new):
+        mount = f"mount --bind {file.parent} {file.parent} && mount -o remount,bind,ro {file.parent}"
+        code = ON_A_READ_ONLY_DISK.format(tests=str(Path(__file__).parent), file=str(file), new=new)
+        command = ["unshare", "-Urm", "sh", "-c", f'{mount} && exec "$0" -c "$1"', sys.executable, code]
+        environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "user")}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    first = list(range(5 if left == "nothing" else 6))
+    if left == "log without its index":  # without which SQLite can't say what is in the log
+        assert "copy the files to a writable one" in on_the_mount(7)
+        return
+    said = on_the_mount(7)
+    assert f"{file} is read-only: new completions are kept in {tmp_path}/user/culture-tasks/verdicts.sqlite3" in said
+    assert said.count("read-only") == 1
+    assert f"{first}\n" in said
+    assert f"{[*first, 7]}\n" in on_the_mount(8)
 
 
 @pytest.mark.parametrize("lasts", [True, False])

@@ -23,23 +23,27 @@ def _with_ours(original: Callable[..., Any]) -> Callable[..., Any]:
             name: result_rows.written(one["task"].aggregation(), one["raw_metrics"]) for name, one in evaluated.items()
         }
         data = {name: result_rows.data_of(one["task"]) for name, one in evaluated.items()}
+        shards = {name: result_rows.shard_of_task(one["task"]) for name, one in evaluated.items()}
         for name, task in tasks.items():
             if task:
                 result_rows.complete_row(results.metrics[name], task)
                 result_rows.mark_own_data(results.metrics[name], data[name])
+                result_rows.mark_shard(results.metrics[name], shards[name])
+                result_rows.number_in_task(results.samples[name], shards[name])
                 results.configs[name], results.higher_is_better[name] = result_rows.only_written(
                     task,
                     results.configs[name],
                     results.higher_is_better[name],
                     data=data[name],
                 )
-            result_rows.finish(name, task)
+            result_rows.finish(name, task, shards[name])
         for group in results.groups.values():
             for each in (group, *group.get_all_groups()):
                 names = [task.task_name for task in each.get_all_tasks()]
                 row = results.metrics[each.name]
                 result_rows.complete_group_row(row, [tasks.get(name, {}) for name in names], _keys(each, row))
                 result_rows.mark_own_data(row, *(data[name] for name in names if name in data))
+                result_rows.mark_shard(row, *(shards.get(name) for name in names))
         return results
 
     return process_results

@@ -20,10 +20,11 @@ from lm_eval.api.task import ConfigurableTask
 from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
 from culture_tasks.errors import ImagesNotShownError, SettingsError
-from culture_tasks.harness.hooks import name_of
+from culture_tasks.harness.hooks import name_of, name_shard, refuse_kept_requests
 from culture_tasks.harness.lm_eval.hooks import images_first
 from culture_tasks.harness.lm_eval.results import extend_results
-from culture_tasks.harness.loading import check_judge
+from culture_tasks.harness.loading import all_documents, check_judge
+from culture_tasks.harness.scoring import scorer_of
 from culture_tasks.harness.session import start_prediction
 
 FROM_TEXT = "generate_from_text"
@@ -94,6 +95,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
     """A task of ours, as its YAML file says; see the module for what is different from lm-eval's own."""
 
     _images_first = False
+    _seed: int | None = None
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Extends lm-eval's results, loads and checks the data, and makes our request types known to its models.
@@ -103,6 +105,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         """
         extend_results()
         super().__init__(config={name: value for name, value in config.items() if name != "class"})
+        name_shard(self)
         for model_class, answer in ((LM, _answer), (CachingLM, _answer_with_cache)):
             for name in (FROM_TEXT, FROM_IMAGES):
                 setattr(model_class, name, answer)
@@ -119,8 +122,9 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         Raises:
             ImagesNotShownError: If the model takes fewer images than a document has.
             JudgeError: If nobody can grade.
-            SettingsError: If an image task has few-shot examples.
+            SettingsError: If an image task has few-shot examples, or requests of a shard would be kept.
         """
+        refuse_kept_requests(self, cache_requests=bool(options.get("cache_requests")))
         check_judge(name_of(self))
         if self.config.doc_to_image:
             refuse_examples(self.config.task, self.config.num_fewshot)
@@ -130,6 +134,32 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         self.OUTPUT_TYPE = FROM_IMAGES if self.config.doc_to_image else FROM_TEXT  # so ranks are padded by type
         limit = getattr(model, "max_images", (self.config.metadata or {}).get("max_images"))
         _refuse_cutting(self.instances, limit)
+
+    def fewshot_docs(self) -> Any:
+        """Returns the documents that examples are drawn from: of any shard those of the whole task."""
+        name, dataset = name_of(self), self.dataset
+        if name is None or self.config.test_split not in dataset:
+            return super().fewshot_docs()
+        try:
+            self.dataset = {**dataset, self.config.test_split: all_documents(name)}
+            return super().fewshot_docs()
+        finally:
+            self.dataset = dataset
+
+    def set_fewshot_seed(self, seed: int | None = None) -> None:
+        """Sets the seed of the examples."""
+        self._seed = seed
+        super().set_fewshot_seed(seed)
+
+    def fewshot_context(self, doc: Any, num_fewshot: int, *args: Any, **options: Any) -> Any:
+        """Returns the prompt with its examples, which are drawn by seed and document.
+
+        lm-eval draws on from document to document, so that the examples would be others in each rank and shard.
+        """
+        name = name_of(self)
+        if num_fewshot and name:
+            self.sampler.set_rnd(f"{self._seed} {scorer_of(name).item_of(doc)}")
+        return super().fewshot_context(doc, num_fewshot, *args, **options)
 
     def doc_to_text(self, doc: Any, doc_to_text: Any = None) -> Any:
         """Returns the prompt, with the images' places marked where the model puts them there."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from culture_tasks.benchmarks.interface import Entry, Group, Tag
@@ -115,18 +115,32 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
             extend(ConfigurableTask, "build_all_requests", _with_checks_of_a_task)
             extend(ConfigurableTask, "override_metric", _with_records)
         check_before_inference(name for name in names if isinstance(name, str))
-        return original(self, task_list, *args, **kwargs)
+        tasks = original(self, task_list, *args, **kwargs)
+        with one_message():
+            _name_shards(tasks)
+        return tasks
 
     return load_task_or_group
 
 
+def _name_shards(tasks: Mapping[Any, Any]) -> None:
+    from culture_tasks.harness.hooks import name_shard
+
+    for task in tasks.values():
+        if isinstance(task, Mapping):
+            _name_shards(task)
+        else:
+            name_shard(task)
+
+
 def _with_checks_of_a_task(original: Callable[..., None]) -> Callable[..., None]:
     def build_all_requests(self: Any, *args: Any, **kwargs: Any) -> None:
-        from culture_tasks.harness.hooks import name_of
+        from culture_tasks.harness.hooks import name_of, refuse_kept_requests
         from culture_tasks.harness.loading import check_judge
 
         name = name_of(self)
         with one_message():
+            refuse_kept_requests(self, cache_requests=bool(kwargs.get("cache_requests")))
             if name and self.config.num_fewshot:
                 raise SettingsError(
                     f"{self.config.task}: num_fewshot={self.config.num_fewshot}, but lmms-eval gives no examples to "

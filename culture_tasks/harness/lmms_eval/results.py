@@ -16,6 +16,7 @@ from typing import Any
 from culture_tasks.benchmarks.registry import DataRead
 from culture_tasks.harness import result_rows
 from culture_tasks.harness.model_costs import KEY, ModelCosts
+from culture_tasks.harness.shards import TaskShard
 
 
 class Rows(defaultdict[str, dict[str, Any]]):
@@ -24,15 +25,21 @@ class Rows(defaultdict[str, dict[str, Any]]):
     Attributes:
         tasks: What the samples of each task have.
         data: What each task has its documents from.
+        shards: The shard that each task's documents are.
     """
 
     def __init__(
-        self, rows: Mapping[str, dict[str, Any]], tasks: Mapping[str, result_rows.Task], data: Mapping[str, DataRead]
+        self,
+        rows: Mapping[str, dict[str, Any]],
+        tasks: Mapping[str, result_rows.Task],
+        data: Mapping[str, DataRead],
+        shards: Mapping[str, TaskShard | None],
     ) -> None:
-        """Takes the rows, what the samples of each task have, and where its documents are from."""
+        """Takes the rows, what the samples of each task have, and which documents they are of."""
         super().__init__(dict, rows)
         self.tasks = tasks
         self.data = data
+        self.shards = shards
 
 
 def extend_results() -> None:
@@ -60,14 +67,17 @@ def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
         rows, samples, configs, versions, shots, better = original(outputs)
         tasks = {one.task_name: result_rows.written(one.task.aggregation(), one.sample_metrics) for one in outputs}
         data = {one.task_name: result_rows.data_of(one.task) for one in outputs}
+        shards = {one.task_name: result_rows.shard_of_task(one.task) for one in outputs}
         for name, task in tasks.items():
             if task:
                 configs[name], better[name] = result_rows.only_written(
                     task, configs[name], better[name], data=data[name]
                 )
                 result_rows.mark_own_data(rows[name], data[name])
-            result_rows.finish(name, task)
-        return Rows(rows, tasks, data), samples, configs, versions, shots, better
+                result_rows.mark_shard(rows[name], shards[name])
+                result_rows.number_in_task(samples[name], shards[name])
+            result_rows.finish(name, task, shards[name])
+        return Rows(rows, tasks, data, shards), samples, configs, versions, shots, better
 
     return consolidate_results
 
@@ -83,6 +93,7 @@ def _of_groups(original: Callable[..., Any]) -> Callable[..., Any]:
                 result_rows.complete_group_row(row, tasks, _keys(group.config["aggregate_metric_list"], row))
                 named = {"alias": group.group_alias or group.group_name}
                 result_rows.mark_own_data(named, *(rows.data[name] for name in members if name in rows.data))
+                result_rows.mark_shard(named, *(rows.shards.get(name) for name in members))
                 group._config.group_alias = named["alias"]  # lmms-eval names a group by its file, not by its row
         return results
 

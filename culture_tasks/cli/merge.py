@@ -1,0 +1,58 @@
+"""``culture-tasks merge``: put the shards of a run together."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from culture_tasks.costs.prices import read_prices
+from culture_tasks.errors import SettingsError
+from culture_tasks.settings import Settings
+from culture_tasks.text_tables import as_text, plain
+
+if TYPE_CHECKING:
+    from culture_tasks.cli.main import Commands
+
+_DESCRIPTION = """\
+Puts the results of all shards of a run (CULTURE_SHARD=1/16 to 16/16) into one result file with its sample files, which
+every other command reads as an ordinary run. Values, groups and standard errors are worked out from all samples, and
+are those of a run without shards. Fails if a shard or a document is missing, is there twice, or was run under other
+settings. The shards' files stay as they are.
+"""
+
+
+def register(commands: Commands) -> None:
+    """Adds the command ``merge``."""
+    parser = commands.add_parser(
+        "merge",
+        description=_DESCRIPTION,
+        epilog="example: culture-tasks merge results/* --out results/merged",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "results", nargs="+", type=Path, help="the shards' result files, folders with them, or patterns"
+    )
+    parser.add_argument(
+        "-o", "--out", required=True, type=Path, metavar="DIR", help="folder to write; result files in it aren't read"
+    )
+    parser.set_defaults(handler=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from culture_tasks.harness.session import start_session
+    from culture_tasks.results.merging import merge
+
+    settings = Settings.from_environment()
+    start_session(settings)
+    try:
+        merged = merge(options.results, options.out, settings, read_prices(settings.prices_file))
+    except OSError as error:
+        raise SettingsError(
+            f"merge: {options.out} can't be written ({error.strerror}). Choose another --out."
+        ) from None
+    print(as_text(("task", "documents"), [(plain(task), str(count)) for task, count in merged.tasks.items()]))
+    print(plain(f"{merged.run.result_file}: {merged.shards} result files put together"))
+    if merged.left_out:
+        print(plain(f"left out, since every shard ran them whole: {', '.join(merged.left_out)}"))
+    return 0

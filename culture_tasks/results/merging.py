@@ -1,0 +1,418 @@
+"""Putting the shards of a run together: one result file and sample files, as a run of the whole tasks would have left.
+
+The values are worked out from all samples by the aggregations that a run uses, in the order of the task's documents, so
+that they are those of an unsharded run to the last digit.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from culture_tasks.benchmarks.interface import Run
+from culture_tasks.costs.prices import Prices
+from culture_tasks.errors import DataError
+from culture_tasks.harness import model_costs
+from culture_tasks.harness.aggregation import Aggregation, MeanOfScores
+from culture_tasks.harness.judge_costs import KEY as JUDGE_COSTS
+from culture_tasks.harness.judge_costs import judge_costs, judged_records
+from culture_tasks.harness.records import ClusteredValue, CountedRecord, PartRecord
+from culture_tasks.harness.result_rows import Written
+from culture_tasks.harness.scoring import listed_metrics
+from culture_tasks.harness.shards import KEY as SHARD
+from culture_tasks.harness.shards import Shard
+from culture_tasks.results.comparability import variation
+from culture_tasks.results.finding import Harness, find, parse_name, result_name
+from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, load
+from culture_tasks.results.rows import FILTER, PARTS_BY_TASK, TaskRecords, keep_tasks, renew_groups, task_row
+from culture_tasks.results.run_files import GRADED_FROM, RunFiles, read_run, write_result_file, write_samples
+from culture_tasks.results.samples import LoggedSample, samples_of
+from culture_tasks.settings import Settings
+
+MERGED_FROM = "merged_from"
+"""Key in the configuration of a merged result file: the result files of its shards."""
+
+_LISTED = 5
+"""How many names a message lists."""
+
+
+class Merged(NamedTuple):
+    """A run that was put together.
+
+    Attributes:
+        run: Its files.
+        tasks: Its tasks, each with the number of its documents.
+        shards: How many result files it was made of.
+        left_out: Tasks of others, which every shard ran whole: their results stay where they are.
+    """
+
+    run: RunFiles
+    tasks: Mapping[str, int]
+    shards: int
+    left_out: Sequence[str]
+
+
+class _Part(NamedTuple):
+    """A shard of a task."""
+
+    run: LoadedRun
+    shard: Shard
+
+    @property
+    def path(self) -> Path:
+        return self.run.result.path
+
+
+def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Prices) -> Merged:
+    """Puts the shards of one run together.
+
+    Args:
+        paths: Result files, folders or patterns; what is in ``folder`` is left out.
+        folder: Where the merged files go.
+        settings: The user's settings.
+        prices: The judges' prices.
+
+    Raises:
+        DataError: If a shard or document is missing, is there twice, or was run under other settings, or if a file
+            can't be used.
+    """
+    loading = _loaded(paths, folder)
+    parts, left_out = _by_task(loading)
+    for task, of_task in parts.items():
+        _refuse_incomplete(task, of_task)
+    _refuse_different([part for of_task in parts.values() for part in of_task])
+    samples = {task: _samples(task, of_task) for task, of_task in parts.items()}
+    records = {task: _records(task, parts[task][0], of_task) for task, of_task in samples.items()}
+    files = {part.path: part.run for of_task in parts.values() for part in of_task}
+    contents = _contents(files)
+    new = _united_run(contents, newest=max(files, key=lambda path: files[path].order), folder=folder)
+    for task, found in records.items():
+        _renew_task(new, task, found, samples[task])
+    keep_tasks(new.content, {*renew_groups(new.content, records), *records})
+    _renew_whole(new.content, list(files.values()), contents)
+    judged = {
+        task: [record for each in found.written.values() for record in judged_records(each.records)]
+        for task, found in records.items()
+    }
+    if costs := judge_costs(judged, prices):
+        new.content[JUDGE_COSTS] = costs
+    folder.mkdir(parents=True, exist_ok=True)
+    run = Run(next(iter(files.values())).result.model, folder, settings)
+    for task, found in records.items():
+        write_samples(new.samples_file(task), [sample.content for sample in samples[task]])
+        for aggregation, values in found.written.values():
+            if aggregation is not None:
+                aggregation.finish(values, task, run)
+    write_result_file(new)
+    return Merged(new, {task: len(of_task) for task, of_task in samples.items()}, len(files), left_out)
+
+
+# The files
+
+
+def _loaded(paths: Sequence[Path], folder: Path) -> Loading:
+    found = find(paths)
+    merged = folder.resolve()
+    files = [path for path in found.results if merged not in path.resolve().parents]
+    loading = load([str(path) for path in files], Names(), shards=True)
+    for problem in (*found.problems, *loading.problems):
+        name = parse_name(Path(problem.path))
+        if problem.kind != "foreign" and not (name and name.task):  # sample files are read once more, line by line
+            raise DataError(f"merge: {problem.path}: {problem.kind}, {problem.detail}.")
+    return loading
+
+
+def _by_task(loading: Loading) -> tuple[dict[str, list[_Part]], list[str]]:
+    """Returns the shards of each task in their order, and the tasks of others.
+
+    Of a shard that was graded again, the grading counts.
+    """
+    regraded = {(run.result.graded_from, run.result.task) for run in loading.runs}
+    parts: dict[str, list[_Part]] = {}
+    left_out: dict[str, None] = {}
+    for run in loading.runs:
+        result = run.result
+        if (result.path, result.task) in regraded or result.members:
+            continue
+        if result.shard is not None:
+            if not result.samples_file.is_file():
+                raise DataError(
+                    f"merge: {result.path} ({result.shard}): the samples of {result.task} aren't there, in "
+                    f"{result.samples_file.name}. Run the shard with --log_samples."
+                )
+            parts.setdefault(result.task, []).append(_Part(run, result.shard))
+        elif run.kind is None:
+            left_out[result.task] = None
+        else:
+            raise DataError(
+                f"merge: {result.path} has the whole of {result.task}, and no shard of it. Leave the file out."
+            )
+    if not parts:
+        raise DataError(
+            "merge: found no shard. Expected the result files of runs with CULTURE_SHARD, such as CULTURE_SHARD=3/16, "
+            "and their sample files (--log_samples)."
+        )
+    return {task: sorted(found, key=lambda part: part.shard.number) for task, found in parts.items()}, list(left_out)
+
+
+def _refuse_incomplete(task: str, parts: Sequence[_Part]) -> None:
+    first = parts[0]
+    for part in parts[1:]:
+        for name, what in (("of", "shards"), ("of_documents", "documents")):
+            ours, theirs = getattr(part.shard, name), getattr(first.shard, name)
+            if ours != theirs:
+                raise DataError(
+                    f"merge: {task}: {part.path} is {part.shard}, with {ours} {what} in all, and {first.path} is "
+                    f"{first.shard}, with {theirs}. Name the shards of one run."
+                )
+        if part.shard.fingerprint != first.shard.fingerprint:
+            raise DataError(
+                f"merge: {task}: {part.path} ({part.shard}) is of other documents or prompts than {first.path} "
+                f"({first.shard}). Run it again with the same data, settings and version of culture-tasks."
+            )
+    paths: dict[int, Path] = {}
+    for part in parts:
+        if part.shard.number in paths:
+            raise DataError(
+                f"merge: {task}: {part.shard} is there twice, in {paths[part.shard.number]} and {part.path}. "
+                "Leave one of them out."
+            )
+        paths[part.shard.number] = part.path
+    of, total = first.shard.of, first.shard.of_documents
+    missing = [str(number) for number in range(1, of + 1) if number not in paths]
+    if missing:
+        more = f" and {len(missing) - _LISTED} more" if len(missing) > _LISTED else ""
+        raise DataError(
+            f"merge: {task}: found {len(paths)} of {of} shards; missing {', '.join(missing[:_LISTED])}{more}. "
+            f"Run the missing ones (CULTURE_SHARD={missing[0]}/{of}), or name their files too."
+        )
+    if sum(part.shard.documents for part in parts) != total:
+        raise DataError(f"merge: {task}: the shards don't have {total} documents together. A result file was changed.")
+
+
+def _refuse_different(parts: Sequence[_Part]) -> None:
+    """Refuses shards of other settings than the first of their task, or of another model than the first of all."""
+    firsts: dict[str, _Part] = {}
+    for part in parts:
+        task = part.run.run.task
+        of_any_task = replace(parts[0].run.run, settings=part.run.run.settings, own_data=part.run.run.own_data)
+        for first, run in ((firsts.setdefault(task, part), None), (parts[0], of_any_task)):
+            different = _different(part.run, replace(first.run, run=run or first.run.run))
+            if different:
+                raise DataError(
+                    f"merge: {task}: {part.path} ({part.shard}) was run under other settings than {first.path} "
+                    f"({first.shard}): {different}. Run it again with the same settings, or name the shards of one run."
+                )
+
+
+def _different(one: LoadedRun, other: LoadedRun) -> str:
+    """Returns in words what sets a shard apart from another; empty where nothing does."""
+    ours, theirs = (
+        # Prompts and data are in the fingerprints of shards: not every shard has samples of every language, say.
+        replace(each.run, settings=replace(each.run.settings, asked=None, limit=None, data=(), prompt=own.prompt))
+        for each, own in ((one, one.result.settings), (other, other.result.settings))
+    )
+    parts = [
+        f"model: {one.result.model}" if one.result.model != other.result.model else "",
+        variation(ours, theirs),
+        f"data: {ours.own_data or 'the release'}" if ours.own_data != theirs.own_data else "",
+    ]
+    return ", ".join(filter(None, parts))
+
+
+# The samples
+
+
+def _samples(task: str, parts: Sequence[_Part]) -> list[LoggedSample]:
+    """Returns the samples of a task in the order of its documents."""
+    samples: dict[int, LoggedSample] = {}
+    items: dict[str, LoggedSample] = {}
+    total = parts[0].shard.of_documents
+    short: list[str] = []
+    for part in parts:
+        before = len(samples)
+        for sample in samples_of(part.run.result.samples_file):
+            number = sample.content.get("doc_id")
+            if type(number) is not int or not 0 <= number < total:
+                raise DataError(
+                    f"merge: {sample.where}: expected a doc_id from 0 to {total - 1}, found {str(number)[:40]!r}."
+                )
+            item = sample.record.item if sample.logged[0] else ""
+            other = samples.get(number) or (items.get(item) if item else None)
+            if other is not None:
+                raise DataError(
+                    f"merge: {sample.where}: document {number} of {task}{f' (item {item})' if item else ''} is in "
+                    f"{other.where} too. Each shard may be there once."
+                )
+            samples[number] = items[item] = sample
+        if (there := len(samples) - before) != part.shard.documents:
+            short.append(f"{part.shard} ({part.path}) has {there} of its {part.shard.documents}")
+    if len(samples) < total:
+        first = next(number for number in range(total) if number not in samples)
+        raise DataError(
+            f"merge: {task}: {total - len(samples)} of {total} documents are missing, the first with the doc_id "
+            f"{first}: "
+            f"{'; '.join(short[:_LISTED])}. Run these shards again, without --limit."
+        )
+    return [samples[number] for number in range(total)]
+
+
+def _records(task: str, part: _Part, samples: Sequence[LoggedSample]) -> TaskRecords:
+    """Returns the records of samples as they were when the harness aggregated them."""
+    kind = part.run.kind
+    if kind is None or not kind.metrics:
+        raise DataError(
+            f"merge: {task}: no installed package defines its metrics, or its samples have no record. Install the "
+            "package that the benchmark comes from."
+        )
+    functions: dict[str, Aggregation] = {
+        entry["metric"]: entry["aggregation"] for entry in listed_metrics(kind.metrics.values(), main=kind.metric)
+    }
+    records: dict[str, list[Any]] = {}
+    for sample in samples:
+        main, record = sample.logged
+        for name in functions.keys() & sample.content.keys():
+            value = sample.content[name]
+            records.setdefault(name, []).append(
+                value if name == main else _as_aggregated(value, functions[name], record)
+            )
+    written = {f"{name},{FILTER}": Written(functions[name], records[name]) for name in functions if name in records}
+    return TaskRecords(kind.metric, list(functions), written)
+
+
+def _as_aggregated(value: Any, function: Aggregation, record: Mapping[str, Any]) -> Any:
+    """Returns a logged value as a metric's aggregation had it: a log has no views, clusters and tuples."""
+    if value == {}:
+        return PartRecord(record) if function.is_score else CountedRecord(record)
+    if isinstance(value, float) and isinstance(function, MeanOfScores) and record:
+        return ClusteredValue(value, (record["benchmark"], record["cluster"]))
+    return tuple(value) if isinstance(value, list) else value
+
+
+# The result file
+
+
+def _contents(files: Mapping[Path, LoadedRun]) -> list[RunFiles]:
+    """Returns the result files, without the tasks and groups that a later grading among them has."""
+    runs = {path: run for path in files if isinstance(run := read_run(path), RunFiles)}
+    for run in runs.values():
+        if run.graded_from in runs:
+            content = runs[run.graded_from].content
+            keep_tasks(content, content["results"].keys() - run.content["results"].keys())
+    return list(runs.values())
+
+
+def _united_run(runs: Sequence[RunFiles], *, newest: Path, folder: Path) -> RunFiles:
+    """Returns the merged run, named as the newest shard, with the entries of the tasks of all shards."""
+    base = next(run for run in runs if run.result_file == newest)
+    content = copy.deepcopy(base.content)
+    for part in PARTS_BY_TASK:
+        if entries := [run.content[part] for run in runs if run.content.get(part)]:
+            content[part] = _united(entries)
+    return RunFiles(base.harness, folder / result_name(base.harness, base.stamp), base.stamp, content)
+
+
+def _renew_task(new: RunFiles, task: str, found: TaskRecords, samples: Sequence[LoggedSample]) -> None:
+    """Renews the entries of a task."""
+    content = new.content
+    content["results"][task] = task_row(content["results"][task], found, new.harness)
+    content["n-samples"][task] = {"original": len(samples), "effective": len(samples)}
+    config, order = content["configs"][task], list(found.names)
+    config["metadata"] = {name: value for name, value in config["metadata"].items() if name != SHARD}
+    if unknown := [entry["metric"] for entry in config["metric_list"] if entry["metric"] not in order]:
+        raise DataError(
+            f"merge: {task} has the metric {unknown[0]}, which isn't one of its benchmark's, so its value can't be "
+            "worked out from samples. Run the task without shards."
+        )
+    config["metric_list"] = sorted(config["metric_list"], key=lambda entry: order.index(entry["metric"]))
+    if task in content.get("task_hashes", {}):
+        content["task_hashes"][task] = _hash_of([sample.content for sample in samples], new.harness)
+
+
+def _renew_whole(content: dict[str, Any], shards: Sequence[LoadedRun], runs: Sequence[RunFiles]) -> None:
+    """Renews the entries that are of the run as a whole: names, tokens, times and costs.
+
+    A grading repeats what its run says of these.
+    """
+    paths = {run.result_file for run in runs}
+    once = {run.result_file: run.content for run in runs if run.graded_from not in paths}
+    inferences = [shard for shard in shards if shard.result.path in once]
+    for part in ("results", "groups"):
+        for row in content.get(part, {}).values():
+            if isinstance(row.get("alias"), str):
+                row["alias"] = re.sub(r" \(shard \d+ of \d+\)$", "", row["alias"])
+    config = content.setdefault("config", {})
+    config.pop(GRADED_FROM, None)
+    config[MERGED_FROM] = [str(shard.result.path) for shard in shards]
+    for name in ("throughput", "start_time", "end_time", JUDGE_COSTS, model_costs.KEY):
+        content.pop(name, None)
+    seconds = [shard.result.seconds for shard in inferences if shard.result.seconds is not None]
+    content["total_evaluation_time_seconds"] = str(sum(seconds)) if len(seconds) == len(inferences) else None
+    for name in ("efficiency", "usage"):
+        if name in content:
+            content[name] = _added([each.get(name) for each in once.values()])
+    efficiency = content.get("efficiency") or {}
+    for counts in (*(efficiency.get("by_task") or {}).values(), efficiency.get("overall") or {}):
+        _renew_ratios(counts)
+    if costs := [shard.result.costs for shard in inferences if shard.result.costs is not None]:
+        content[model_costs.KEY] = model_costs.combined(costs).model_dump(mode="json")
+
+
+def _renew_ratios(counts: dict[str, Any]) -> None:
+    """Works out lmms-eval's ratios of tokens again, where it has them."""
+    tokens = counts.get("total_output_tokens") or 0.0
+    for name, divisor, without in (
+        ("avg_output_tokens_per_sample", "docs_with_token_counts", 0.0),
+        ("tokens_per_correct_answer", "total_correct_score", None),
+    ):
+        if name in counts:
+            counts[name] = tokens / counts[divisor] if counts.get(divisor) else without
+
+
+def _united(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns entries of several result files in one, lm-eval's numbers of samples added up.
+
+    A metric that concerns no document of some shards has the entry of the others.
+    """
+    united: dict[str, Any] = {}
+    for part in parts:
+        for name, value in part.items():
+            old = united.get(name)
+            united[name] = copy.deepcopy(value)
+            if isinstance(old, dict) and isinstance(value, dict):
+                united[name] = old | united[name]
+                for count in ("sample_len", "sample_count"):
+                    if count in united[name]:
+                        united[name][count] = _added([old.get(count), value.get(count)])
+                if isinstance(value.get("metric_list"), list):
+                    listed = [*(old.get("metric_list") or ()), *value["metric_list"]]
+                    united[name]["metric_list"] = list({entry["metric"]: entry for entry in listed}.values())
+    return united
+
+
+def _added(values: Sequence[Any]) -> Any:
+    """Adds numbers up, at any depth; what is no number is the first that there is."""
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, Mapping) for value in known):
+        return {name: _added([value.get(name) for value in known]) for name in dict.fromkeys(_keys(known))}
+    if known and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
+        return sum(known)
+    return next(iter(known), None)
+
+
+def _keys(mappings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    return (name for mapping in mappings for name in mapping)
+
+
+def _hash_of(samples: Sequence[Mapping[str, Any]], harness: Harness) -> str:
+    """Returns the harness's hash of a task's samples."""
+    if harness == "lm_eval":
+        parts = [f"{each.get('doc_hash')}{each.get('prompt_hash')}{each.get('target_hash')}" for each in samples]
+    else:
+        parts = [f"sample_{number}{each.get('doc_hash')}" for number, each in enumerate(samples)]
+    return hashlib.sha256("".join(parts).encode()).hexdigest()

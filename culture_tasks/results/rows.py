@@ -1,0 +1,130 @@
+"""The rows of a result file, worked out again from records: with other verdicts, or of all shards of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from culture_tasks.benchmarks.interface import Group
+from culture_tasks.benchmarks.registry import entries
+from culture_tasks.harness.result_rows import Task, complete_group_row, complete_row
+from culture_tasks.harness.scoring import LEXICAL
+from culture_tasks.results.finding import Harness
+
+FILTER = "none"
+"""The filter of our task files, as the keys of a row name it."""
+
+
+class TaskRecords(NamedTuple):
+    """A task with its records.
+
+    Attributes:
+        metric: Its main metric.
+        names: The metrics that a run of it can have and that are worked out again.
+        written: Those that it has.
+    """
+
+    metric: str
+    names: Sequence[str]
+    written: Task
+
+
+def task_row(old: Mapping[str, Any], task: TaskRecords, harness: Harness) -> dict[str, Any]:
+    """Returns the row of a task as its harness would write it.
+
+    Args:
+        old: The old row, whose other entries stay.
+        task: The task.
+        harness: The harness.
+    """
+    row = {key: value for key, value in old.items() if metric_of(key) not in task.names}
+    for key, (aggregation, records) in task.written.items():
+        if aggregation is not None:
+            row[key] = aggregation(records)
+            if harness == "lmms_eval":
+                metric, _, which = key.partition(",")
+                row[f"{metric}_stderr_clt,{which}"] = _stderr_of_documents(records)
+                row[f"{metric}_stderr_clustered,{which}"] = "N/A"
+    complete_row(row, task.written)
+    return row
+
+
+def _stderr_of_documents(records: Sequence[Any]) -> Any:
+    """Returns lmms-eval's standard error over documents: of numbers, and of the scores of records that have one."""
+    scores = [
+        record["score"] if isinstance(record, dict) else record
+        for record in records
+        if isinstance(record, (int, float)) or (isinstance(record, dict) and "score" in record)
+    ]
+    return float(np.std(scores, ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else "N/A"
+
+
+def renew_groups(content: dict[str, Any], tasks: Mapping[str, TaskRecords]) -> list[str]:
+    """Renews the rows of the groups all of whose tasks were worked out again, and returns these groups.
+
+    Args:
+        content: The content of a result file, which is changed.
+        tasks: The tasks.
+    """
+    subtasks = content.get("group_subtasks", {})
+    renewed = []
+    for group in subtasks:
+        names_below = list(dict.fromkeys(_tasks_below(group, subtasks)))
+        members = [tasks[name] for name in names_below if name in tasks]
+        if not members or len(members) < len(names_below):
+            continue
+        renewed.append(group)
+        known = entries().get(group)
+        by_size = known.weight_by_size if isinstance(known, Group) else True
+        names = dict.fromkeys(name for task in members for name in task.names)
+        for part in ("results", "groups"):
+            if group in content.get(part, {}):
+                old = content[part][group]
+                reported = {metric_of(key) for key in old}
+                had = [name for name in names if not reported.isdisjoint((name, _renamed(name, members[0].metric)))]
+                row = {key: value for key, value in old.items() if metric_of(key) not in names}
+                weights = {f"{name},{FILTER}": by_size for name in had}
+                complete_group_row(row, [task.written for task in members], weights)
+                content[part][group] = row
+    return renewed
+
+
+def _tasks_below(name: str, subtasks: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yields the tasks of a group, those of its groups included; a name without members is a task's."""
+    for member in subtasks[name]:
+        if subtasks.get(member):
+            yield from _tasks_below(member, subtasks)
+        else:
+            yield member
+
+
+PARTS_BY_TASK = (
+    *("results", "groups", "group_subtasks", "configs", "versions", "n-shot", "n-samples", "higher_is_better"),
+    "task_hashes",
+)
+"""The parts of a result file that have an entry for each task or group."""
+
+
+def keep_tasks(content: dict[str, Any], names: Collection[str]) -> None:
+    """Leaves only these tasks and groups in the content of a result file."""
+    for part in PARTS_BY_TASK:
+        if isinstance(content.get(part), dict):
+            content[part] = {name: value for name, value in content[part].items() if name in names}
+
+
+def metric_of(key: str) -> str:
+    """Returns the metric that a key of a row is about."""
+    name = key.partition(",")[0]
+    for suffix in ("_stderr_clt", "_stderr_clustered", "_stderr"):
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _renamed(name: str, metric: str) -> str:
+    """Returns the name that a judged metric, or a part of it, has with text overlap for a judge, or had with it."""
+    lexical = f"{metric}{LEXICAL}"
+    if name.startswith(lexical):
+        return f"{metric}{name.removeprefix(lexical)}"
+    return f"{lexical}{name.removeprefix(metric)}"
