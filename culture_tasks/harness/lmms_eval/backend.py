@@ -46,10 +46,13 @@ _OWN_NAMES: Mapping[str, Mapping[str, str]] = {
     "lmms_eval.models.chat.vllm_generate": {"dtype": "dtype", _IMAGES: "mm_processor_kwargs"},
     # It reads configuration and processor from the main branch.
     "lmms_eval.models.chat.sglang": {"dtype": "dtype", _TEMPLATE: "chat_template"},
+    # They resize images by qwen-vl-utils: their limits of pixels are those of videos.
+    "lmms_eval.models.chat.qwen3_vl": {name: name for name in ("attn_implementation", "enable_thinking")},
+    "lmms_eval.models.chat.qwen3_5": {name: name for name in ("attn_implementation", "enable_thinking")},
     "lmms_eval.models.chat.async_openai": {},
     "lmms_eval.models.chat.longvila": {},
 }
-"""Names of settings in classes that hand arguments on to an engine. Their own limits of pixels are those of videos."""
+"""Names of settings in classes whose signature doesn't say them. Their own limits of pixels are those of videos."""
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _ONE_AT_A_TIME = ("lmms_eval.models.chat.internvl_hf",)
 
