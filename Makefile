@@ -38,6 +38,21 @@ newcomer: .venv/installed ## Run the commands of the pages in an environment mad
 	CULTURE_TASKS_PROGRAMS=$(CURDIR)/build/newcomer/bin OMP_NUM_THREADS=1 $(PYTHON) -m pytest tests/test_commands.py \
 		-k preferences
 
+OF_THE_HARNESSES := tests/test_docs.py tests/test_task_files.py tests/harness tests/cli/test_early_errors.py \
+	tests/cli/test_harness_commands.py tests/results/test_run_files.py tests/insertion/test_insertion_harness.py \
+	tests/judges/test_in_process_judge.py tests/judges/test_in_process_check.py
+
+.PHONY: harness-sources
+harness-sources: .venv/installed ## Test other versions of the harnesses (LM_EVAL=, LMMS_EVAL=: a folder, or what pip takes)
+	rm -rf build/harness-sources
+	$(PYTHON) -m venv --without-pip build/harness-sources
+	cd build/harness-sources/lib/python3*/site-packages && echo \
+		"import site; site.addsitedir('$$($(CURDIR)/$(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
+		>locked.pth
+	uv=$$(requirements/uv.sh) && "$$uv" pip install --quiet --no-deps --python build/harness-sources/bin/python \
+		--editable . $(LM_EVAL) $(LMMS_EVAL)
+	OMP_NUM_THREADS=1 build/harness-sources/bin/python -m pytest -n $(WORKERS) --dist loadfile $(OF_THE_HARNESSES) $(ARGS)
+
 .PHONY: check
 check: .venv/installed ## Check format, lint and types
 	$(PYTHON) -m ruff format --check $(CODE)

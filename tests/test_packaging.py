@@ -74,6 +74,7 @@ def test_the_wheel_holds_every_file_and_no_other_the_command_and_the_plug_in(whe
     assert sorted(held) == sorted(expected())
     assert top == ["culture_tasks"]
     assert "culture-tasks = culture_tasks.cli.main:main" in points
+    assert "[lm_eval.tasks]\nculture_tasks = culture_tasks.task_yamls.lm_eval" in points
     assert "[lmms_eval.models]\nculture_tasks = culture_tasks.harness.lmms_eval.plugin:register" in points
 
 

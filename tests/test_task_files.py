@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import itertools
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -27,6 +29,7 @@ from culture_tasks.errors import MissingExtraError
 from culture_tasks.harness.lmms_eval import plugin
 from culture_tasks.harness.task_files import stale_files
 
+ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [(harness, name) for harness in HARNESSES for name in benchmarks() if (task_folder(harness) / name).is_dir()]
 
 each_folder = pytest.mark.parametrize(("harness", "benchmark"), FOLDERS)
@@ -148,6 +151,14 @@ def test_lm_eval_s_index_holds_all_of_ours_and_none_of_its_own_names():
     theirs = set(TaskManager().all_tasks)
     assert len(theirs) > 1_000
     assert theirs.isdisjoint(entries())
+
+
+def test_the_entry_point_names_the_folder_of_lm_eval_s_tasks():
+    """lm-eval's pull request #4015 finds the package that an entry point names, and reads the first of its folders."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    [value] = project["entry-points"]["lm_eval.tasks"].values()
+    [folder] = importlib.util.find_spec(value).submodule_search_locations
+    assert Path(folder).resolve() == task_folder("lm_eval").resolve()
 
 
 @pytest.mark.parametrize("benchmark", [name for harness, name in FOLDERS if harness == "lm_eval"])

@@ -1,7 +1,8 @@
 """``culture-tasks lm-eval …``: lm-eval's own command, with our tasks added and checked first.
 
 lm-eval has no entry points for tasks and takes one ``--include_path``, which the user may need. So this command adds
-our folder to whatever folders lm-eval's task manager is given, and passes the arguments on unchanged.
+our folders to those that lm-eval's task manager reads, and passes the arguments on unchanged. A folder that is there
+already isn't read twice: lm-eval may come to read the entry point of the group ``lm_eval.tasks`` that we declare.
 
 lm-eval loads the model before the data. As soon as it knows what ``--tasks`` (or ``--config``) selects, this command
 loads and checks the data sets of our tasks, and makes sure that the model takes images where they have some, and that
@@ -40,10 +41,10 @@ def register(commands: Commands) -> None:
 def _run(options: argparse.Namespace) -> int:
     from lm_eval.__main__ import cli_evaluate
     from lm_eval.config.evaluate_config import EvaluatorConfig
-    from lm_eval.tasks import TaskManager
+    from lm_eval.tasks._index import TaskIndex
 
-    replaced = (TaskManager, "__init__", _with_our_folder), (EvaluatorConfig, "process_tasks", _with_checks)
-    before = sys.argv, *(getattr(owner, name) for owner, name, _ in replaced)
+    replaced = (TaskIndex, "build", _with_our_folders), (EvaluatorConfig, "process_tasks", _with_checks)
+    before = sys.argv, *(vars(owner)[name] for owner, name, _ in replaced)
     try:
         sys.argv = ["lm_eval", *options.arguments]
         for owner, name, extended in replaced:
@@ -56,13 +57,15 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _with_our_folder(original: Callable[..., None]) -> Callable[..., None]:
+def _with_our_folders(original: Callable[..., Any]) -> staticmethod[..., Any]:
     @functools.wraps(original)
-    def initialize(self: Any, *args: Any, include_path: Any = None, **kwargs: Any) -> None:
-        given = include_path if isinstance(include_path, (list, tuple)) else [include_path] if include_path else []
-        original(self, *args, include_path=[*given, *map(str, task_folders("lm_eval"))], **kwargs)
+    def build(paths: Iterable[Path], **options: Any) -> Any:
+        given = list(paths)
+        known = {path.resolve() for path in given}
+        ours = [folder for folder in task_folders("lm_eval") if folder.resolve() not in known]
+        return original([*given, *ours], **options)
 
-    return initialize
+    return staticmethod(build)
 
 
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:

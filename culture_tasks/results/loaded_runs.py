@@ -154,11 +154,11 @@ def load(
     return loading
 
 
-def _lone_shard(path: Path, parts: Sequence[TaskResult]) -> Problem:
+def _lone_shard(path: Path, parts: Sequence[TaskResult]) -> UnusedFile:
     tasks = [result.task for result in parts if not result.members]
     more = ", …" if len(tasks) > 3 else ""
     reason = "whose numbers aren't the tasks'. Put all shards together with `culture-tasks merge`"
-    return Problem(str(path), "partial", f"{parts[0].shard} of {', '.join(tasks[:3])}{more}, {reason}")
+    return UnusedFile(str(path), "partial", f"{parts[0].shard} of {', '.join(tasks[:3])}{more}, {reason}")
 
 
 def _add(

@@ -50,7 +50,7 @@ def process_tasks(tasks, folder=None, model="local-chat-completions", **options)
         patch.setattr(
             TaskManager,
             "__init__",
-            lambda self, **kwargs: original(self, include_defaults=False, **(kwargs | {"include_path": folders})),
+            lambda self, **kwargs: original(self, **{**kwargs, "include_defaults": False, "include_path": folders}),
         )
         return config, command._with_checks(EvaluatorConfig.process_tasks)(config)
 

@@ -9,6 +9,7 @@ import lm_eval.__main__
 import pytest
 from lm_eval.config.evaluate_config import EvaluatorConfig
 from lm_eval.tasks import TaskManager
+from lm_eval.tasks._index import TaskIndex
 
 from culture_tasks.benchmarks.interface import HARNESSES
 from culture_tasks.benchmarks.registry import task_folder
@@ -28,22 +29,19 @@ def test_the_include_path_is_one_line_that_names_the_folder_of_task_files(capsys
 
 @pytest.fixture
 def passed_on(monkeypatch):
-    """Stands in for lm-eval's command; gives the arguments that it got and the include path of a task manager in it."""
+    """Stands in for lm-eval's command; gives the arguments that it got and the folders that it reads."""
     seen = {}
-    given = {}
-
-    def record(self, *args, **kwargs):
-        seen["manager"] = (args, kwargs)
+    given = []
 
     def cli_evaluate():
         seen["arguments"] = list(sys.argv)
-        TaskManager(**given)
+        TaskIndex.build(given)
 
-    monkeypatch.setattr(TaskManager, "__init__", record)
+    monkeypatch.setattr(TaskIndex, "build", staticmethod(lambda paths: seen.update(folders=paths)))
     monkeypatch.setattr(lm_eval.__main__, "cli_evaluate", cli_evaluate)
 
-    def run(*arguments, **options):
-        given.update(options)
+    def run(*arguments, folders=()):
+        given[:] = folders
         assert main(["lm-eval", *arguments]) == 0
         return seen
 
@@ -63,22 +61,19 @@ def passed_on(monkeypatch):
 )
 def test_every_argument_is_passed_on_as_it_is_and_lm_eval_is_left_as_it_was(passed_on, arguments):
     def state():
-        return TaskManager.__init__, EvaluatorConfig.process_tasks, sys.argv
+        return TaskIndex.build, EvaluatorConfig.process_tasks, sys.argv
 
     before = state()
     assert passed_on(*arguments)["arguments"] == ["lm_eval", *arguments]
     assert all(after is was for after, was in zip(state(), before, strict=True))
 
 
-OURS = str(task_folder("lm_eval"))
-
-
-@pytest.mark.parametrize("given", [None, "mine", Path("mine"), ["mine", "more"], []])
+@pytest.mark.parametrize("given", [[], [Path("mine")], [Path("mine"), Path("more")]])
 def test_our_folder_stands_beside_the_user_s_once(passed_on, given):
-    users = given if isinstance(given, list) else [given] if given else []
-    for _ in range(2):
-        args, kwargs = passed_on("run", include_path=given, metadata={"a": 1})["manager"]
-        assert (args, kwargs) == ((), {"include_path": [*users, OURS], "metadata": {"a": 1}})
+    ours = task_folder("lm_eval")
+    assert passed_on("run", folders=given)["folders"] == [*given, ours]
+    found_by_entry_point = [ours.resolve(), *given]
+    assert passed_on("run", folders=found_by_entry_point)["folders"] == found_by_entry_point
 
 
 def test_an_error_of_ours_inside_lm_eval_is_one_line(passed_on, monkeypatch, capsys):
@@ -90,9 +85,8 @@ def test_an_error_of_ours_inside_lm_eval_is_one_line(passed_on, monkeypatch, cap
     assert capsys.readouterr().err == "culture-tasks: error: care/Arabic-test.json: broken\n"
 
 
-def test_the_real_task_manager_takes_what_it_is_given(tmp_path):
+def test_the_real_task_manager_takes_what_it_is_given(tmp_path, monkeypatch):
     (tmp_path / "mine.yaml").write_text("task: task_of_the_user\n")
-    initialize = command._with_our_folder(TaskManager.__init__)
-    manager = TaskManager.__new__(TaskManager)
-    initialize(manager, include_path=str(tmp_path), include_defaults=False)
+    monkeypatch.setattr(TaskIndex, "build", command._with_our_folders(TaskIndex.build))
+    manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
     assert {"care", "culturalvqa", "task_of_the_user"} <= set(manager.all_tasks)

@@ -132,6 +132,11 @@ class TestEncoding:
             made.processor.chat_template = template
         assert ids.count(made.processor.tokenizer.bos_token_id) == 1
 
+    def test_limits_that_a_processor_has_as_sizes_are_set_there(self):
+        made = family("qwen2_5_vl")
+        model = MultimodalModel(made.model, made.processor, images={"max_pixels": 28 * 28})
+        assert model._encoded(queries(1)).inputs["image_grid_thw"].tolist() == [[1, 2, 2], [1, 2, 2]]
+
     def test_options_of_the_image_processor_are_used_and_told_apart(self):
         made = family("internvl")
         few, many = (MultimodalModel(made.model, made.processor, images={"max_patches": count}) for count in (1, 6))
@@ -175,8 +180,8 @@ def test_answers_that_mcki_does_not_activate_are_the_plain_models_with_one_prefi
     method.insert(Insertion(ask(), "never"))
     lengths = []
 
-    def note(_module, _positional, named):
-        ids = named.get("input_ids")
+    def note(_module, positional, named):
+        ids = positional[0] if positional else named.get("input_ids")
         lengths.append(named["inputs_embeds"].shape[1] if ids is None else ids.shape[1])
 
     for query in (ask(), ask(1, 1, "zh"), ask(2, 2, "ar")):

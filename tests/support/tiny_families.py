@@ -18,6 +18,7 @@ import torch
 import transformers
 from packaging.version import Version
 from tokenizers.processors import TemplateProcessing
+from transformers.models.smolvlm import processing_smolvlm
 
 if Version(transformers.__version__) < Version("5.2"):
     pytest.skip("the toy models of all families are configured for transformers 5.2", allow_module_level=True)
@@ -30,6 +31,15 @@ from transformers import (
     Gemma3Processor,
     LlavaConfig,
     LlavaForConditionalGeneration,
+    LlavaNextConfig,
+    LlavaNextForConditionalGeneration,
+    LlavaNextImageProcessorPil,
+    LlavaNextProcessor,
+    LlavaOnevisionConfig,
+    LlavaOnevisionForConditionalGeneration,
+    LlavaOnevisionImageProcessorPil,
+    LlavaOnevisionProcessor,
+    LlavaOnevisionVideoProcessor,
     LlavaProcessor,
     Mistral3Config,
     Mistral3ForConditionalGeneration,
@@ -49,14 +59,24 @@ from transformers import (
     Qwen3VLForConditionalGeneration,
     Qwen3VLProcessor,
     Qwen3VLVideoProcessor,
+    SmolVLMConfig,
+    SmolVLMForConditionalGeneration,
+    SmolVLMImageProcessorPil,
+    SmolVLMProcessor,
+    SmolVLMVideoProcessor,
 )
 
 PATCH = 14
+_QWEN3_PATCH = 16
 SIDE = 56
 
 _QWEN_IMAGE, _QWEN_VIDEO = "<|image_pad|>", "<|video_pad|>"
 _VISION_START, _VISION_END = "<|vision_start|>", "<|vision_end|>"
 _QWEN_TEMPLATE = tiny_models.CHAT_TEMPLATE.replace("<IMG_CONTEXT>\n", f"{_VISION_START}{_QWEN_IMAGE}{_VISION_END}")
+_REASONING_TEMPLATE = _QWEN_TEMPLATE.replace(
+    "<|im_start|>assistant\n",
+    "<|im_start|>assistant\n{% if enable_thinking is false %}<think></think>{% else %}<think>{% endif %}",
+)
 _LLAVA_TEMPLATE = """\
 {%- for message in messages -%}
 {{ message['role'] | upper }}: {% for part in message['content'] -%}
@@ -66,6 +86,19 @@ _LLAVA_TEMPLATE = """\
 {%- endfor -%}
 {%- if add_generation_prompt -%}ASSISTANT:{% endif -%}
 """
+
+_SMOL_END = "<end_of_utterance>"
+_SMOL_TEMPLATE = (
+    tiny_models.START
+    + """\
+{%- for message in messages -%}
+{{ message['role'] | capitalize }}: {% for part in message['content'] -%}
+{%- if part['type'] == 'image' %}<image>{% else %}{{ part['text'] }}{% endif -%}
+{%- endfor -%}<end_of_utterance>
+{% endfor -%}
+{%- if add_generation_prompt -%}Assistant:{% endif -%}
+"""
+)
 
 _BEGIN = "<bos>"
 
@@ -141,9 +174,9 @@ def _qwen_tokens(tokenizer: PreTrainedTokenizerFast) -> dict[str, int]:
     }
 
 
-def _qwen_images() -> Qwen2VLImageProcessorPil:
-    pixels = {"shortest_edge": 28 * 28, "longest_edge": 84 * 84}
-    return Qwen2VLImageProcessorPil(patch_size=PATCH, merge_size=2, temporal_patch_size=2, size=pixels)
+def _qwen_images(patch: int) -> Qwen2VLImageProcessorPil:
+    pixels = {"shortest_edge": (2 * patch) ** 2, "longest_edge": (6 * patch) ** 2}
+    return Qwen2VLImageProcessorPil(patch_size=patch, merge_size=2, temporal_patch_size=2, size=pixels)
 
 
 def _internvl() -> Family:
@@ -159,17 +192,22 @@ def _qwen2_5_vl() -> Family:
         vision_config={**_QWEN_VISION, "fullatt_block_indexes": [1], "window_size": 56},
         **_qwen_tokens(tokenizer),
     )
-    processor = Qwen2_5_VLProcessor(_qwen_images(), tokenizer, Qwen2VLVideoProcessor(), _QWEN_TEMPLATE)
+    processor = Qwen2_5_VLProcessor(_qwen_images(PATCH), tokenizer, Qwen2VLVideoProcessor(), _QWEN_TEMPLATE)
     return _finished(Qwen2_5_VLForConditionalGeneration(config), processor)
 
 
 def _qwen3_vision() -> dict[str, Any]:
-    return {**_QWEN_VISION, "num_position_embeddings": 64, "deepstack_visual_indexes": [0]}
+    return {
+        **_QWEN_VISION,
+        "patch_size": _QWEN3_PATCH,
+        "num_position_embeddings": 64,
+        "deepstack_visual_indexes": [0],
+    }
 
 
-def _qwen3_processor(tokenizer: PreTrainedTokenizerFast) -> Qwen3VLProcessor:
-    videos = Qwen3VLVideoProcessor(patch_size=PATCH)
-    return Qwen3VLProcessor(_qwen_images(), tokenizer, videos, _QWEN_TEMPLATE)
+def _qwen3_processor(tokenizer: PreTrainedTokenizerFast, template: str) -> Qwen3VLProcessor:
+    videos = Qwen3VLVideoProcessor(patch_size=_QWEN3_PATCH)
+    return Qwen3VLProcessor(_qwen_images(_QWEN3_PATCH), tokenizer, videos, template)
 
 
 def _qwen3_vl() -> Family:
@@ -179,11 +217,11 @@ def _qwen3_vl() -> Family:
         vision_config=_qwen3_vision(),
         **_qwen_tokens(tokenizer),
     )
-    return _finished(Qwen3VLForConditionalGeneration(config), _qwen3_processor(tokenizer))
+    return _finished(Qwen3VLForConditionalGeneration(config), _qwen3_processor(tokenizer, _QWEN_TEMPLATE))
 
 
 def _qwen3_5() -> Family:
-    """Three of four layers are linear attention, whose state can't be cut back."""
+    """Three of four layers are linear attention, whose state can't be cut back; the chat template lets it reason."""
     tokenizer = _tokenizer(_QWEN_IMAGE, _QWEN_VIDEO, _VISION_START, _VISION_END)
     linear = {
         "num_hidden_layers": 4,
@@ -199,7 +237,11 @@ def _qwen3_5() -> Family:
         vision_config=vision,
         **_qwen_tokens(tokenizer),
     )
-    return _finished(Qwen3_5ForConditionalGeneration(config), _qwen3_processor(tokenizer))
+    model = Qwen3_5ForConditionalGeneration(config)
+    for name, weight in model.named_parameters():
+        if name.endswith("A_log"):
+            weight.data.fill_(-4.0)  # a drawn decay forgets the question before the prompt ends
+    return _finished(model, _qwen3_processor(tokenizer, _REASONING_TEMPLATE))
 
 
 def _llava() -> Family:
@@ -220,6 +262,79 @@ def _llava() -> Family:
         num_additional_image_tokens=1,
     )
     return _finished(LlavaForConditionalGeneration(config), processor)
+
+
+_TILES = [[SIDE, 2 * SIDE], [2 * SIDE, SIDE], [2 * SIDE, 2 * SIDE]]
+
+
+def _llava_next() -> Family:
+    """An image is tiles, and the tokenizer writes the begin-of-text token, which the chat template doesn't."""
+    tokenizer = _with_begin("<image>", image_token="<image>")
+    config = LlavaNextConfig(
+        text_config={**_text(tokenizer), "model_type": "llama", "bos_token_id": tokenizer.bos_token_id},
+        vision_config={**_VISION, "model_type": "clip_vision_model", "num_hidden_layers": 3, "projection_dim": 32},
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        image_grid_pinpoints=_TILES,
+    )
+    images = LlavaNextImageProcessorPil(
+        size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE}, image_grid_pinpoints=_TILES
+    )
+    processor = LlavaNextProcessor(
+        images,
+        tokenizer,
+        patch_size=PATCH,
+        vision_feature_select_strategy="default",
+        chat_template=_LLAVA_TEMPLATE,
+        num_additional_image_tokens=1,
+    )
+    return _finished(LlavaNextForConditionalGeneration(config), processor)
+
+
+def _llava_onevision() -> Family:
+    """An image alone is tiles; of several, each is one tile."""
+    tokenizer = _tokenizer("<image>")
+    config = LlavaOnevisionConfig(
+        text_config={**_text(tokenizer), "model_type": "qwen2"},
+        vision_config={**_VISION, "model_type": "siglip_vision_model", "vision_use_head": False},
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        video_token_index=tokenizer.convert_tokens_to_ids(tiny_models.VIDEO),
+        image_grid_pinpoints=_TILES,
+    )
+    size = {"height": SIDE, "width": SIDE}
+    processor = LlavaOnevisionProcessor(
+        LlavaOnevisionImageProcessorPil(size=size, image_grid_pinpoints=_TILES),
+        tokenizer,
+        LlavaOnevisionVideoProcessor(size=size),
+        num_image_tokens=(SIDE // PATCH) ** 2,
+        vision_feature_select_strategy="full",
+        chat_template=tiny_models.CHAT_TEMPLATE.replace(tiny_models.IMAGE, "<image>"),
+    )
+    return _finished(LlavaOnevisionForConditionalGeneration(config), processor)
+
+
+def _smolvlm() -> Family:
+    """The chat template writes the begin-of-text token, and an image has rows and columns of tiles."""
+    marks = ("<image>", "<fake_token_around_image>", "<global-img>", _SMOL_END)
+    tiles = [f"<row_{row}_col_{column}>" for row in range(1, 5) for column in range(1, 5)]
+    tokenizer = _tokenizer(*marks, *tiles)
+    tokenizer.bos_token, tokenizer.eos_token = tiny_models.START, _SMOL_END
+    config = SmolVLMConfig(
+        text_config={**_text(tokenizer), "model_type": "llama", "bos_token_id": tokenizer.bos_token_id},
+        vision_config=_VISION,
+        image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
+        scale_factor=2,
+    )
+    images = SmolVLMImageProcessorPil(size={"longest_edge": 2 * SIDE}, max_image_size={"longest_edge": SIDE})
+    # It writes out the number of a video's frames with a package that images don't need.
+    processing_smolvlm.num2words = processing_smolvlm.num2words or str
+    processor = SmolVLMProcessor(
+        images,
+        tokenizer,
+        SmolVLMVideoProcessor(),
+        image_seq_len=(SIDE // PATCH // 2) ** 2,
+        chat_template=_SMOL_TEMPLATE,
+    )
+    return _finished(SmolVLMForConditionalGeneration(config), processor)
 
 
 def _with_begin(*extra: str, **named: str) -> PreTrainedTokenizerFast:
@@ -282,6 +397,9 @@ FAMILIES: Mapping[str, Callable[[], Family]] = {
     "qwen3_vl": _qwen3_vl,
     "qwen3_5": _qwen3_5,
     "llava": _llava,
+    "llava_next": _llava_next,
+    "llava_onevision": _llava_onevision,
+    "smolvlm": _smolvlm,
     "gemma3": _gemma3,
     "mistral3": _mistral3,
 }

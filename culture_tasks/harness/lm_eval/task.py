@@ -114,6 +114,10 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         """Loads the data, without lm-eval's warning that the task's loader could be given options."""
         self.dataset = self.config.custom_dataset(**(self.config.metadata or {}), **(dataset_kwargs or {}))
 
+    def fewshot_docs(self) -> Any:
+        """Returns the documents to draw examples from; None for image tasks, which lm-eval would decode all of."""
+        return None if self.config.doc_to_image else super().fewshot_docs()
+
     def build_all_requests(self, *, chat_template: Callable[..., Any] | None = None, **options: Any) -> None:
         """Builds the requests, for the model whose chat template is given.
 

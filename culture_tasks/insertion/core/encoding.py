@@ -20,6 +20,14 @@ from culture_tasks.insertion.core.queries import Message, images_of, text_part
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
+_LIMITS = {
+    "min_patches": "",
+    "max_patches": "",
+    "min_pixels": "shortest_edge",
+    "max_pixels": "longest_edge",
+}
+"""Options of image processors, with the entry of ``size`` that holds one in processors that have it there."""
+
 IGNORED = -100
 """The label that transformers' losses leave out."""
 
@@ -86,7 +94,7 @@ class Encoding:
         images = [images_of(messages) for messages in conversations]
         options: dict[str, Any] = {"images": images} if any(images) else {}
         if options and self._images:
-            options["images_kwargs"] = self._images
+            options["images_kwargs"] = self._image_options()
         if with_spans:
             options["return_offsets_mapping"] = True
         whole = {"add_special_tokens": self._lacks_begin(prompts[0])}
@@ -152,6 +160,13 @@ class Encoding:
     def length(self, texts: Sequence[str]) -> int:
         """Returns the number of tokens of texts one after another."""
         return len(self._tokens("\n".join(texts)))
+
+    def _image_options(self) -> dict[str, Any]:
+        """Returns the image options as a call of the processor takes them: limits that ``size`` holds are set there."""
+        size = dict(getattr(self.processor.image_processor, "size", None) or {})
+        limits = {_LIMITS[name]: value for name, value in self._images.items() if _LIMITS.get(name) in size}
+        others = {name: value for name, value in self._images.items() if _LIMITS.get(name) not in size}
+        return {**others, "size": {**size, **limits}} if limits else others
 
     def _tokens(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
         with self._tokenizing:

@@ -1,0 +1,249 @@
+"""Ten families with their own processors and tiny weights: what lmms-eval's stock model shows the model, and ours.
+
+Both run in float32, since most stock models load bfloat16 whatever the checkpoint says. Images are of a size that no
+family's stock model resizes before the processor does.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+import pytest
+import torch
+from PIL import Image
+from support.in_process import run_lmms_eval
+from support.tiny_families import FAMILIES, family, save_family
+from support.tiny_world import write_release
+from transformers import PreTrainedModel
+
+from culture_tasks.benchmarks.interface import Picture
+from culture_tasks.benchmarks.registry import task_named
+from culture_tasks.harness.loading import loaded
+from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.training_data import load_training_data
+from culture_tasks.insertion.core.value_store import ValueStore
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+SIDE = 448
+SYSTEM, SEVERAL = "crosscult_diagnostic", "culturalvqa_fewshot"
+"""A task with a system message, and one that shows four images and has none."""
+
+
+@dataclass(frozen=True)
+class Stock:
+    """A model class of lmms-eval.
+
+    Attributes:
+        name: What ``--model`` calls it.
+        arguments: Its own arguments.
+        ours: Those that ``docs/insertion.md`` says to give ours beside it.
+        alike: The tasks in which it shows the model the same as ours.
+    """
+
+    name: str
+    arguments: str = "device=cpu,device_map=cpu"
+    ours: str = ""
+    alike: tuple[str, ...] = (SYSTEM, SEVERAL)
+
+
+STOCK: Mapping[str, Stock] = {
+    "internvl": Stock("internvl_hf", ours="min_patches=1,max_patches=12"),
+    "qwen2_5_vl": Stock("qwen2_5_vl", ours="min_pixels=200704,max_pixels=1605632"),
+    # These add a system message where the task has none.
+    "qwen3_vl": Stock("qwen3_vl", ours="min_pixels=4096,max_pixels=16777216", alike=(SYSTEM,)),
+    "qwen3_5": Stock(
+        "qwen3_5",
+        "device=cpu,device_map=cpu,enable_thinking=false",
+        ours="min_pixels=4096,max_pixels=16777216",
+        alike=(SYSTEM,),
+    ),
+    "llava": Stock("llava_hf"),
+    "llava_next": Stock("llava_hf"),
+    # It shows each of several images as tiles, as the processor does an image alone.
+    "llava_onevision": Stock("llava_hf", alike=(SYSTEM,)),
+    # Of these lmms-eval has a simple model alone, which writes the prompt itself.
+    "gemma3": Stock("gemma3", alike=()),
+    "mistral3": Stock("mistral3_vl", alike=()),
+}
+
+METHODS = {
+    "finetune": ["steps=3", "learning_rate=0.05"],
+    "ike": {"encoder": "lexical", "demonstrations": 2},
+    "mcki": {"route_dim": 16},
+    "mend": {"layers": 2, "rank": 4, "edit_rate": 0.05},
+}
+"""Arguments of a run, or options of a fit."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request as a processor was given it, and the inputs that it made."""
+
+    text: str
+    images: int
+    ids: tuple[int, ...]
+    inputs: Mapping[str, torch.Tensor]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The checkpoint of a family, saved once."""
+    return cache(lambda name: save_family(name, tmp_path_factory.mktemp(name)))
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory, fixture_data):
+    """The bundled data with images of one size."""
+    folder = tmp_path_factory.mktemp("pictures")
+    for benchmark in ("culturalvqa", "crosscult"):
+        shutil.copytree(fixture_data / benchmark, folder / benchmark)
+    for path in folder.rglob("*.png"):
+        Image.open(path).convert("RGB").resize((SIDE, SIDE)).save(path)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Two scenarios to fit methods on, and two for each test."""
+    return write_release(tmp_path_factory.mktemp("world"), range(6), range(2), tests=(2, 3, 4, 5))
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    decord = ModuleType("decord")  # which lmms-eval imports for videos
+    decord.VideoReader = decord.cpu = None
+    decord.__spec__ = ModuleSpec("decord", None)
+    monkeypatch.setitem(sys.modules, "decord", decord)
+    from_pretrained = PreTrainedModel.from_pretrained.__func__
+
+    def in_float32(cls, *positional, torch_dtype=None, dtype=None, **named):
+        return from_pretrained(cls, *positional, dtype=torch.float32, **named)
+
+    monkeypatch.setattr(PreTrainedModel, "from_pretrained", classmethod(in_float32))
+
+
+@contextmanager
+def recorded(name: str) -> Iterator[list[Call]]:
+    """Notes each request that a family's processor is given."""
+    kind, calls = type(family(name).processor), []
+    original = kind.__call__
+
+    def note(self, images=None, text=None, **options):
+        made = original(self, images=images, text=text, **options)
+        texts = [text] if isinstance(text, str) else text
+        shown = images or []
+        for place, (one, ids) in enumerate(zip(texts, made["input_ids"], strict=True)):
+            its = shown[place] if shown and isinstance(shown[0], list) else shown
+            tokens = [int(token) for token in ids]
+            calls.append(Call(one, len(its), tuple(tokens), dict(made) if len(texts) == 1 else {}))
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kind, "__call__", note)
+        yield calls
+
+
+def run(model, arguments, tasks, **options):
+    results = run_lmms_eval(model, tasks, model_args=",".join(filter(None, arguments)), bootstrap_iters=0, **options)
+    return {task: [sample["resps"][0][0] for sample in results["samples"][task]] for task in tasks}
+
+
+def check_placeholders(name, calls):
+    """Each image has one placeholder in its prompt, and a prompt begins once."""
+    processor = family(name).processor
+    placeholder = getattr(processor, "boi_token", processor.image_token)
+    begin = processor.tokenizer.bos_token_id
+    assert calls
+    for call in calls:
+        assert call.text.count(placeholder) == call.images
+        assert begin is None or call.ids.count(begin) == 1
+
+
+def rendered(name, task, doc):
+    """Returns a document's prompt in the family's chat template."""
+    prompt = task_named(task).prompt(doc)
+    parts = [
+        {"type": "image"} if isinstance(part, Picture) else {"type": "text", "text": part} for part in prompt.parts
+    ]
+    system = [{"role": "system", "content": [{"type": "text", "text": prompt.system}]}] if prompt.system else []
+    return family(name).processor.apply_chat_template(
+        [*system, {"role": "user", "content": parts}],
+        tokenize=False,
+        add_generation_prompt=True,
+        enable_thinking=False,
+    )
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_model_is_shown_each_prompt_and_image_once(name, folders, pictures, monkeypatch):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(pictures))
+    tasks = [SYSTEM, SEVERAL]
+    stock = STOCK.get(name)
+    arguments = [f"pretrained={folders(name)}", "device=cpu", "answers=off", stock.ours if stock else ""]
+    with recorded(name) as calls:
+        answers = run("knowledge_insertion", arguments, tasks, limit=2)
+    docs = [(task, loaded(task)[number]) for task in tasks for number in range(2)]
+    prompts = {rendered(name, task, doc): (task, doc) for task, doc in docs}
+    ours = {call.text: call for call in calls}
+    assert ours.keys() == prompts.keys()
+    check_placeholders(name, calls)
+    assert sorted(call.images for call in ours.values()) == [1, 1, 4, 4]
+    if stock is None:
+        return
+    with recorded(name) as calls:
+        theirs = run(stock.name, [f"pretrained={folders(name)}", stock.arguments], tasks, limit=2)
+    check_placeholders(name, calls)
+    assert sorted(call.images for call in calls) == [1, 1, 4, 4]
+    shown = {call.text: call for call in calls}
+    for text, (task, doc) in prompts.items():
+        if task in stock.alike:
+            assert shown[text].ids == ours[text].ids
+            for key, value in ours[text].inputs.items():
+                assert torch.equal(torch.as_tensor(shown[text].inputs[key]), torch.as_tensor(value))
+        prompt = task_named(task).prompt(doc)
+        texts = [part for part in (prompt.system, *prompt.parts) if isinstance(part, str)]
+        assert sum(all(part.strip() in one for part in texts) for one in shown) == 1
+    for task in stock.alike:
+        assert [reply.strip() for reply in theirs[task]] == answers[task]
+
+
+def fitted(checkpoint, name, world, folder):
+    """Saves a fitted method, which uses what was inserted for every request."""
+    method = method_class(name)(MultimodalModel.load(str(checkpoint)), method_config(name, METHODS[name]))
+    method.fit(load_training_data(world), ValueStore(None))
+    if name == "mcki":
+        method.threshold = -1.0
+    method.save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_method_shows_the_model_each_prompt_and_image_once(name, folders, world, tmp_path, monkeypatch):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
+    tasks = ["crosscult_single_reliability", "crosscult_single_cross_scenario_locality"]
+    plain = [f"pretrained={folders(name)}", "device=cpu", "answers=off", "batch_size=2"]
+    with recorded(name) as calls:
+        base = run("knowledge_insertion", [*plain, "method=base"], tasks, limit=2)
+    check_placeholders(name, calls)
+    prompts = {call.text for call in calls}
+    for method, chosen in METHODS.items():
+        with recorded(name) as calls:
+            if method_class(method).needs_state:
+                chosen = [f"state={fitted(folders(name), method, world, tmp_path / method)}"]
+            fit = len(calls)
+            answers = run("knowledge_insertion", [*plain, f"method={method}", *chosen], tasks, limit=2)
+        check_placeholders(name, calls)
+        pairs = [pair for task in tasks for pair in zip(answers[task], base[task], strict=True)]
+        assert any(after[0] != before[0] for after, before in pairs)
+        shows_more = {call.text for call in calls[fit:]} - prompts
+        assert bool(shows_more) != method_class(method).edits_weights
