@@ -114,10 +114,6 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         """Loads the data, without lm-eval's warning that the task's loader could be given options."""
         self.dataset = self.config.custom_dataset(**(self.config.metadata or {}), **(dataset_kwargs or {}))
 
-    def fewshot_docs(self) -> Any:
-        """Returns the documents to draw examples from; None for image tasks, which lm-eval would decode all of."""
-        return None if self.config.doc_to_image else super().fewshot_docs()
-
     def build_all_requests(self, *, chat_template: Callable[..., Any] | None = None, **options: Any) -> None:
         """Builds the requests, for the model whose chat template is given.
 
@@ -140,7 +136,12 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         _refuse_cutting(self.instances, limit)
 
     def fewshot_docs(self) -> Any:
-        """Returns the documents that examples are drawn from: of any shard those of the whole task."""
+        """Returns the documents that examples are drawn from: of any shard those of the whole task.
+
+        There are none for image tasks, since lm-eval would decode all of their images.
+        """
+        if self.config.doc_to_image:
+            return None
         name, dataset = name_of(self), self.dataset
         if name is None or self.config.test_split not in dataset:
             return super().fewshot_docs()
