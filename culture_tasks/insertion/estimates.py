@@ -271,7 +271,7 @@ class Estimator:
         loaded = beside_gib + sum(shape.gib for shape in shapes.values())
         tokens = self.prompt.tokens + work.shown_tokens + self.prompt.images * work.shows_image
         patches = self.prompt.patches * (1 + work.shows_image)
-        one = replace(self, batch=self.batch if work.fit_in_batches else 1)
+        one = replace(self, batch=self.batch if work.fit_in_batches else 1)  # kernels are launched for each case
         fit = sum(count * one._pass(shapes[name]) for name, count in work.fit.items()) + self._float32(work.fit_float32)
         seconds = 0.0 if plain_is_stored else counts.plain * self._answer(model, backend=backend)
         edited = 0.0
@@ -305,8 +305,7 @@ class Estimator:
         peak = self.device.flops if shape.itemsize < 4 else self.device.float32
         computing = max(operations / (_ARITHMETIC * peak), shape.layers * _LAUNCH / self.batch)
         preparing = _PIXELS * self.prompt.images
-        # The images of the next batch are prepared while the model computes.
-        return computing + preparing if self.batch == 1 else max(computing, preparing)
+        return max(computing, preparing)  # images are prepared while the model computes with those before
 
     def _float32(self, parameters: float) -> float:
         """Returns the seconds of passes over a request through parameters in float32."""

@@ -207,6 +207,7 @@ class Row:
             "method": self.name,
             "pretrained": options.pretrained,
             "out": self.state,
+            "features": options.out / "states" / "features.sqlite3",
             "batch-size": options.fit_batch,
             "limit": options.fit_limit,
         }
@@ -446,10 +447,10 @@ class Table:
                 done(row)
         return failures
 
-    def report(self, extra: Sequence[str] = ()) -> int:
+    def report(self) -> int:
         """Writes the report over all rows of the folder beside the published ones, and returns its exit status."""
         results, report = self.options.out / "results", self.options.out / "report"
-        command = [*_CULTURE_TASKS, "report", str(results), "-o", str(report), "--published", *extra]
+        command = [*_CULTURE_TASKS, "report", str(results), "-o", str(report), "--published"]
         return subprocess.run(command, check=False).returncode  # noqa: S603 - this interpreter
 
 
@@ -462,8 +463,8 @@ def rows_of(options: TableOptions, names: Sequence[str]) -> list[Row]:
     chosen = list(dict.fromkeys(each for name in names for each in (methods.paper_rows() if name == ALL else (name,))))
     for name in options.options:
         if name not in chosen:
-            rows = f"The table's are {', '.join(chosen)}."
-            raise SettingsError(f"insertion: --set {name}.…: {name!r} is no row.{nearest(name, chosen)} {rows}")
+            known = f"The table's are {', '.join(chosen)}."
+            raise SettingsError(f"insertion: --set {name}.…: {name!r} is no row.{nearest(name, chosen)} {known}")
     rows = [Row(options, method_class(name)) for name in chosen]
     for row in rows:
         row.check()

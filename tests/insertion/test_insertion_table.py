@@ -21,7 +21,8 @@ from support.tiny_world import write_release
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import ModelOptions
-from culture_tasks.insertion.core.method_registry import method_class, method_names
+from culture_tasks.insertion.core.method_registry import method_class, method_config, method_names
+from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.work import CaseShape, Work
 from culture_tasks.insertion.estimates import Device, Estimator, ModelShape, Prompt, Requests
 from culture_tasks.insertion.methods import labels, paper_rows
@@ -167,10 +168,20 @@ def test_the_commands_say_what_was_chosen(tmp_path):
     assert mcki.evaluation_command[-2:] == ["--limit", "5"]
     fit = " ".join(mend.fit_command[3:])
     assert fit == (
-        f"insertion fit --method mend --pretrained one/model --out {tmp_path}/states/mend --batch-size 16 --limit 7 "
+        f"insertion fit --method mend --pretrained one/model --out {tmp_path}/states/mend "
+        f"--features {tmp_path}/states/features.sqlite3 --batch-size 16 --limit 7 "
         "--dtype bfloat16 --enable-thinking --max-patches 6 --set layers=2"
     )
     assert main([*mend.fit_command[3:], "--device", "cuda:99"]) == 1  # the options are those of fit
+
+
+def test_a_fit_is_timed_unless_it_finds_values_of_its_own(internvl, data):
+    store = ValueStore(None)
+    store.put("of another method", b"1")
+    for is_timed in (True, False):
+        method = method_class("mcki")(internvl, method_config("mcki", {"route_dim": 8}))
+        method.fit(data, store)
+        assert (method.report["seconds"] is not None) == is_timed
 
 
 def test_an_estimate_is_arithmetic_and_decoding():

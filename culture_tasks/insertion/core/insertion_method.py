@@ -215,7 +215,7 @@ class InsertionMethod(ABC):
             raise CultureTasksError(f"insertion: {self.name} has nothing to fit. Use it without a state.")
         if checkpoints is not None:
             checkpoints = replace(checkpoints, key=self._key_of_fit(data))
-        is_new = not len(store) and (checkpoints is None or not checkpoints.file.exists())
+        continues, hits = checkpoints is not None and checkpoints.file.exists(), store.hits
         forget_peak()
         start = now(self.model.device)
         report = self._fit(data.cases, FitContext(store, progress, checkpoints))
@@ -223,7 +223,7 @@ class InsertionMethod(ABC):
             **report,
             "cases": len(data.cases),
             # A fit that continues an earlier one, or finds its features, tells nothing of how long a fit takes.
-            "seconds": now(self.model.device) - start if is_new else None,
+            "seconds": None if continues or store.hits > hits else now(self.model.device) - start,
             "peak_gib": peak_gib(self.model.device),
         }
         self.data, self._description = data.facts, None

@@ -21,6 +21,9 @@ class ValueStore:
     Args:
         file: The file, created with its folders if it doesn't exist; None keeps values in memory.
 
+    Attributes:
+        hits: Number of values that were found.
+
     Raises:
         CultureTasksError: If the file can't be used, now or later.
     """
@@ -28,6 +31,7 @@ class ValueStore:
     def __init__(self, file: Path | None) -> None:
         self._file = file
         self._store = KeyValueStore(file, _LAYOUT)
+        self.hits = 0
         weakref.finalize(self, self._store.close)
         with self._in_use():
             self._store.get_many([])
@@ -44,6 +48,7 @@ class ValueStore:
         """Returns a value, or None."""
         with self._in_use():
             rows = self._store.get_many([key])
+        self.hits += len(rows)
         return bytes(rows[0][1]) if rows else None
 
     def put(self, key: str, value: bytes) -> None:

@@ -55,7 +55,7 @@ class Work:
 
     Attributes:
         fit: Passes of the whole fit.
-        fit_in_batches: Whether these are computed in batches, and not one after the other.
+        fit_in_batches: Whether these are computed in batches, and not case by case.
         insertion: Passes of one insertion.
         request: Passes of one distinct request, besides its answer.
         fit_float32: Parameters times passes over one request that the fit computes in float32 besides.
