@@ -15,7 +15,7 @@ from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.text_tables import as_text, printable
 
 if TYPE_CHECKING:
-    from culture_tasks.insertion.table import Table, TableOptions
+    from culture_tasks.insertion.table import Table
 
 _TASKS = ("crosscult_single", "crosscult_sequential")
 
@@ -39,7 +39,7 @@ def add_table(actions: argparse._SubParsersAction[Any]) -> None:
     table.add_argument("--limit", type=at_least(1), metavar="N", help="evaluate on this many documents of each task")
     table.add_argument("--fit-limit", type=at_least(1), metavar="N", help="fit on this many training cases")
     table.add_argument("--batch-size", default="auto", metavar="N", help="requests answered together (default: auto)")
-    table.add_argument("--backend", help="engine for the methods that leave weights alone, such as vllm")
+    table.add_argument("--backend", choices=("vllm",), help="engine for the methods that leave weights alone")
     table.add_argument("--backend-args", type=names, default=(), metavar="NAME=VALUE,…", help="its arguments")
     table.add_argument(
         "--set", action="append", default=[], metavar="METHOD.OPTION=VALUE", help="set an option of a method"
@@ -96,7 +96,10 @@ def _table(options: argparse.Namespace) -> Table:
     )
     rows = rows_of(given, options.methods)
     models = Models(given, rows)
-    _check_backend(given)
+    if given.backend is not None:
+        from culture_tasks.insertion.core.vllm_engine import check_arguments
+
+        check_arguments(given.backend_arguments)
     tasks = {task.name: task for name in options.tasks for task in tasks_below(name)}
     load_ahead(tasks)
     for name in tasks:
@@ -110,19 +113,6 @@ def _table(options: argparse.Namespace) -> Table:
         cases = load_training_data(settings.data_folder, options.fit_limit)
     tokens = max(task.decoding.max_tokens for task in tasks.values())
     return Table(given, cases, documents, tokens, device_at_hand(), rows, models)
-
-
-def _check_backend(given: TableOptions) -> None:
-    """Refuses a backend, or an argument of it, before hours of fitting.
-
-    Raises:
-        SettingsError: If there is no such backend, or it lacks an argument.
-    """
-    if given.backend is not None:
-        from culture_tasks.harness.lmms_eval.backend import Backend
-
-        arguments, size = dict(given.backend_arguments), given.fit_batch
-        Backend(given.backend, arguments, pretrained=given.pretrained, options=given.model, batch_size=size)
 
 
 def _plan(table: Table) -> Iterator[str]:

@@ -5,8 +5,8 @@ our folders to those that lm-eval's task manager reads, and passes the arguments
 already isn't read twice: lm-eval may come to read the entry point of the group ``lm_eval.tasks`` that we declare.
 
 lm-eval loads the model before the data. As soon as it knows what ``--tasks`` (or ``--config``) selects, this command
-loads and checks the data sets of our tasks, and makes sure that the model takes images where they have some, and that
-somebody can grade.
+makes sure that the model's engine is installed and takes images where tasks have some, loads and checks the data sets
+of our tasks, and makes sure that somebody can grade.
 """
 
 from __future__ import annotations
@@ -71,9 +71,11 @@ def _with_our_folders(original: Callable[..., Any]) -> staticmethod[..., Any]:
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def process_tasks(self: Any, *args: Any, **kwargs: Any) -> Any:
+        from culture_tasks.harness.engines import check_engine
         from culture_tasks.harness.lm_eval.task import refuse_examples
         from culture_tasks.harness.loading import check_judge, load_ahead
 
+        check_engine(self.model, self.batch_size, advice="auto")
         manager = original(self, *args, **kwargs)
         tasks = dict(_ours(manager.task_index, self.tasks))
         with_images = {name: config for name, config in tasks.items() if config.get("doc_to_image")}
