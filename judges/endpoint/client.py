@@ -108,7 +108,7 @@ class Client:
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
             return Reply(Problem(f"no trusted connection: {self._described(error)}", retry=False, unsent=True))
         except OverlongBodyError as error:
-            return Reply(Problem(f"unreadable reply: {error}", retry=False, stray=True))
+            return Reply(Problem(f"unreadable reply: {error}", retry=False))
         except (aiohttp.ClientError, OSError) as error:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             return Reply(Problem(f"no reply: {self._described(error)}", retry=True, unsent=unsent))
@@ -197,7 +197,7 @@ def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion
     """
     if 300 <= status < 400:
         message = "the endpoint redirects elsewhere, and credentials don't follow: correct its URL"
-        return Problem(message, retry=False, status=status, stray=True)
+        return Problem(message, retry=False, status=status)
     if status >= 400:
         return _read_error(status, headers, text)
     try:
@@ -285,7 +285,6 @@ def _read_error(status: int, headers: Mapping[str, str], text: str) -> Problem:
         status=status,
         code=code,
         param=param,
-        stray=not error,
     )
 
 
