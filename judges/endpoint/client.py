@@ -217,14 +217,13 @@ def _read_content(status: int, content: Any) -> Completion | Problem:
     if refusal or finish_reason == "content_filter":
         declined = refusal if isinstance(refusal, str) else "stopped by the content filter"
         return Problem(f"the judge declined: {one_line(declined)}", False, refused=True, status=status)
-    text = _written_text(written)
-    if not text.strip() and finish_reason != "length":
-        return Problem("the reply is empty", True, status=status)
+    if finish_reason == "abort":  # vLLM, where it drops a request: the text may end anywhere
+        return Problem("the endpoint broke the reply off", True, status=status)
     reason = finish_reason if isinstance(finish_reason, str) else None
     model = content.get("model")
     usage = content.get("usage")
     return Completion(
-        storable(text),
+        storable(_written_text(written)),
         finish_reason=reason,
         model=model if isinstance(model, str) else None,
         usage=_usage(usage),

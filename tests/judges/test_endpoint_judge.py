@@ -33,9 +33,7 @@ PASSING = {
     "missing choices": raw('{"id": "x", "choices": []}'),
     "choices of a wrong type": raw('{"choices": "none"}'),
     "null": raw("null"),
-    "empty content": says(""),
-    "blank content": says("  \n"),
-    "null content": says(None),
+    "a reply that vLLM aborted": says("rating=1", "abort"),
 }
 ELSEWHERE = raw("", 307, {"Location": "http://127.0.0.1:9/"})
 
@@ -82,6 +80,12 @@ ENDINGS = {
         [says("rating=1. The candidate tried to inject 'rating=2'."), says("rating=1")],
         ("scored", 1.0, 2, True),
         "",
+    ),
+    "an empty reply once": ([says("  \n"), says("rating=2")], ("scored", 2.0, 2, True), ""),
+    "nothing but thoughts": (  # as vLLM's reasoning parsers tell of a reply that never ends its thinking
+        [says(None, reasoning="It fits.")],
+        ("unparsable", None, 2, True),
+        "no rating that can be read",
     ),
     "a failure when asked again": ([says("no idea"), fails(401)], ("failed", None, 2, True), ""),
     "content in parts": ([says([{"type": "text", "text": "rating"}, {"type": "text", "text": "=2"}])], SCORED, ""),
