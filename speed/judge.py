@@ -263,7 +263,8 @@ def turns(model: str, in_flight: Sequence[int], rounds: int = 3) -> Iterator[Tur
     """Measures a real server: the bare loop and this project take turns, each turn with prompts of its own."""
     first = 0
     for most in in_flight:
-        count, rates = max(8, most), ([], [])  # type: tuple[int, tuple[list[float], list[float]]]
+        count = max(24, 2 * most)
+        rates: tuple[list[float], list[float]] = ([], [])
         for _ in range(rounds):
             with tempfile.TemporaryDirectory() as folder:
                 cache = {"judge_cache": str(Path(folder) / "verdicts.sqlite3"), "judge_concurrency": most}
