@@ -120,7 +120,6 @@ class Problem:
         status: HTTP status, or None where there was no reply.
         code: The endpoint's own name for the error.
         param: The parameter that it complains about.
-        stray: Whether the reply is none of a chat endpoint's: a redirect, a page, a body that can't be read.
         unsent: Whether the request surely never reached the judge, so that nothing can be charged for it.
     """
 
@@ -131,7 +130,6 @@ class Problem:
     status: int | None = None
     code: str | None = None
     param: str | None = None
-    stray: bool = False
     unsent: bool = False
 
     @property

@@ -5,21 +5,29 @@ take at best N*L/C seconds; the share of the ideal is that time over the measure
 
     python speed/judge.py                  # everything, some minutes
     python speed/judge.py --requests 1000 --memory 0 --documents 64
+    python speed/judge.py --real MODEL     # a server of yours instead, by the same variables as a judge's
+
+A real server says how fast it can be by the bare loop alone, so the two take turns, and their ratio counts. Its replies
+should be short and of a form, or a judge that rambles is what is measured: CULTURE_JUDGE_EXTRA_BODY gives the server's
+parameter for that.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import itertools
+import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import aiohttp
 from judging_runs import lm_eval_way, lmms_eval_way, our_way
@@ -105,7 +113,7 @@ class Hardship(NamedTuple):
         )
 
 
-Line = TypeVar("Line", Row, Hardship)
+Line = TypeVar("Line", "Row", "Hardship", "Turns")
 _HEADER = ("way", "in flight", "requests", "seconds", "requests/s", "share of the ideal", "CPU ms/request")
 
 
@@ -121,12 +129,12 @@ def server(latency: float, *options: str) -> Iterator[str]:
             process.kill()
 
 
-def items(count: int) -> list[JudgeItem]:
+def items(count: int, first: int = 0) -> list[JudgeItem]:
     """Returns items to grade, all different."""
     references = ("biryani", "hyderabadi biryani", "a rice dish of Hyderabad")
     return [
         JudgeItem(f"What is the dish in picture {number} called?", references, f"It seems to be biryani, {number}.")
-        for number in range(count)
+        for number in range(first, first + count)
     ]
 
 
@@ -163,25 +171,31 @@ def ours(url: str, in_flight: int, count: int) -> tuple[Timing, Timing]:
 
 def bare(url: str, in_flight: int, count: int) -> Timing:
     """Measures a loop over the same client that does nothing else: bodies made before, replies not looked at."""
-    bodies = iter([_body(item) for item in items(count)])
+    return post_all(f"{url}/chat/completions", {}, in_flight, [_body(item) for item in items(count)])
+
+
+def post_all(url: str, headers: Mapping[str, str], in_flight: int, bodies: Sequence[bytes]) -> Timing:
+    """Measures how long it takes to post bodies and to read the replies."""
+    rest = iter(bodies)
 
     async def worker(session: aiohttp.ClientSession) -> None:
-        for body in bodies:
-            async with session.post(f"{url}/chat/completions", data=body) as response:
+        for body in rest:
+            async with session.post(url, data=body) as response:
                 await response.read()
+                response.raise_for_status()
 
     async def all_workers() -> None:
-        headers = {"Content-Type": "application/json"}
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
+        sent = {"Content-Type": "application/json", **headers}
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=sent) as session:
             await asyncio.gather(*(worker(session) for _ in range(in_flight)))
 
     return timed(lambda: asyncio.run(all_workers()))
 
 
-def _body(item: JudgeItem) -> bytes:
+def _body(item: JudgeItem, model: str = "judge", sampling: Mapping[str, Any] = LAVE.sampling) -> bytes:
     from culture_tasks.judges.completions import ChatRequest
 
-    return ChatRequest("", "judge", LAVE.messages(item), LAVE.sampling).body(LAVE.sampling)
+    return ChatRequest("", model, LAVE.messages(item), sampling).body(sampling)
 
 
 def peak_memory() -> float:
@@ -214,6 +228,58 @@ def speeds(options: argparse.Namespace) -> Iterator[Row]:
         cold, warm = ours(url, 256, options.requests)
         yield Row("culture-tasks, cache on", 256, options.requests, 0.0, cold)
         yield Row("culture-tasks, warm rerun", 256, options.requests, 0.0, warm)
+
+
+class Turns(NamedTuple):
+    """One line of the table of a real server.
+
+    Attributes:
+        in_flight: Requests in flight.
+        requests: Requests of a turn.
+        bare: Requests a second of the bare loop, by turn.
+        ours: Verdicts a second of this project, by turn.
+        load: Mean load of the machine over the last minute, at the end.
+    """
+
+    in_flight: int
+    requests: int
+    bare: Sequence[float]
+    ours: Sequence[float]
+    load: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The line as text."""
+        ratios = [mine / its for mine, its in zip(self.ours, self.bare, strict=True)]
+        rates = (f"{statistics.median(rates):.1f}" for rates in (self.bare, self.ours))
+        ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        return str(self.in_flight), str(self.requests), *rates, ratio, f"{self.load:.1f}"
+
+
+_TURNS_HEADER = ("in flight", "requests", "bare loop/s", "culture-tasks/s", "ratio", "load")
+
+
+def turns(model: str, in_flight: Sequence[int], rounds: int = 3) -> Iterator[Turns]:
+    """Measures a real server: the bare loop and this project take turns, each turn with prompts of its own."""
+    first = 0
+    for most in in_flight:
+        count = max(24, 2 * most)
+        rates: tuple[list[float], list[float]] = ([], [])
+        for _ in range(rounds):
+            with tempfile.TemporaryDirectory() as folder:
+                cache = {"judge_cache": str(Path(folder) / "verdicts.sqlite3"), "judge_concurrency": most}
+                judge = EndpointJudge(model, Settings.from_environment().model_copy(update=cache))
+                sampling = judge.identity(LAVE).sampling
+                bodies = [_body(item, model, sampling) for item in items(count, first)]
+                wanted = items(count, first + count)
+                first += 2 * count
+                judge.check([(LAVE, wanted[0])])
+                its = post_all(judge.address.url, judge.address.headers, most, bodies)
+                mine = timed(functools.partial(grade, judge, wanted))
+                judge.close()
+            for rate, timing in zip(rates, (its, mine), strict=True):
+                rate.append(count / timing.seconds)
+        yield Turns(most, count, *rates, load=os.getloadavg()[0])
 
 
 _HARDSHIP_HEADER = ("endpoint", "requests", "seconds", "at best", "ratio", "lost", "sent again")
@@ -314,6 +380,7 @@ def show_ratios(rows: Sequence[Row]) -> None:
 def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--real", metavar="MODEL", help="measure the server at OPENAI_BASE_URL, and nothing else")
     parser.add_argument("--latency", type=float, default=0.2, help="seconds that a reply takes (L)")
     parser.add_argument("--requests", type=int, default=10_000, help="requests (N)")
     parser.add_argument("--rounds", type=int, default=250, help="at most so many requests for each in flight")
@@ -328,6 +395,9 @@ def main() -> None:
     parser.add_argument("--only-memory", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--only-grade", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.real:
+        show(f"{options.real}, a real server", turns(options.real, (1, 8, 64, 256)), _TURNS_HEADER)
+        return
     if options.only_memory:
         memory(options.only_memory)
         return

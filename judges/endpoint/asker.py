@@ -32,9 +32,6 @@ MOST_TOKENS = 32_768
 """How far a limit grows by itself."""
 
 _GROWTH = 4
-_MOST_STRAYS = 2
-"""How often a request is sent again after a reply that is none of a chat endpoint's."""
-
 _SUCCESSORS = {"max_tokens": "max_completion_tokens"}
 _SIMPLER_VALUES: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
 # Endpoints name a form of the reply by the parameter or by its value, and refuse it in many words.
@@ -81,7 +78,6 @@ class Asker:
         self._gate = Gate(concurrency, patience)
         self._adaptations: dict[str, Adaptations] = {}
         self._last_problem = Problem("the judge was closed", retry=False)
-        self._completions = 0
         self._news: str | None = None
 
     @property
@@ -102,8 +98,7 @@ class Asker:
 
         All requests share the time that an endpoint without answers is given. A request that fails while others are
         answered is asked again for just as long, counted by itself; one that only came too early for a known limit of
-        the rate is never given up. One with a stray reply, such as a redirect, is sent again twice at most, and each
-        time only if another request was completed meanwhile.
+        the rate is never given up.
 
         A reply that thinking cut off is asked for again with a larger limit of tokens, as far as request and endpoint
         allow; its tokens are counted in the usage of the reply that follows.
@@ -119,7 +114,7 @@ class Asker:
         patience = patience or self.patience
         exchange = _Exchange(request, self.adaptations(request.model), patience)
         gate = self._gate
-        attempts = strays = completions = 0
+        attempts = 0
         began = await self._admitted(exchange)
         while began is not None:
             reply = await self._send(exchange, began)
@@ -135,10 +130,7 @@ class Asker:
             wait = 0.0 if slowed else exchange.pause_after_fault(began, now, gate.silence)
             next_attempt = now + max(wait, gate.delay(now) or 0.0)
             hopeless = exchange.seconds_of_faults > patience.longest or next_attempt > ends
-            retry = result.retry
-            if result.stray and strays < _MOST_STRAYS and self._completions > completions:
-                retry, strays, completions = True, strays + 1, self._completions
-            if not retry or (hopeless and gate.silence.given_up is None):
+            if not result.retry or (hopeless and gate.silence.given_up is None):
                 return Answer(result, attempts)
             began = await (self._admitted(exchange) if slowed else self._rested(exchange, wait, on_rest))
         return Answer(self._refusal(exchange), attempts)
@@ -179,7 +171,6 @@ class Asker:
             reply = await self._client.post(exchange.body())
             result = reply.result
             kind, pause = _kind(result), reply.wait or 0.0
-            self._completions += isinstance(result, Completion)
             if isinstance(result, Problem) and kind != "answer":
                 self._last_problem = result
         finally:
@@ -397,12 +388,12 @@ class Adaptations:
 def _complained_about(problem: Problem, sent: Mapping[str, Any]) -> str | None:
     if problem.status not in (400, 422) or problem.refused:
         return None
-    if problem.param in sent:
-        return problem.param
     for name, alias in _ALIASES.items():
         if name in sent and re.search(alias, f"{problem.param} {problem.message}"):
             return name
-    if not _COMPLAINT.search(problem.message):
+    if not _COMPLAINT.search(problem.message):  # such as "max_tokens=9999 cannot be greater than max_model_len=4096"
         return None
+    if problem.param in sent:
+        return problem.param
     named = [name for name in sent if re.search(rf"\b{re.escape(name)}\b", problem.message)]
     return named[0] if named else None

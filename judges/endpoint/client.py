@@ -108,7 +108,7 @@ class Client:
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
             return Reply(Problem(f"no trusted connection: {self._described(error)}", retry=False, unsent=True))
         except OverlongBodyError as error:
-            return Reply(Problem(f"unreadable reply: {error}", retry=False, stray=True))
+            return Reply(Problem(f"unreadable reply: {error}", retry=False))
         except (aiohttp.ClientError, OSError) as error:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             return Reply(Problem(f"no reply: {self._described(error)}", retry=True, unsent=unsent))
@@ -197,7 +197,7 @@ def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion
     """
     if 300 <= status < 400:
         message = "the endpoint redirects elsewhere, and credentials don't follow: correct its URL"
-        return Problem(message, retry=False, status=status, stray=True)
+        return Problem(message, retry=False, status=status)
     if status >= 400:
         return _read_error(status, headers, text)
     try:
@@ -217,14 +217,13 @@ def _read_content(status: int, content: Any) -> Completion | Problem:
     if refusal or finish_reason == "content_filter":
         declined = refusal if isinstance(refusal, str) else "stopped by the content filter"
         return Problem(f"the judge declined: {one_line(declined)}", False, refused=True, status=status)
-    text = _written_text(written)
-    if not text.strip() and finish_reason != "length":
-        return Problem("the reply is empty", True, status=status)
+    if finish_reason == "abort":  # vLLM, where it drops a request: the text may end anywhere
+        return Problem("the endpoint broke the reply off", True, status=status)
     reason = finish_reason if isinstance(finish_reason, str) else None
     model = content.get("model")
     usage = content.get("usage")
     return Completion(
-        storable(text),
+        storable(_written_text(written)),
         finish_reason=reason,
         model=model if isinstance(model, str) else None,
         usage=_usage(usage),
@@ -285,7 +284,6 @@ def _read_error(status: int, headers: Mapping[str, str], text: str) -> Problem:
         status=status,
         code=code,
         param=param,
-        stray=not error,
     )
 
 

@@ -76,18 +76,17 @@ class Bound:
 class Rate:
     """Requests a second that an endpoint takes, learned from its complaints of too many (status 429).
 
-    There is no limit until a third of the latest requests are turned away: fewer complaints concern their own requests
-    alone. Then each complaint about a request that began after the last cut cuts the rate, by half where nothing was
-    answered since then, but not below nine tenths of the answers a second over the last minute. Every answer lets it
-    grow.
+    There is no limit until two thirds of the latest requests are turned away: fewer complaints concern their own
+    requests alone. Then each complaint about a request that began after the last cut cuts the rate, but not below nine
+    tenths of the answers a second over the last minute. Every answer lets it grow.
 
     Attributes:
         value: Requests a second, or None where there is no limit.
     """
 
     _LOWEST, _HIGHEST = 1 / 15, 1_000.0
-    _CUT, _CUT_WITHOUT_ANSWERS, _GROWTH = 0.85, 0.5, 1.01
-    _LONE_SHARE, _FEWEST = 1 / 3, 64
+    _CUT, _GROWTH = 0.85, 1.01
+    _LONE_SHARE, _FEWEST = 2 / 3, 64
     _SECONDS, _KNOWN_SHARE = 60.0, 0.9
 
     def __init__(self) -> None:
@@ -97,7 +96,6 @@ class Rate:
         self._measured = 0.0
         self._measured_at = 0.0
         self._last_cut = float("-inf")
-        self._was_answered = False
         self._next_start = float("-inf")
 
     def started(self, now: float) -> None:
@@ -115,7 +113,6 @@ class Rate:
         self._measured = self._answers_a_second(now) + 1 / self._SECONDS
         self._measured_at = now
         if self.value is not None and began >= self._last_cut:
-            self._was_answered = True
             self.value = self.value * self._GROWTH if self.value < self._HIGHEST else None
 
     def limited(self, began: float, now: float, in_flight: int) -> None:
@@ -130,10 +127,9 @@ class Rate:
         self._share += (1 - self._share) / self._latest
         if began < self._last_cut or (self.value is None and self._share < self._LONE_SHARE):
             return
-        cut = self._CUT if self._was_answered else self._CUT_WITHOUT_ANSWERS
-        value = self.value or 2 * in_flight
-        self.value = max(self._LOWEST, self._KNOWN_SHARE * self._answers_a_second(now), value * cut)
-        self._last_cut, self._was_answered = now, False
+        value = self._CUT * (self.value or 2 * in_flight)
+        self.value = max(self._LOWEST, self._KNOWN_SHARE * self._answers_a_second(now), value)
+        self._last_cut = now
         self._next_start = now + 1 / self.value
 
     def _answers_a_second(self, now: float) -> float:

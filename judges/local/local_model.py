@@ -23,6 +23,9 @@ _BATCH_SIZES: Mapping[str, int | str] = {"vllm": "auto", "sglang": "auto"}
 _BATCH_SIZE = 8
 _PROBE = "e5b1c7"
 
+# Packages whose engines are processes beside this one.
+_ENGINES = ("vllm", "sglang")
+
 PARAMETERS = ("temperature", "top_p", "top_k", "max_tokens")
 """Sampling parameters that lm-eval's backends take from a request."""
 
@@ -102,9 +105,11 @@ class LocalModel:
 
     def __init__(self, backend: str, arguments: str) -> None:
         from lm_eval.api.registry import get_model
+        from lm_eval.models.api_models import TemplateAPI
 
-        _release_memory()
         cls = get_model(backend)
+        if not issubclass(cls, TemplateAPI):
+            _release(_evaluated_model())
         options = model_options(arguments)
         if "batch_size" in inspect.signature(cls.__init__).parameters:
             options.setdefault("batch_size", _BATCH_SIZES.get(backend, _BATCH_SIZE))
@@ -168,8 +173,8 @@ class LocalModel:
 
     def close(self) -> None:
         """Lets go of the model."""
-        self._model = None
-        _release_memory()
+        model, self._model = self._model, None
+        _release(model)
 
     def _rendered(self, messages: Sequence[Message]) -> str | None:
         try:
@@ -210,10 +215,32 @@ def _without_system(messages: Sequence[Message]) -> list[Message]:
     return [{"role": others[0]["role"], "content": "\n\n".join([*system, others[0]["content"]])}, *others[1:]]
 
 
-def _release_memory() -> None:
-    """Frees the devices' memory of the evaluated model, as far as nothing holds it."""
+def _evaluated_model() -> Any:
+    """Finds the model that a harness has made for the run whose verdicts are waited for; None where there is none.
+
+    Both harnesses hold it until their results are complete, though they ask it nothing more once a verdict is waited
+    for. A model that a caller has handed to a harness is the caller's, and isn't returned.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_name == "simple_evaluate" and isinstance(frame.f_locals.get("model"), str):
+            evaluated = frame.f_locals.get("lm")
+            return getattr(evaluated, "lm", evaluated)  # without lm-eval's response cache around it
+        frame = frame.f_back
+    return None
+
+
+def _release(model: Any) -> None:
+    """Gives the memory of one of a harness's models back: its weights are dropped, its engine's processes end."""
     import torch
 
+    for part in list(getattr(model, "__dict__", {}).values()):
+        engine = getattr(getattr(part, "llm_engine", None), "engine_core", part)
+        if isinstance(part, torch.nn.Module):
+            torch.nn.Module.to(part, "meta")  # it still tells its type and its number of parameters, which is logged
+        elif type(engine).__module__.partition(".")[0] in _ENGINES:
+            engine.shutdown()
+    del model
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -33,9 +33,7 @@ PASSING = {
     "missing choices": raw('{"id": "x", "choices": []}'),
     "choices of a wrong type": raw('{"choices": "none"}'),
     "null": raw("null"),
-    "empty content": says(""),
-    "blank content": says("  \n"),
-    "null content": says(None),
+    "a reply that vLLM aborted": says("rating=1", "abort"),
 }
 ELSEWHERE = raw("", 307, {"Location": "http://127.0.0.1:9/"})
 
@@ -83,6 +81,12 @@ ENDINGS = {
         ("scored", 1.0, 2, True),
         "",
     ),
+    "an empty reply once": ([says("  \n"), says("rating=2")], ("scored", 2.0, 2, True), ""),
+    "nothing but thoughts": (  # as vLLM's reasoning parsers tell of a reply that never ends its thinking
+        [says(None, reasoning="It fits.")],
+        ("unparsable", None, 2, True),
+        "no rating that can be read",
+    ),
     "a failure when asked again": ([says("no idea"), fails(401)], ("failed", None, 2, True), ""),
     "content in parts": ([says([{"type": "text", "text": "rating"}, {"type": "text", "text": "=2"}])], SCORED, ""),
 }
@@ -97,36 +101,11 @@ def test_other_replies_end_a_verdict_or_ask_again_once(server, judge_for, item, 
     assert len(server.requests) == verdict.attempts
 
 
-STRAY = {
-    "redirect": ELSEWHERE,
-    "error page": raw("<html>Not found</html>", 404),
-    "page": raw("<html>Welcome</html>"),
-    "over-long body": raw(b"x" * 3_000_000),
-    "unknown encoding": raw(b"x", headers={"Content-Encoding": "br"}),
-}
-
-
-@pytest.mark.parametrize("stray", STRAY.values(), ids=STRAY)
-def test_a_stray_reply_between_good_ones_costs_one_more_request(server, judge_for, items, stray):
-    server.script(says(), stray, says())
-    verdicts = ask_all(judge_for(judge_concurrency=1), items(3))
-    assert {verdict.outcome for verdict in verdicts} == {"scored"}
-    assert len(server.requests) == 4
-
-
-def test_a_request_that_alone_is_turned_away_is_asked_three_times_while_others_are_answered(server, judge_for, items):
-    server.decide = lambda seen: ELSEWHERE if "dish 9?" in seen.text else late(0.02, says())
-    verdicts = ask_all(judge_for(judge_concurrency=1), items(40))
-    assert [verdict.outcome for verdict in verdicts].count("failed") == 1
-    assert (verdicts[9].outcome, verdicts[9].attempts) == ("failed", 3)
-    assert "redirects elsewhere" in verdicts[9].error
-
-
 def test_an_endpoint_that_turns_everything_away_is_not_asked_on_and_on(server, judge_for, items):
     server.script(says(), raw("<html>Forbidden</html>", 403))
     verdicts = ask_all(judge_for(judge_concurrency=1), items(20))
     assert Counter(verdict.outcome for verdict in verdicts) == {"scored": 1, "failed": 19}
-    assert len(server.requests) == 1 + 2 * 19
+    assert len(server.requests) == 20
 
 
 @pytest.mark.parametrize("fault", [hangs, drips], ids=["time-out", "slow drip"])

@@ -42,7 +42,7 @@ def refusal(judge, *items, **options):
         (fails(500), "HTTP 500"),
         (raw("", 302), "redirects"),
         (raw("<html>Welcome</html>"), "not JSON"),
-        (says(""), "the reply is empty"),
+        (says(""), "an empty reply"),
         (hangs, "no reply within 0.2 s"),
     ],
 )

@@ -83,14 +83,15 @@ def complaint(message: str = "", param: str | None = None, status: int = 400) ->
 def test_max_tokens_is_renamed_then_dropped_and_a_parameter_that_is_left_out_named_once(caplog):
     adaptations, meant = Adaptations(), {"temperature": 0.0, "max_tokens": 5}
     for problem, sent in (
-        (complaint(param="max_tokens"), {"temperature": 0.0, "max_completion_tokens": 5}),
+        (complaint("Unsupported parameter", param="max_tokens"), {"temperature": 0.0, "max_completion_tokens": 5}),
         (complaint("max_completion_tokens: extra inputs are not permitted"), {"temperature": 0.0}),
         (complaint("'temperature' does not support 0.0"), {}),
     ):
         assert adaptations.learn(problem, adaptations.apply(meant))
         assert adaptations.apply(meant) == sent
-    assert not adaptations.learn(complaint(param="temperature"), {})
-    assert adaptations.learn(complaint(param="temperature"), meant)  # of a request that was under way
+    late = complaint("Unsupported value", param="temperature")
+    assert not adaptations.learn(late, {})
+    assert adaptations.learn(late, meant)  # of a request that was under way
     assert caplog.text.count("takes no temperature") == 1
 
 
@@ -100,7 +101,8 @@ def test_max_tokens_is_renamed_then_dropped_and_a_parameter_that_is_left_out_nam
         complaint("temperature is not supported", status=500),
         complaint("the temperature in the oven is too high"),
         complaint("unsupported content"),
-        complaint(param="messages"),
+        complaint("unsupported content", param="messages"),
+        complaint("temperature must be non-negative, got -3.0", param="temperature"),
         Problem("temperature is not supported", retry=False, status=400, refused=True),
     ],
 )

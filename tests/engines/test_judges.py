@@ -1,0 +1,303 @@
+"""Judges on a real vLLM: behind ``vllm serve``, and loaded into the harness's process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from engines.toys import ENGINE, ROOT, run
+from safetensors.torch import load_file, save_file
+from transformers import AutoTokenizer
+
+from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
+from culture_tasks.benchmarks.registry import rubrics
+from culture_tasks.errors import JudgeUnreachableError
+from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
+from culture_tasks.judges.rubric.verdicts import JudgeItem, Verdict
+from culture_tasks.settings import Settings
+
+KEY = "sk-very-secret-0123456789abcdef"
+LAST_OF_REASONS = {"regex": "\n", "json_schema": '"'}
+"""The token that ends the reasons. Toys ramble on, so their server is told to prefer it."""
+NO_THOUGHTS = {"REASONING_EFFORT": "none"}
+RATING = json.dumps({"structured_outputs": {"regex": r"rating=[12]"}})
+
+
+@pytest.fixture(scope="module")
+def bias(text_model) -> Callable[[str], str]:
+    """Returns the further parameters with which a toy ends its reasons."""
+    tokenizer = AutoTokenizer.from_pretrained(text_model)
+
+    def parameters(form: str) -> str:
+        [token] = tokenizer.encode(LAST_OF_REASONS[form], add_special_tokens=False)
+        return json.dumps({"logit_bias": {str(token): 50}})
+
+    return parameters
+
+
+@pytest.fixture
+def judge_for(tmp_path) -> Iterator[Callable[..., EndpointJudge]]:
+    judges: list[EndpointJudge] = []
+
+    def make(server, model=None, **variables: str) -> EndpointJudge:
+        named = {f"CULTURE_JUDGE_{name}": value for name, value in variables.items()}
+        place = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY, "CULTURE_JUDGE_CACHE": str(cache_in(tmp_path))}
+        judges.append(EndpointJudge(model or server.model, Settings.from_environment(place | named)))
+        return judges[-1]
+
+    yield make
+    for judge in judges:
+        judge.close()
+
+
+def cache_in(folder: Path) -> Path:
+    return folder / "verdicts.sqlite3"
+
+
+def items(count: int, first: int = 0) -> list[JudgeItem]:
+    return [JudgeItem(f"What is dish {n}?", ("biryani",), f"biryani {n}") for n in range(first, first + count)]
+
+
+def verdicts_of(judge: EndpointJudge, wanted: list[JudgeItem], rubric=LAVE) -> list[Verdict]:
+    return [ticket.verdict() for ticket in [judge.submit(rubric, item) for item in wanted]]
+
+
+def outcomes(verdicts: list[Verdict]) -> Counter[str]:
+    return Counter(verdict.outcome for verdict in verdicts)
+
+
+@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
+@pytest.mark.parametrize("form", LAST_OF_REASONS)
+def test_a_reply_that_vllm_holds_to_a_form_is_a_verdict(server, judge_for, bias, form, rubric):
+    judge = judge_for(server, FORM=form, EXTRA_BODY=bias(form))
+    verdict = judge.check([(rubric, items(1)[0])])
+    verdicts = [verdict, *verdicts_of(judge, items(3), rubric)]
+    assert outcomes(verdicts) == {"scored": 4}, verdicts
+    assert {verdict.attempts for verdict in verdicts} == {1}
+    assert all(rubric.lowest <= verdict.score <= rubric.highest for verdict in verdicts)
+    asked = judge.identity(rubric).sampling
+    assert asked["logit_bias"]
+    assert set(rubric.form(form)) & set(asked)  # vLLM took the parameter
+
+
+def test_hundreds_in_flight_are_all_graded_and_asked_once(server, judge_for):
+    judge = judge_for(server, EXTRA_BODY=RATING, CONCURRENCY="256")
+    verdicts = verdicts_of(judge, items(512))
+    assert outcomes(verdicts) == {"scored": 512}
+    assert sum(verdict.attempts for verdict in verdicts) == 512
+    judge.close()
+    again = verdicts_of(judge_for(server, EXTRA_BODY=RATING), items(512))
+    assert [verdict.score for verdict in again] == [verdict.score for verdict in verdicts]
+    assert all(verdict.cached for verdict in again)
+
+
+REFUSALS = {
+    "a model that it has not": ("another", {}, "HTTP 404 .*`another` does not exist"),
+    "more tokens than its context": (None, {"MAX_TOKENS": "9999"}, "HTTP 400 .*max_tokens=9999 cannot be greater"),
+    "a value out of range": (None, {"EXTRA_BODY": '{"top_p": 7.0}'}, "HTTP 400 .*top_p must be in"),
+    "a word that it does not know": (None, {"REASONING_EFFORT": "much"}, "HTTP 400 .*reasoning_effort"),
+    "no pattern": (None, {"EXTRA_BODY": '{"structured_outputs": {"regex": "["}}'}, "HTTP 400 .*regex"),
+    "no schema": (None, {"EXTRA_BODY": '{"structured_outputs": {"json": {"type": "x"}}}'}, "HTTP 400 .*Grammar error"),
+}
+
+
+@pytest.mark.parametrize(("model", "variables", "message"), REFUSALS.values(), ids=REFUSALS)
+def test_what_vllm_refuses_ends_the_run_before_it_begins(server, judge_for, caplog, model, variables, message):
+    judge = judge_for(server, model, **variables)
+    with pytest.raises(JudgeUnreachableError, match=message) as caught:
+        judge.check([(LAVE, items(1)[0])])
+    [verdict] = verdicts_of(judge, items(1, first=1))
+    assert (verdict.outcome, verdict.attempts) == ("failed", 1)
+    assert KEY not in f"{caught.value} {verdict.error} {caplog.text}"
+
+
+def test_a_prompt_beyond_the_context_fails_alone(server, judge_for):
+    long = JudgeItem("What is it?", ("biryani",), "rice " * 6_000)
+    verdicts = verdicts_of(judge_for(server, EXTRA_BODY=RATING), [*items(8), long])
+    assert outcomes(verdicts) == {"scored": 8, "failed": 1}
+    assert verdicts[-1].attempts == 1
+    assert "maximum context length is 4096 tokens" in verdicts[-1].error
+
+
+RUNS = {
+    "lm-eval": ("culture-tasks", "lm-eval", "run", "--model", "dummy", "--tasks", "care_greedy"),
+    "lmms-eval": ("lmms-eval", "--model", "dummy", "--tasks", "culturalvqa_blind,crosscult_diagnostic"),
+}
+
+
+@pytest.mark.parametrize("command", RUNS.values(), ids=RUNS)
+def test_a_whole_run_of_a_harness_is_graded_in_full(server, bias, tmp_path, command):
+    variables = {
+        "CULTURE_TASKS_DATA": str(ROOT / "examples" / "data"),
+        "CULTURE_JUDGE": f"openai:{server.model}",
+        "CULTURE_JUDGE_FORM": "regex",
+        "CULTURE_JUDGE_EXTRA_BODY": bias("regex"),
+        "CULTURE_JUDGE_CACHE": str(cache_in(tmp_path)),
+        "OPENAI_BASE_URL": server.url,
+        "OPENAI_API_KEY": KEY,
+    }
+    log = run(
+        *command,
+        "--limit",
+        "6",
+        "--batch_size",
+        "1",
+        "--log_samples",
+        "--output_path",
+        str(tmp_path / "out"),
+        variables=variables,
+    )
+    assert graded_in_full(tmp_path / "out")
+    written = "".join(path.read_text("utf-8") for path in (tmp_path / "out").rglob("*.json*"))
+    assert KEY not in log + written
+
+
+def graded_in_full(folder: Path) -> list[str]:
+    """Returns the judged metrics of a folder with result files, and makes sure that every verdict is scored."""
+    results = [json.loads(path.read_text("utf-8"))["results"] for path in folder.rglob("*results*.json")]
+    numbers = {name: value for tasks in results for task in tasks.values() for name, value in task.items()}
+    coverage = {name: value for name, value in numbers.items() if "coverage" in name and "stderr" not in name}
+    assert set(coverage.values()) == {1.0}, numbers
+    return list(coverage)
+
+
+def engine_processes() -> set[int]:
+    """Returns the numbers of the engines' processes on this machine that are of this test's session."""
+    engines = set()
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and b"EngineCore" in (folder / "cmdline").read_bytes():
+                variables = (folder / "environ").read_bytes()
+                if f"TOYS_OF={os.getpid()}".encode() in variables.split(b"\0"):
+                    engines.add(int(folder.name))
+        except OSError:  # it has ended meanwhile
+            continue
+    return engines
+
+
+@contextmanager
+def watched_engines() -> Iterator[list[set[int]]]:
+    """Notes which engines run, again and again, until the block ends."""
+    seen: list[set[int]] = []
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.2):
+            seen.append(engine_processes())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield seen
+    finally:
+        done.set()
+        watcher.join()
+
+
+def test_a_judge_in_process_takes_the_evaluated_model_s_place(rating_model, text_model, tmp_path):
+    variables = {
+        "CULTURE_TASKS_DATA": str(ROOT / "examples" / "data"),
+        "CULTURE_JUDGE": f"lm_eval:vllm,pretrained={rating_model},{ENGINE.replace('2048', '8192')}",
+        "CULTURE_JUDGE_FORM": "regex",
+        "CULTURE_JUDGE_CACHE": str(cache_in(tmp_path)),
+        "TOYS_OF": str(os.getpid()),
+    }
+    command = (
+        "culture-tasks",
+        "lm-eval",
+        "run",
+        "--model",
+        "vllm",
+        "--model_args",
+        f"pretrained={text_model},{ENGINE}",
+    )
+    options = (
+        "--tasks",
+        "care_greedy",
+        "--limit",
+        "2",
+        "--apply_chat_template",
+        "--output_path",
+        str(tmp_path / "out"),
+    )
+    with watched_engines() as seen:
+        run(*command, *options, "--log_samples", variables=variables)
+    assert graded_in_full(tmp_path / "out")
+    assert len(set().union(*seen)) == 2  # the evaluated model's and the judge's
+    assert max(map(len, seen)) == 1  # one after the other
+    assert not engine_processes()
+
+
+@pytest.fixture(scope="module")
+def rating_model(text_model, tmp_path_factory) -> Path:
+    """The text model, with a bent for the tokens that end the reasons: a judge in process takes no bias of tokens."""
+    folder = Path(shutil.copytree(text_model, tmp_path_factory.mktemp("models") / "rating"))
+    tokenizer, file = AutoTokenizer.from_pretrained(folder), folder / "model.safetensors"
+    weights = load_file(file)
+    weights["lm_head.weight"][tokenizer.encode(LAST_OF_REASONS["regex"], add_special_tokens=False)] *= 4.0
+    save_file(weights, file, metadata={"format": "pt"})
+    return folder
+
+
+def stored(folder: Path) -> int:
+    """Returns how many replies the verdict cache holds."""
+    with sqlite3.connect(f"file:{cache_in(folder)}?mode=ro", uri=True) as connection:
+        [[count]] = connection.execute("SELECT count(*) FROM completions")
+    return int(count)
+
+
+def after(folder: Path, replies: int, action: Callable[[], None]) -> threading.Thread:
+    """Does something in another thread as soon as the cache holds so many replies."""
+
+    def wait() -> None:
+        deadline = time.monotonic() + 300
+        while time.monotonic() < deadline and (not cache_in(folder).exists() or stored(folder) < replies):
+            time.sleep(0.02)
+        action()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def test_a_server_that_is_stopped_or_killed_in_the_middle_costs_no_verdict(server, judge_for, tmp_path):
+    """The last test of the shared server: it stops it twice, and starts it again with other options."""
+
+    def restart() -> None:
+        server.stop()
+        server.start()
+
+    patient = judge_for(server, EXTRA_BODY=RATING, CONCURRENCY="64", PATIENCE="1800")
+    restarting = after(tmp_path, 50, restart)
+    verdicts = verdicts_of(patient, items(600))
+    restarting.join()
+    assert outcomes(verdicts) == {"scored": 600}
+    patient.close()
+    assert stored(tmp_path) == 600
+
+    brief = judge_for(server, EXTRA_BODY=RATING, CONCURRENCY="64", PATIENCE="1", **NO_THOUGHTS)
+    killing = after(tmp_path, 650, lambda: server.stop(kill=True))
+    verdicts = verdicts_of(brief, items(600, first=600))
+    killing.join()
+    lost = outcomes(verdicts)["failed"]
+    assert outcomes(verdicts) == {"scored": 600 - lost, "failed": lost}
+    assert 0 < lost < 600
+    brief.close()
+    assert stored(tmp_path) == 1200 - lost
+
+    # The reasoning parser takes all that the toy writes for thoughts, unless it is told that there are none.
+    server.start("--reasoning-parser", "qwen3", "--api-key", KEY)
+    unparsable = verdicts_of(judge_for(server), items(2))
+    assert outcomes(unparsable) == {"unparsable": 2}
+    verdicts = verdicts_of(judge_for(server, EXTRA_BODY=RATING, **NO_THOUGHTS), items(600, first=600))
+    assert outcomes(verdicts) == {"scored": 600}
+    assert sum(verdict.attempts for verdict in verdicts) == lost
