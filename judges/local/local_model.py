@@ -234,11 +234,11 @@ def _release(model: Any) -> None:
     """Gives the memory of one of a harness's models back: its weights are dropped, its engine's processes end."""
     import torch
 
-    for part in list(getattr(model, "__dict__", {}).values()):
+    for part in getattr(model, "__dict__", {}).values():
         engine = getattr(getattr(part, "llm_engine", None), "engine_core", part)
         if isinstance(part, torch.nn.Module):
             torch.nn.Module.to(part, "meta")  # it still tells its type and its number of parameters, which is logged
-        elif type(engine).__module__.partition(".")[0] in _ENGINES:
+        elif type(engine).__module__.partition(".")[0] in _ENGINES and hasattr(engine, "shutdown"):
             engine.shutdown()
     del model
     gc.collect()

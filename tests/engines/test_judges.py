@@ -191,7 +191,7 @@ def watched_engines() -> Iterator[list[set[int]]]:
     done = threading.Event()
 
     def watch() -> None:
-        while not done.wait(0.2):
+        while not done.wait(0.5):
             seen.append(engine_processes())
 
     watcher = threading.Thread(target=watch)
@@ -278,26 +278,26 @@ def test_a_server_that_is_stopped_or_killed_in_the_middle_costs_no_verdict(serve
 
     patient = judge_for(server, EXTRA_BODY=RATING, CONCURRENCY="64", PATIENCE="1800")
     restarting = after(tmp_path, 50, restart)
-    verdicts = verdicts_of(patient, items(600))
+    verdicts = verdicts_of(patient, items(300))
     restarting.join()
-    assert outcomes(verdicts) == {"scored": 600}
+    assert outcomes(verdicts) == {"scored": 300}
     patient.close()
-    assert stored(tmp_path) == 600
+    assert stored(tmp_path) == 300
 
     brief = judge_for(server, EXTRA_BODY=RATING, CONCURRENCY="64", PATIENCE="1", **NO_THOUGHTS)
-    killing = after(tmp_path, 650, lambda: server.stop(kill=True))
-    verdicts = verdicts_of(brief, items(600, first=600))
+    killing = after(tmp_path, 350, lambda: server.stop(kill=True))
+    verdicts = verdicts_of(brief, items(300, first=300))
     killing.join()
     lost = outcomes(verdicts)["failed"]
-    assert outcomes(verdicts) == {"scored": 600 - lost, "failed": lost}
-    assert 0 < lost < 600
+    assert outcomes(verdicts) == {"scored": 300 - lost, "failed": lost}
+    assert 0 < lost < 300
     brief.close()
-    assert stored(tmp_path) == 1200 - lost
+    assert stored(tmp_path) == 600 - lost
 
     # The reasoning parser takes all that the toy writes for thoughts, unless it is told that there are none.
     server.start("--reasoning-parser", "qwen3", "--api-key", KEY)
     unparsable = verdicts_of(judge_for(server), items(2))
     assert outcomes(unparsable) == {"unparsable": 2}
-    verdicts = verdicts_of(judge_for(server, EXTRA_BODY=RATING, **NO_THOUGHTS), items(600, first=600))
-    assert outcomes(verdicts) == {"scored": 600}
+    verdicts = verdicts_of(judge_for(server, EXTRA_BODY=RATING, **NO_THOUGHTS), items(300, first=300))
+    assert outcomes(verdicts) == {"scored": 300}
     assert sum(verdict.attempts for verdict in verdicts) == lost

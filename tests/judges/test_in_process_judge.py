@@ -4,8 +4,10 @@ import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+import torch
 from support.judging import ask, ask_all
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
@@ -202,3 +204,16 @@ def test_unparsable_verdicts_of_an_earlier_run_are_asked_again(double, local_jud
     double.says(lambda prompt: "rating=1")
     assert [verdict.score for verdict in ask_all(local_judge_for(), items(3))] == [2.0, 1.0, 2.0]
     assert [len(call) for call in double.calls] == [1]
+
+
+@pytest.mark.parametrize(("named", "device"), [(True, "meta"), (False, "cpu")])
+def test_the_evaluated_model_s_memory_is_given_back_unless_it_is_the_caller_s(
+    double, local_judge_for, item, named, device
+):
+    judge, evaluated = local_judge_for(), SimpleNamespace(weights=torch.nn.Linear(2, 2))
+
+    def simple_evaluate(model, lm):
+        return ask(judge, item)
+
+    assert simple_evaluate("hf" if named else evaluated, evaluated).score == 2.0
+    assert evaluated.weights.weight.device.type == device
