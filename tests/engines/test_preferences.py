@@ -88,7 +88,8 @@ def circle(text_model, fixture_data, tmp_path_factory):
 
 def answers(samples):
     """Texts with their scores."""
-    return [(sample["resps"][0][0].strip(), sample["care_rating_lexical"]["score"]) for sample in samples["answers"]]
+    records = [sample["care_rating_lexical"] for sample in samples["answers"]]
+    return [(record["runs"][0]["response"].strip(), record["score"]) for record in records]
 
 
 def likelihoods(samples):
