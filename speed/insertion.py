@@ -57,6 +57,7 @@ sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tests")]
 
 _QUESTION = "Would wearing a hat of this color be considered a common fashion choice?"
 _LARGE = 1328  # side of the largest images of CrossCult-KIBench, in pixels
+_SMALL = 112
 _SCENARIOS = {"train": 29, "single": 10, "sequential": 10}  # of the full release, with 200 raw cases each
 _SHORT = ("base", "ike", "mcki")  # the rows without a fit by gradients and without edited weights
 _CHECKPOINTS = ("--checkpoint-minutes", "0")
@@ -224,13 +225,13 @@ _ENCODERS = {"ike": "sentences", "serac": "sentences", "mscke": "images"}
 # Estimates.
 
 
-def estimates(_: argparse.Namespace) -> None:
+def estimates(options: argparse.Namespace) -> None:
     """Prints the hours and memory of all rows, for both models of the papers."""
-    tables, cases = full_release()
+    (tables, cases), side = full_release(), options.image or _LARGE
     for shape in (name for name, described in SHAPES.items() if "replacement" in described):
         _, _, processor = shaped(shape)
         model = meta(shape)
-        query = Query.about(Image.new("RGB", (_LARGE, _LARGE)), _QUESTION)
+        query = Query.about(Image.new("RGB", (side, side)), _QUESTION)
         prompt = Prompt.of(Encoding(processor, {}), model, [query])
         lines, totals = [], {"all rows": 0.0, "base, IKE and MCKI": 0.0}
         for name in paper_rows():
@@ -259,7 +260,7 @@ def estimates(_: argparse.Namespace) -> None:
         head = ("ESTIMATED", "fit, hours", "GiB", "Table 2, hours", "Table 3, hours", "GiB")
         print(as_text(head, lines))
         print("; ".join(f"Table 2, {name}: {hours:.1f} hours" for name, hours in totals.items()))
-    print(f"For one {DEVICES[0].name}, batches of 32, images of {_LARGE} x {_LARGE}. Assumed: {ASSUMED}.\n")
+    print(f"For one {DEVICES[0].name}, batches of 32, images of {side} x {side}. Assumed: {ASSUMED}.\n")
 
 
 def full_release() -> tuple[tuple[Requests, Requests], CaseShape]:
@@ -295,16 +296,16 @@ def table_options(options: argparse.Namespace) -> TableOptions:
     """Saves models with random weights and a world of cases, once, and returns the settings of a table of these."""
     from support.tiny_world import write_release
 
-    folder = Path(options.folder)
+    folder, side = Path(options.folder), options.image or _SMALL
     saved = {name: folder / options.shape / name for name in ("model", "replacement", "sentences", "images")}
     if not (saved["images"] / "config.json").exists():
         for name, place in saved.items():
             _save(options.shape, name, place)
-    world = folder / f"world-{options.image}"
+    world = folder / f"world-{side}"
     if not world.exists():
         write_release(world, range(6), range(options.raw_cases), tests=(2, 3, 4, 5))
         for file in world.rglob("*.png"):
-            Image.open(file).resize((options.image, options.image)).save(file)
+            Image.open(file).resize((side, side)).save(file)
     os.environ |= {"CULTURE_TASKS_DATA": str(world), "CULTURE_JUDGE": "lexical", "HF_HUB_OFFLINE": "1"}
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     others = {name: {"encoder": str(saved[encoder])} for name, encoder in _ENCODERS.items()}
@@ -348,7 +349,7 @@ def _save(shape: str, name: str, folder: Path) -> None:
 
 def measure(options: argparse.Namespace) -> None:
     """Prints the costs of each row, at each size of a batch and with the backend."""
-    base = table_options(options)
+    base, side = table_options(options), options.image or _SMALL
     start = time.perf_counter()
     model = MultimodalModel.load(base.pretrained, base.model)
     loaded = time.perf_counter()
@@ -368,7 +369,7 @@ def measure(options: argparse.Namespace) -> None:
                 lines.append((labels()[row.name], row.backend or "transformers", size, *_costs(row)))
     head = ("MEASURED", "by", "batch", "train/case ms", "GiB", "insert ms", "request ms", "requests/s", "GiB", "B")
     print(as_text(head, lines))
-    print(f"{options.shape} on {device}, {options.dtype}, images of {options.image} x {options.image}\n")
+    print(f"{options.shape} on {device}, {options.dtype}, images of {side} x {side}\n")
 
 
 def _rows(options: TableOptions, names: Sequence[str]) -> list[Row]:
@@ -421,7 +422,9 @@ def main() -> None:
     parser.add_argument("--folder", default="build/random-models", help="where models, states and results are kept")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="auto")
-    parser.add_argument("--image", type=int, default=112, help="side of the images, in pixels")
+    parser.add_argument(
+        "--image", type=int, help=f"side of the images (estimated: {_LARGE}, measured: {_SMALL} pixels)"
+    )
     parser.add_argument("--raw-cases", type=int, default=20, help="raw cases of each of six scenarios")
     parser.add_argument("--limit", type=int, default=8, help="documents of each of four roles")
     parser.add_argument("--cases", type=int, default=40, help="training cases; MEND makes a step of two")
