@@ -41,7 +41,7 @@ _LISTED = 5
 """How many names a message lists."""
 
 
-class Merged(NamedTuple):
+class MergedRun(NamedTuple):
     """A run that was put together.
 
     Attributes:
@@ -68,7 +68,7 @@ class _Part(NamedTuple):
         return self.run.result.path
 
 
-def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Prices) -> Merged:
+def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Prices) -> MergedRun:
     """Puts the shards of one run together.
 
     Args:
@@ -83,33 +83,33 @@ def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Price
     """
     loading = _loaded(paths, folder)
     parts, left_out = _by_task(loading)
-    for task, of_task in parts.items():
-        _refuse_incomplete(task, of_task)
-    _refuse_different([part for of_task in parts.values() for part in of_task])
-    samples = {task: _samples(task, of_task) for task, of_task in parts.items()}
-    records = {task: _records(task, parts[task][0], of_task) for task, of_task in samples.items()}
-    files = {part.path: part.run for of_task in parts.values() for part in of_task}
+    for task, shards in parts.items():
+        _refuse_incomplete(task, shards)
+    _refuse_different([part for shards in parts.values() for part in shards])
+    samples = {task: _samples(task, shards) for task, shards in parts.items()}
+    records = {task: _records(task, parts[task][0], logged) for task, logged in samples.items()}
+    files = {part.path: part.run for shards in parts.values() for part in shards}
     contents = _contents(files)
     new = _united_run(contents, newest=max(files, key=lambda path: files[path].order), folder=folder)
-    for task, found in records.items():
-        _renew_task(new, task, found, samples[task])
+    for task, of_task in records.items():
+        _renew_task(new, task, of_task, samples[task])
     keep_tasks(new.content, {*renew_groups(new.content, records), *records})
     _renew_whole(new.content, list(files.values()), contents)
     judged = {
-        task: [record for each in found.written.values() for record in judged_records(each.records)]
-        for task, found in records.items()
+        task: [record for each in of_task.written.values() for record in judged_records(each.records)]
+        for task, of_task in records.items()
     }
     if costs := judge_costs(judged, prices):
         new.content[JUDGE_COSTS] = costs
     folder.mkdir(parents=True, exist_ok=True)
     run = Run(next(iter(files.values())).result.model, folder, settings)
-    for task, found in records.items():
+    for task, of_task in records.items():
         write_samples(new.samples_file(task), [sample.content for sample in samples[task]])
-        for aggregation, values in found.written.values():
+        for aggregation, values in of_task.written.values():
             if aggregation is not None:
                 aggregation.finish(values, task, run)
     write_result_file(new)
-    return Merged(new, {task: len(of_task) for task, of_task in samples.items()}, len(files), left_out)
+    return MergedRun(new, {task: len(logged) for task, logged in samples.items()}, len(files), left_out)
 
 
 # The files
@@ -157,7 +157,9 @@ def _by_task(loading: Loading) -> tuple[dict[str, list[_Part]], list[str]]:
             "merge: found no shard. Expected the result files of runs with CULTURE_SHARD, such as CULTURE_SHARD=3/16, "
             "and their sample files (--log_samples)."
         )
-    return {task: sorted(found, key=lambda part: part.shard.number) for task, found in parts.items()}, list(left_out)
+    for of_task in parts.values():
+        of_task.sort(key=lambda part: part.shard.number)
+    return parts, list(left_out)
 
 
 def _refuse_incomplete(task: str, parts: Sequence[_Part]) -> None:
@@ -313,16 +315,16 @@ def _united_run(runs: Sequence[RunFiles], *, newest: Path, folder: Path) -> RunF
     content = copy.deepcopy(base.content)
     for part in PARTS_BY_TASK:
         if entries := [run.content[part] for run in runs if run.content.get(part)]:
-            content[part] = _united(entries)
+            content[part] = _unite(entries)
     return RunFiles(base.harness, folder / result_name(base.harness, base.stamp), base.stamp, content)
 
 
-def _renew_task(new: RunFiles, task: str, found: TaskRecords, samples: Sequence[LoggedSample]) -> None:
+def _renew_task(new: RunFiles, task: str, records: TaskRecords, samples: Sequence[LoggedSample]) -> None:
     """Renews the entries of a task."""
     content = new.content
-    content["results"][task] = task_row(content["results"][task], found, new.harness)
+    content["results"][task] = task_row(content["results"][task], records, new.harness)
     content["n-samples"][task] = {"original": len(samples), "effective": len(samples)}
-    config, order = content["configs"][task], list(found.names)
+    config, order = content["configs"][task], list(records.names)
     config["metadata"] = {name: value for name, value in config["metadata"].items() if name != SHARD}
     if unknown := [entry["metric"] for entry in config["metric_list"] if entry["metric"] not in order]:
         raise DataError(
@@ -355,7 +357,7 @@ def _renew_whole(content: dict[str, Any], shards: Sequence[LoadedRun], runs: Seq
     content["total_evaluation_time_seconds"] = str(sum(seconds)) if len(seconds) == len(inferences) else None
     for name in ("efficiency", "usage"):
         if name in content:
-            content[name] = _added([each.get(name) for each in once.values()])
+            content[name] = _sum([each.get(name) for each in once.values()])
     efficiency = content.get("efficiency") or {}
     for counts in (*(efficiency.get("by_task") or {}).values(), efficiency.get("overall") or {}):
         _renew_ratios(counts)
@@ -374,7 +376,7 @@ def _renew_ratios(counts: dict[str, Any]) -> None:
             counts[name] = tokens / counts[divisor] if counts.get(divisor) else without
 
 
-def _united(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _unite(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns entries of several result files in one, lm-eval's numbers of samples added up.
 
     A metric that concerns no document of some shards has the entry of the others.
@@ -388,18 +390,18 @@ def _united(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
                 united[name] = old | united[name]
                 for count in ("sample_len", "sample_count"):
                     if count in united[name]:
-                        united[name][count] = _added([old.get(count), value.get(count)])
+                        united[name][count] = _sum([old.get(count), value.get(count)])
                 if isinstance(value.get("metric_list"), list):
                     listed = [*(old.get("metric_list") or ()), *value["metric_list"]]
                     united[name]["metric_list"] = list({entry["metric"]: entry for entry in listed}.values())
     return united
 
 
-def _added(values: Sequence[Any]) -> Any:
+def _sum(values: Sequence[Any]) -> Any:
     """Adds numbers up, at any depth; what is no number is the first that there is."""
     known = [value for value in values if value is not None]
     if known and all(isinstance(value, Mapping) for value in known):
-        return {name: _added([value.get(name) for value in known]) for name in dict.fromkeys(_keys(known))}
+        return {name: _sum([value.get(name) for value in known]) for name in dict.fromkeys(_keys(known))}
     if known and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
         return sum(known)
     return next(iter(known), None)

@@ -220,7 +220,7 @@ def export(file: Path) -> Iterator[dict[str, Any]]:
         logger.warning("verdict cache: %s: %d rows are not as they were written, and left out", file, unreadable)
 
 
-class Copied(NamedTuple):
+class CopyCount(NamedTuple):
     """What was copied from one cache to another.
 
     Attributes:
@@ -236,7 +236,7 @@ class Copied(NamedTuple):
     unreadable: int
 
 
-def merge(files: Sequence[Path], into: Path) -> list[Copied]:
+def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
     """Copies the completions of caches into one, safely for processes that use it; of two by one key the newer stays.
 
     Args:
@@ -253,7 +253,7 @@ def merge(files: Sequence[Path], into: Path) -> list[Copied]:
         return [_copy(file, target) for file in others]
 
 
-def _copy(file: Path, target: sqlite3.Connection) -> Copied:
+def _copy(file: Path, target: sqlite3.Connection) -> CopyCount:
     names = ", ".join(f"{name} = excluded.{name}" for name in LAYOUT.columns if name != "key")
     places = ", ".join("?" * len(LAYOUT.columns))
     upsert = (
@@ -261,15 +261,20 @@ def _copy(file: Path, target: sqlite3.Connection) -> Copied:
         "WHERE excluded.created > completions.created"
     )
     completions = copied = unreadable = 0
+    for rows in _rows(file):
+        readable = [row for row in rows if read_row(row) is not None]
+        with target:
+            copied += target.executemany(upsert, readable).rowcount if readable else 0
+        completions += len(readable)
+        unreadable += len(rows) - len(readable)
+    return CopyCount(file, completions, copied, unreadable)
+
+
+def _rows(file: Path) -> Iterator[list[tuple[Any, ...]]]:
     with _opened(file) as database:
         cursor = database.execute("SELECT * FROM completions")
         while rows := cursor.fetchmany(_ROWS_PER_COMMIT):
-            readable = [row for row in rows if read_row(row) is not None]
-            with target:
-                copied += target.executemany(upsert, readable).rowcount if readable else 0
-            completions += len(readable)
-            unreadable += len(rows) - len(readable)
-    return Copied(file, completions, copied, unreadable)
+            yield rows
 
 
 _ROWS_PER_COMMIT = 5_000
