@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
-from lmms_eval.models import MODEL_REGISTRY_V2
+from lmms_eval.models import MODEL_REGISTRY_V2, ModelManifest
 from PIL import Image
 from support.tiny_families import FAMILIES
 
@@ -182,6 +182,13 @@ def test_the_backends_own_value_of_a_setting_is_enough(processors, record):
     arguments = record("vllm_generate")
     ask("vllm_generate", {"backend_revision": "v3"}, pretrained="internvl", revision="v2", template={})
     assert arguments["revision"] == "v3"
+
+
+def test_a_class_whose_packages_are_missing_says_which():
+    manifest = ModelManifest(model_id="absent", chat_class_path="package_that_is_missing.Model")
+    MODEL_REGISTRY_V2.register_manifest(manifest, overwrite=True)
+    with pytest.raises(SettingsError, match=r"backend=absent can't be imported \(.*'package_that_is_missing'\)"):
+        ask("absent")
 
 
 def test_a_class_without_batches_says_what_to_do(processors, record):

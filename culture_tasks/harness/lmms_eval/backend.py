@@ -203,7 +203,13 @@ def _class_named(name: str) -> type:
             f"knowledge_insertion: unknown backend {name!r}.{nearest(name, known)} Name a chat model of lmms-eval, "
             "such as vllm or sglang."
         )
-    found: type = MODEL_REGISTRY_V2.get_model_class(name)
+    try:
+        found: type = MODEL_REGISTRY_V2.get_model_class(name)
+    except ImportError as error:
+        raise SettingsError(
+            f"knowledge_insertion: backend={name} can't be imported ({error}). Install the package that is missing "
+            "(decord: pip install 'culture-tasks[video]'), or name another backend."
+        ) from error
     if getattr(found, "is_simple", True):
         raise SettingsError(
             f"knowledge_insertion: backend={name} takes no conversations. Name a chat model of lmms-eval, such as "
