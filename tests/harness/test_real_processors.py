@@ -86,7 +86,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Call:
-    """A request as a processor was given it, and the inputs that it made."""
+    """A request as a processor was given it, and the model's inputs; those are left out of a batch of several."""
 
     text: str
     images: int
@@ -135,21 +135,20 @@ def environment(monkeypatch):
 @contextmanager
 def recorded(name: str) -> Iterator[list[Call]]:
     """Notes each request that a family's processor is given."""
-    kind, calls = type(family(name).processor), []
-    original = kind.__call__
+    processor, calls = type(family(name).processor), []
+    original = processor.__call__
 
     def note(self, images=None, text=None, **options):
-        made = original(self, images=images, text=text, **options)
-        texts = [text] if isinstance(text, str) else text
-        shown = images or []
-        for place, (one, ids) in enumerate(zip(texts, made["input_ids"], strict=True)):
-            its = shown[place] if shown and isinstance(shown[0], list) else shown
-            tokens = [int(token) for token in ids]
-            calls.append(Call(one, len(its), tuple(tokens), dict(made) if len(texts) == 1 else {}))
-        return made
+        inputs = original(self, images=images, text=text, **options)
+        prompts = [text] if isinstance(text, str) else text
+        nested = bool(images) and isinstance(images[0], list)
+        for number, (prompt, ids) in enumerate(zip(prompts, inputs["input_ids"], strict=True)):
+            shown = images[number] if nested else images or []
+            calls.append(Call(prompt, len(shown), tuple(map(int, ids)), dict(inputs) if len(prompts) == 1 else {}))
+        return inputs
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kind, "__call__", note)
+        patch.setattr(processor, "__call__", note)
         yield calls
 
 
@@ -208,6 +207,7 @@ def test_the_model_is_shown_each_prompt_and_image_once(name, folders, pictures, 
     for text, (task, doc) in prompts.items():
         if task in stock.alike:
             assert shown[text].ids == ours[text].ids
+            assert shown[text].inputs.keys() == ours[text].inputs.keys() > set()
             for key, value in ours[text].inputs.items():
                 assert torch.equal(torch.as_tensor(shown[text].inputs[key]), torch.as_tensor(value))
         prompt = task_named(task).prompt(doc)
