@@ -184,7 +184,7 @@ def test_an_engine_that_is_not_installed_stops_lmms_eval_before_the_model(loads,
 
     monkeypatch.setattr(engines, "find_spec", lambda package: None)
     names = manager.match_tasks(["care_zh"])
-    with pytest.raises(SystemExit, match="^culture-tasks: error: --model vllm needs the package 'vllm'"):
+    with pytest.raises(SystemExit, match=r"^culture-tasks: error: --model vllm needs the package 'vllm'"):
         evaluator.simple_evaluate(model="vllm", tasks=names)
 
 
