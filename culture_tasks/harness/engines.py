@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import logging
-import re
+from collections.abc import Mapping
 from importlib.util import find_spec
 
 from culture_tasks.errors import MissingExtraError, SettingsError
 
 _log = logging.getLogger(__name__)
 
-_ENGINES = ("vllm", "sglang")
-_EXTRA = "vllm"
+_PACKAGES: Mapping[str, tuple[str, ...]] = {
+    "vllm": ("vllm",),
+    "vllm-vlm": ("vllm", "ray"),
+    "vllm_generate": ("vllm",),
+    "sglang": ("sglang",),
+}
+"""Packages that the model types of an engine import, in both harnesses."""
 
 
 def check_engine(model: object, batch_size: object, advice: str) -> None:
@@ -28,15 +33,12 @@ def check_engine(model: object, batch_size: object, advice: str) -> None:
         MissingExtraError: If vLLM isn't installed, or lacks Ray for images in lm-eval.
         SettingsError: If another engine isn't.
     """
-    engine = re.split(r"[-_]", model)[0] if isinstance(model, str) else None
-    if engine not in _ENGINES:
-        return
-    for package in (engine, "ray") if model == "vllm-vlm" else (engine,):
-        if find_spec(package) is None:
-            if engine == _EXTRA:
-                raise MissingExtraError(f"--model {model}", package, _EXTRA)
-            raise SettingsError(f"--model {model} needs the package {package!r}, which is not installed.")
-    if str(batch_size) == "1":
+    packages = _PACKAGES.get(model, ()) if isinstance(model, str) else ()
+    if missing := next((package for package in packages if find_spec(package) is None), None):
+        if packages[0] == "vllm":
+            raise MissingExtraError(f"--model {model}", missing, "vllm")
+        raise SettingsError(f"--model {model} needs the package {missing!r}, which is not installed.")
+    if packages and str(batch_size) == "1":
         _log.warning(
             "--model %s with a batch size of 1 answers one request at a time. Add --batch_size %s.", model, advice
         )

@@ -125,7 +125,7 @@ def test_a_text_model_is_refused_tasks_with_images_before_it_is_loaded(loads):
     [
         ("vllm", "vllm", r"--model vllm needs the package 'vllm'.*culture-tasks\[vllm\]"),
         ("vllm-vlm", "ray", r"--model vllm-vlm needs the package 'ray'.*culture-tasks\[vllm\]"),
-        ("sglang-generate", "sglang", "--model sglang-generate needs the package 'sglang'"),
+        ("sglang", "sglang", "--model sglang needs the package 'sglang'"),
     ],
 )
 def test_an_engine_that_is_not_installed_stops_lm_eval_before_anything_is_loaded(

@@ -1,4 +1,4 @@
-"""The lock has a version that fits for every requirement of pyproject.toml; `make lock` mends it."""
+"""The locks have a version that fits for every requirement of pyproject.toml; `make lock` mends them."""
 
 import tomllib
 from pathlib import Path
@@ -9,19 +9,28 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-REQUIREMENTS = [*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["dev"]]
+NEEDED = PROJECT["project"]["dependencies"]
+GROUPS = PROJECT["dependency-groups"]
+LOCKS = {
+    "lock.txt": [*NEEDED, *GROUPS["dev"]],
+    "engines.txt": [*NEEDED, *PROJECT["project"]["optional-dependencies"]["preferences"], *GROUPS["engines"]],
+}
 
 
 @pytest.fixture(scope="module")
 def locked():
-    lines = (ROOT / "requirements" / "lock.txt").read_text(encoding="utf-8").splitlines()
+    return {name: _pins(ROOT / "requirements" / name) for name in LOCKS}
+
+
+def _pins(file):
+    lines = file.read_text(encoding="utf-8").splitlines()
     pins = [Requirement(line) for line in lines if line and not line.lstrip().startswith("#")]
     return {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in pins}
 
 
-@pytest.mark.parametrize("line", REQUIREMENTS)
-def test_every_requirement_is_locked(locked, line):
+@pytest.mark.parametrize(("name", "line"), [(name, line) for name, lines in LOCKS.items() for line in lines])
+def test_every_requirement_is_locked(locked, name, line):
     requirement = Requirement(line)
-    version = locked.get(canonicalize_name(requirement.name))
-    assert version is not None, f"{line} isn't in requirements/lock.txt: run make lock"
+    version = locked[name].get(canonicalize_name(requirement.name))
+    assert version is not None, f"{line} isn't in requirements/{name}: run make lock"
     assert requirement.specifier.contains(version), f"{version} is locked, {line} is asked for: run make lock"
