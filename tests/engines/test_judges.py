@@ -240,11 +240,12 @@ def test_a_judge_in_process_takes_the_evaluated_model_s_place(rating_model, text
 
 @pytest.fixture(scope="module")
 def rating_model(text_model, tmp_path_factory) -> Path:
-    """The text model, with a bent for the tokens that end the reasons: a judge in process takes no bias of tokens."""
+    """The text model, ending its reasons where it would end its reply: a judge in process takes no bias of tokens."""
     folder = Path(shutil.copytree(text_model, tmp_path_factory.mktemp("models") / "rating"))
     tokenizer, file = AutoTokenizer.from_pretrained(folder), folder / "model.safetensors"
+    [last] = tokenizer.encode(LAST_OF_REASONS["regex"], add_special_tokens=False)
     weights = load_file(file)
-    weights["lm_head.weight"][tokenizer.encode(LAST_OF_REASONS["regex"], add_special_tokens=False)] *= 4.0
+    weights["lm_head.weight"][last] = weights["lm_head.weight"][tokenizer.eos_token_id]
     save_file(weights, file, metadata={"format": "pt"})
     return folder
 
