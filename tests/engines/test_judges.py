@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from engines.toys import ENGINE, ROOT, run
+from engines.toys import ENGINE, ROOT, Server, run
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
@@ -271,8 +271,15 @@ def after(folder: Path, replies: int, action: Callable[[], None]) -> threading.T
     return thread
 
 
-def test_a_server_that_is_stopped_or_killed_in_the_middle_costs_no_verdict(server, judge_for, tmp_path):
-    """The last test of the shared server: it stops it twice, and starts it again with other options."""
+@pytest.fixture
+def server_to_stop(server) -> Iterator[Server]:
+    """The shared server for a test that starts it with other options: the next test gets one with the usual ones."""
+    yield server
+    server.stop()
+
+
+def test_a_server_that_is_stopped_or_killed_in_the_middle_costs_no_verdict(server_to_stop, judge_for, tmp_path):
+    server = server_to_stop
 
     def restart() -> None:
         server.stop()
