@@ -10,11 +10,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from engines.toys import ENGINE, ROOT, run
+from engines.toys import ENGINE, ROOT, Server, run
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
@@ -171,17 +171,20 @@ def graded_in_full(folder: Path) -> list[str]:
 
 
 def engine_processes() -> set[int]:
-    """Returns the numbers of the engines' processes on this machine that are of this test's session."""
+    """Returns the numbers of the engines' processes that this one has started, itself or through others."""
+    parents: dict[int, int] = {}
     engines = set()
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and b"EngineCore" in (folder / "cmdline").read_bytes():
-                variables = (folder / "environ").read_bytes()
-                if f"TOYS_OF={os.getpid()}".encode() in variables.split(b"\0"):
-                    engines.add(int(folder.name))
-        except OSError:  # it has ended meanwhile
-            continue
-    return engines
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            number, state = int(folder.name), (folder / "stat").read_text("utf-8")
+            parents[number] = int(state.rpartition(")")[2].split()[1])
+            if b"EngineCore" in (folder / "cmdline").read_bytes():
+                engines.add(number)
+
+    def is_ours(number: int) -> bool:
+        return number == os.getpid() or (number in parents and is_ours(parents[number]))
+
+    return {number for number in engines if is_ours(number)}
 
 
 @contextmanager
@@ -209,7 +212,6 @@ def test_a_judge_in_process_takes_the_evaluated_model_s_place(rating_model, text
         "CULTURE_JUDGE": f"lm_eval:vllm,pretrained={rating_model},{ENGINE.replace('2048', '8192')}",
         "CULTURE_JUDGE_FORM": "regex",
         "CULTURE_JUDGE_CACHE": str(cache_in(tmp_path)),
-        "TOYS_OF": str(os.getpid()),
     }
     command = (
         "culture-tasks",
@@ -234,16 +236,16 @@ def test_a_judge_in_process_takes_the_evaluated_model_s_place(rating_model, text
     assert graded_in_full(tmp_path / "out")
     assert len(set().union(*seen)) == 2  # the evaluated model's and the judge's
     assert max(map(len, seen)) == 1  # one after the other
-    assert not engine_processes()
 
 
 @pytest.fixture(scope="module")
 def rating_model(text_model, tmp_path_factory) -> Path:
-    """The text model, with a bent for the tokens that end the reasons: a judge in process takes no bias of tokens."""
+    """The text model, ending its reasons where it would end its reply: a judge in process takes no bias of tokens."""
     folder = Path(shutil.copytree(text_model, tmp_path_factory.mktemp("models") / "rating"))
     tokenizer, file = AutoTokenizer.from_pretrained(folder), folder / "model.safetensors"
+    [last] = tokenizer.encode(LAST_OF_REASONS["regex"], add_special_tokens=False)
     weights = load_file(file)
-    weights["lm_head.weight"][tokenizer.encode(LAST_OF_REASONS["regex"], add_special_tokens=False)] *= 4.0
+    weights["lm_head.weight"][last] = weights["lm_head.weight"][tokenizer.eos_token_id]
     save_file(weights, file, metadata={"format": "pt"})
     return folder
 
@@ -269,8 +271,15 @@ def after(folder: Path, replies: int, action: Callable[[], None]) -> threading.T
     return thread
 
 
-def test_a_server_that_is_stopped_or_killed_in_the_middle_costs_no_verdict(server, judge_for, tmp_path):
-    """The last test of the shared server: it stops it twice, and starts it again with other options."""
+@pytest.fixture
+def server_to_stop(server) -> Iterator[Server]:
+    """The shared server for a test that starts it with other options: the next test gets one with the usual ones."""
+    yield server
+    server.stop()
+
+
+def test_a_server_that_is_stopped_or_killed_in_the_middle_costs_no_verdict(server_to_stop, judge_for, tmp_path):
+    server = server_to_stop
 
     def restart() -> None:
         server.stop()
