@@ -42,7 +42,7 @@ Both harnesses ran. The numbers above are noise: toy models, toy data, a judge t
 
 For real ones, change two things in the commands above:
 1. The model. lmms-eval, on a GPU:  --model internvl_hf --model_args pretrained=OpenGVLab/InternVL3_5-8B-HF
-              lm-eval, on a GPU:    --model vllm --model_args pretrained=Qwen/Qwen3-8B
+              lm-eval, on a GPU:    --model vllm --model_args pretrained=Qwen/Qwen3-8B --batch_size auto
 2. The variables in front:          CULTURE_JUDGE=openai:gpt-4o OPENAI_API_KEY=…
    Without CULTURE_TASKS_DATA the benchmarks' own data come from the Hub.
 """

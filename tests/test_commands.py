@@ -31,6 +31,8 @@ ON_A_CPU = {
             "--model internvl_hf --model_args pretrained=$MODEL,device=cpu,device_map=cpu",
         ),
         ("--model vllm --model_args pretrained=$MODEL", "--model hf --model_args pretrained=$MODEL-text"),
+        ("--batch_size 256", "--batch_size 1"),
+        ("--batch_size auto", "--batch_size 8"),
     ),
     "docs/preferences.md": (
         ("geyang627/CARE", "ratings.jsonl"),

@@ -4,8 +4,8 @@ lm-eval has no entry points for tasks and takes one ``--include_path``, which th
 our folder to whatever folders lm-eval's task manager is given, and passes the arguments on unchanged.
 
 lm-eval loads the model before the data. As soon as it knows what ``--tasks`` (or ``--config``) selects, this command
-loads and checks the data sets of our tasks, and makes sure that the model takes images where they have some, and that
-somebody can grade.
+makes sure that the model's engine is installed and takes images where tasks have some, loads and checks the data sets
+of our tasks, and makes sure that somebody can grade.
 """
 
 from __future__ import annotations
@@ -68,9 +68,11 @@ def _with_our_folder(original: Callable[..., None]) -> Callable[..., None]:
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def process_tasks(self: Any, *args: Any, **kwargs: Any) -> Any:
+        from culture_tasks.harness.engines import check_engine
         from culture_tasks.harness.lm_eval.task import refuse_examples
         from culture_tasks.harness.loading import check_judge, load_ahead
 
+        check_engine(self.model, self.batch_size, advice="auto")
         manager = original(self, *args, **kwargs)
         tasks = dict(_ours(manager.task_index, self.tasks))
         with_images = {name: config for name, config in tasks.items() if config.get("doc_to_image")}

@@ -16,8 +16,14 @@ from support.in_process import variant
 
 from culture_tasks.benchmarks.registry import task_folder, task_named
 from culture_tasks.cli import lm_eval as command
-from culture_tasks.errors import DataError, ImagesNotShownError, JudgeNotConfiguredError, SettingsError
-from culture_tasks.harness import loading
+from culture_tasks.errors import (
+    DataError,
+    ImagesNotShownError,
+    JudgeNotConfiguredError,
+    MissingExtraError,
+    SettingsError,
+)
+from culture_tasks.harness import engines, loading
 
 TESTS = Path(__file__).parents[1]
 
@@ -114,6 +120,30 @@ def test_a_text_model_is_refused_tasks_with_images_before_it_is_loaded(loads):
     process_tasks("cedar_text_en", model="hf")
 
 
+@pytest.mark.parametrize(
+    ("model", "missing", "message"),
+    [
+        ("vllm", "vllm", r"--model vllm needs the package 'vllm'.*culture-tasks\[vllm\]"),
+        ("vllm-vlm", "ray", r"--model vllm-vlm needs the package 'ray'.*culture-tasks\[vllm\]"),
+        ("sglang-generate", "sglang", "--model sglang-generate needs the package 'sglang'"),
+    ],
+)
+def test_an_engine_that_is_not_installed_stops_lm_eval_before_anything_is_loaded(
+    loads, monkeypatch, model, missing, message
+):
+    monkeypatch.setattr(engines, "find_spec", lambda package: None if package == missing else package)
+    with pytest.raises((MissingExtraError, SettingsError), match=message):
+        process_tasks("care_zh", model=model)
+    assert loads == []
+
+
+@pytest.mark.parametrize(("batch_size", "warned"), [(1, True), ("auto", False)])
+def test_an_engine_that_gets_one_request_at_a_time_is_told_of(loads, monkeypatch, caplog, batch_size, warned):
+    monkeypatch.setattr(engines, "find_spec", lambda package: package)
+    process_tasks("care_zh", model="vllm", batch_size=batch_size)
+    assert ("one request at a time. Add --batch_size auto." in caplog.text) == warned
+
+
 def test_a_second_run_and_changed_settings_read_the_data_again(loads, monkeypatch):
     for _ in range(2):
         loading.load_ahead(["care_zh"])
@@ -147,6 +177,15 @@ def test_an_error_of_ours_ends_lmms_eval_s_command_and_is_raised_in_a_program(lo
         manager.match_tasks(["care_zh"])
     with pytest.raises(SystemExit, match="nowhere"):
         manager.load_task_or_group(["care_zh"])
+
+
+def test_an_engine_that_is_not_installed_stops_lmms_eval_before_the_model(loads, manager, monkeypatch):
+    from lmms_eval import evaluator
+
+    monkeypatch.setattr(engines, "find_spec", lambda package: None)
+    names = manager.match_tasks(["care_zh"])
+    with pytest.raises(SystemExit, match="^culture-tasks: error: --model vllm needs the package 'vllm'"):
+        evaluator.simple_evaluate(model="vllm", tasks=names)
 
 
 def run(*arguments, **variables):

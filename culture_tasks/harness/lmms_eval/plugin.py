@@ -5,16 +5,18 @@ of a model entry point extends three methods of its ``TaskManager``, which all c
 
 * ``initialize_tasks`` adds our tasks to the index.
 * ``match_tasks``, which lmms-eval's commands alone call, checks the data before the model is loaded, and has
-  ``simple_evaluate`` check the judge then. For an exception these commands print a traceback and end with status 0, so
-  ours end the process: one message, status 1.
-* ``load_task_or_group`` extends lmms-eval's results and tasks, and checks the data where a program calls
-  ``simple_evaluate``, which gets the exception. A task checks the judge before it builds its requests.
+  ``simple_evaluate`` check engine and judge then. For an exception these commands print a traceback and end with status
+  0, so ours end the process: one message, status 1.
+* ``load_task_or_group`` extends lmms-eval's results, its tasks and its vLLM models, and checks the data where a program
+  calls ``simple_evaluate``, which gets the exception. A task checks the judge before it builds its requests.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -23,6 +25,7 @@ from culture_tasks.benchmarks.registry import entries, in_harness, task_file, ta
 from culture_tasks.errors import CultureTasksError, SettingsError
 
 _MARK = "_culture_tasks_extended"
+_VLLM = {"lmms_eval.models.chat.vllm": "VLLM", "lmms_eval.models.chat.vllm_generate": "VLLMGenerate"}
 _KNOWLEDGE_INSERTION = "culture_tasks.harness.lmms_eval.knowledge_insertion.KnowledgeInsertion"
 
 
@@ -65,19 +68,22 @@ def _with_checks_ahead(original: Callable[..., list[str]]) -> Callable[..., list
         _in_a_command = True
         with one_message():
             load_ahead(our_tasks(names))
-            extend(evaluator, "simple_evaluate", _with_judges_ahead)
+            extend(evaluator, "simple_evaluate", _with_checks_of_the_run)
         return names
 
     return match_tasks
 
 
-def _with_judges_ahead(original: Callable[..., Any]) -> Callable[..., Any]:
+def _with_checks_of_the_run(original: Callable[..., Any]) -> Callable[..., Any]:
     def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
+        from culture_tasks.harness.engines import check_engine
         from culture_tasks.harness.loading import check_judge
 
-        if _in_a_command and not kwargs.get("predict_only"):
+        names = our_tasks(name for name in kwargs.get("tasks") or () if isinstance(name, str))
+        if _in_a_command and names:
             with one_message():
-                for name in our_tasks(name for name in kwargs["tasks"] if isinstance(name, str)):
+                check_engine(kwargs.get("model"), kwargs.get("batch_size"), advice="256")
+                for name in [] if kwargs.get("predict_only") else names:
                     check_judge(name)
         return original(*args, **kwargs)
 
@@ -114,10 +120,32 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
             extend_results()
             extend(ConfigurableTask, "build_all_requests", _with_checks_of_a_task)
             extend(ConfigurableTask, "override_metric", _with_records)
+            for name, of_vllm in _VLLM.items():
+                if loaded := sys.modules.get(name):  # by now, if it is the model's
+                    extend(getattr(loaded, of_vllm), "make_one_request", _with_limit_of_the_task)
         check_before_inference(name for name in names if isinstance(name, str))
         return original(self, task_list, *args, **kwargs)
 
     return load_task_or_group
+
+
+def _with_limit_of_the_task(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Has a request of ours end at its task's limit, where lmms-eval's vLLM takes the larger of this and its own 4,096.
+
+    A limit of its own that the user gives is kept.
+    """
+
+    def make_one_request(self: Any, request: Any) -> Any:
+        from culture_tasks.harness.hooks import name_of
+
+        made, sampling = original(self, request)
+        task, options = getattr(request.args[1], "__self__", None), request.args[2]
+        default = inspect.signature(type(self)).parameters["max_new_tokens"].default
+        if task is not None and name_of(task) and self.max_new_tokens == default:
+            sampling["max_tokens"] = options["max_new_tokens"]
+        return made, sampling
+
+    return make_one_request
 
 
 def _with_checks_of_a_task(original: Callable[..., None]) -> Callable[..., None]:
