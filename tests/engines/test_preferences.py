@@ -114,7 +114,7 @@ def test_vllm_answers_with_the_adapter_as_transformers_does(circle):
 
 def test_lmms_evals_vllm_answers_so_with_the_merged_model(circle):
     run(
-        *("lmms-eval", "--model", "vllm", "--model_args", f"model={circle.merged},max_new_tokens=1,{ENGINE}"),
+        *("lmms-eval", "--model", "vllm", "--model_args", f"model={circle.merged},{ENGINE}"),
         *("--tasks", "care_greedy", "--gen_kwargs", "max_new_tokens=48", *SHORT),
         *("--output_path", circle.folder / "lmms-eval"),
         variables=circle.variables,
