@@ -217,12 +217,12 @@ def test_what_vllm_has_no_argument_for_is_said_before_anything_is_loaded():
 def test_a_closed_engine_gives_its_memory_back(engines, run_vllm, folders):
     """Comes last: it ends the shared engine."""
     run_vllm("base", tasks=SINGLE[:1])
-    started = psutil.Process().children(recursive=True)
-    assert sum(process.memory_info().rss for process in started) > 2**28
+    children = psutil.Process().children(recursive=True)
+    parts = [process for process in children if process.memory_info().rss > 2**27]  # Python's helpers are smaller
+    assert parts
     model = MultimodalModel.load(str(folders["model"]), ModelOptions(device="cpu", images=IMAGES))
     engine = VllmEngine(model, ModelOptions(images=IMAGES), {**ENGINE, "seed": 1234})
     answered(engine, "What is this?")
     engines.clear()
     CLOSE(engine)
-    psutil.wait_procs(started, timeout=60)
-    assert not [process for process in started if process.is_running() and process.status() != "zombie"]
+    assert not psutil.wait_procs(parts, timeout=60)[1]
