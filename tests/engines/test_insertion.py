@@ -199,9 +199,10 @@ def test_what_vllm_cannot_answer_is_said(engines, run_vllm, folders):
         answered(engine, "What is this?", Decoding(num_beams=2))
     with pytest.raises(CultureTasksError, match=r"maximum context length is 2048 tokens.*raise max_model_len"):
         answered(engine, "tea " * 4000)
-    length = answered(engine, "tea " * 300).prompt_tokens - 300
+    few, more = (answered(engine, "tea " * words).prompt_tokens for words in (100, 200))
+    most = 100 + (2046 - few) * 100 // (more - few)
     with pytest.raises(SettingsError, match=r"cut an answer after \d of 64 tokens"):
-        answered(engine, "tea " * (2040 - length))
+        answered(engine, "tea " * most)
     assert answered(engine, "What is this?").new_tokens > 0
 
 
@@ -216,12 +217,12 @@ def test_what_vllm_has_no_argument_for_is_said_before_anything_is_loaded():
 def test_a_closed_engine_gives_its_memory_back(engines, run_vllm, folders):
     """Comes last: it ends the shared engine."""
     run_vllm("base", tasks=SINGLE[:1])
-    started = psutil.Process().children(recursive=True)
-    assert sum(process.memory_info().rss for process in started) > 2**28
+    children = psutil.Process().children(recursive=True)
+    parts = [process for process in children if process.memory_info().rss > 2**27]  # Python's helpers are smaller
+    assert parts
     model = MultimodalModel.load(str(folders["model"]), ModelOptions(device="cpu", images=IMAGES))
     engine = VllmEngine(model, ModelOptions(images=IMAGES), {**ENGINE, "seed": 1234})
     answered(engine, "What is this?")
     engines.clear()
     CLOSE(engine)
-    psutil.wait_procs(started, timeout=60)
-    assert not [process for process in started if process.is_running() and process.status() != "zombie"]
+    assert not psutil.wait_procs(parts, timeout=60)[1]
