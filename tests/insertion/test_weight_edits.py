@@ -106,7 +106,7 @@ def test_an_error_meanwhile_leaves_the_model_as_it_was():
     assert torch.equal(_logits(inner), plain)
 
 
-def test_rows_have_their_own_weights_beams_too():
+def test_rows_have_different_weights_beams_too():
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 2))
     edits = [{"0.weight": torch.randn(4, 3), "1.weight": torch.randn(2, 4)} for _ in range(3)]
     rows = [edits[0], edits[1], edits[1], edits[2]]

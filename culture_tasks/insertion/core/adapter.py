@@ -214,7 +214,7 @@ class MultimodalModel:
         batch_size: int = 1,
         weights: WeightsOf | None = None,
     ) -> Iterator[tuple[int, Answer]]:
-        """Answers requests in batches, the longest first; with weights of their own, in the order given.
+        """Answers requests in batches, the longest first; those with given weights in the given order.
 
         A batch's images are loaded while the one before it is answered, and not kept.
 

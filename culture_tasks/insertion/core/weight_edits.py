@@ -139,7 +139,7 @@ class _Calling(nn.Module):  # type: ignore[misc]  # torch is not followed by myp
 
 
 def with_weights_by_row(model: nn.Module, rows: Sequence[Weights], compute: Callable[[], Result]) -> Result:
-    """Computes something with a batch whose rows have weights of their own, to which gradients flow.
+    """Computes something with a batch whose rows have different weights, to which gradients flow.
 
     Nothing is copied: a linear map is applied to neighbouring rows with the same weights at once.
 
@@ -166,7 +166,7 @@ def with_weights_by_row(model: nn.Module, rows: Sequence[Weights], compute: Call
 
 
 def are_linear(model: nn.Module, names: Iterable[str]) -> bool:
-    """Whether parameters are weights of linear maps, which rows of a batch can have of their own."""
+    """Whether parameters are weights of linear maps, which may differ by the row of a batch."""
     return all(name.endswith(".weight") and isinstance(model.get_submodule(name[:-7]), nn.Linear) for name in names)
 
 
