@@ -34,6 +34,9 @@ SAMPLED = "care_zh"
 LIMIT = 16
 """Tokens of an answer in lmms-eval. Many of the toys' answers are cut there, and vLLM's class has 4,096 by default."""
 
+RAY = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "RAY_OVERRIDE_RESOURCES": '{"GPU": 2}'}
+"""lm-eval reserves a GPU of Ray's for each copy of an engine."""
+
 
 class Follow(LogitsProcessor):
     """Has transformers write a given text, and notes what that costs.
@@ -119,6 +122,13 @@ def samples(folder: Path) -> dict[str, list[dict[str, Any]]]:
         rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
         found[task] = sorted(rows, key=lambda row: row["doc_id"])
     return found
+
+
+def numbers(folder: Path) -> dict[str, dict[str, float]]:
+    """Returns the numbers of a run, by task."""
+    [file] = folder.rglob("*results*.json")
+    rows = json.loads(file.read_text("utf-8"))["results"]
+    return {task: {name: each for name, each in row.items() if isinstance(each, float)} for task, row in rows.items()}
 
 
 @pytest.fixture(autouse=True)
@@ -225,6 +235,15 @@ class TestTextInLmEval:
                     chances = model(torch.tensor([ids])).logits[0].log_softmax(-1)
                 expected = sum(float(chances[at - 1, ids[at]]) for at in range(first, len(ids)))
                 assert float(logged) == pytest.approx(expected, abs=TIE)
+
+    def test_parallel_data_give_the_same_texts(self, text_run, text_model, tmp_path, variables):
+        arguments = f"pretrained={text_model},{ENGINE},data_parallel_size=2"
+        run_lm_eval("vllm", arguments, TEXT, tmp_path, variables=variables | RAY)
+        one, two = samples(text_run), samples(tmp_path)
+        assert set(two) == set(TEXT)
+        for task in TEXT:
+            assert [row["resps"] for row in two[task]] == [row["resps"] for row in one[task]]
+            assert numbers(tmp_path)[task] == pytest.approx(numbers(text_run)[task], nan_ok=True)
 
 
 class TestImagesInLmEval:
