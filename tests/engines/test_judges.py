@@ -257,18 +257,12 @@ def stored(folder: Path) -> int:
     return int(count)
 
 
-def after(folder: Path, replies: int, action: Callable[[], None]) -> threading.Thread:
-    """Does something in another thread as soon as the cache holds so many replies."""
-
-    def wait() -> None:
-        deadline = time.monotonic() + 300
-        while time.monotonic() < deadline and (not cache_in(folder).exists() or stored(folder) < replies):
-            time.sleep(0.02)
-        action()
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    return thread
+def wait_for(replies: int, folder: Path) -> None:
+    """Waits until the verdict cache holds so many replies."""
+    deadline = time.monotonic() + 300
+    while not cache_in(folder).exists() or stored(folder) < replies:
+        assert time.monotonic() < deadline, f"there are no {replies} replies"
+        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -280,25 +274,22 @@ def server_to_stop(server) -> Iterator[Server]:
 
 def test_a_server_that_is_stopped_or_killed_in_the_middle_costs_no_verdict(server_to_stop, judge_for, tmp_path):
     server = server_to_stop
-
-    def restart() -> None:
-        server.stop()
-        server.start()
-
     patient = judge_for(server, EXTRA_BODY=RATING, CONCURRENCY="64", PATIENCE="1800")
-    restarting = after(tmp_path, 50, restart)
-    verdicts = verdicts_of(patient, items(300))
-    restarting.join()
-    assert outcomes(verdicts) == {"scored": 300}
+    tickets = [patient.submit(LAVE, item) for item in items(300)]
+    wait_for(50, tmp_path)
+    server.stop()
+    server.start()
+    assert outcomes([ticket.verdict() for ticket in tickets]) == {"scored": 300}
     patient.close()
     assert stored(tmp_path) == 300
 
     brief = judge_for(server, EXTRA_BODY=RATING, CONCURRENCY="64", PATIENCE="1", **NO_THOUGHTS)
-    killing = after(tmp_path, 350, lambda: server.stop(kill=True))
-    verdicts = verdicts_of(brief, items(300, first=300))
-    killing.join()
-    lost = outcomes(verdicts)["failed"]
-    assert outcomes(verdicts) == {"scored": 300 - lost, "failed": lost}
+    tickets = [brief.submit(LAVE, item) for item in items(300, first=300)]
+    wait_for(350, tmp_path)
+    server.stop(kill=True)
+    ended = outcomes([ticket.verdict() for ticket in tickets])
+    lost = ended["failed"]
+    assert ended == {"scored": 300 - lost, "failed": lost}
     assert 0 < lost < 300
     brief.close()
     assert stored(tmp_path) == 600 - lost

@@ -82,7 +82,7 @@ class VllmEngine:
                     "long, raise max_model_len."
                 ) from error
             for place, output in zip(places, outputs, strict=True):
-                yield place, _answer(output, decodings[place])
+                yield place, self._answer(output, decodings[place])
 
     def close(self) -> None:
         """Ends vLLM, which gives its memory back."""
@@ -129,6 +129,17 @@ class VllmEngine:
             **bounds,
         )
 
+    def _answer(self, output: Any, decoding: Decoding) -> Answer:
+        tokens, prompt = list(output.outputs[0].token_ids), len(output.prompt_token_ids)
+        if output.outputs[0].finish_reason == "length" and len(tokens) < decoding.max_new_tokens:
+            raise SettingsError(
+                f"insertion: vLLM cut an answer after {len(tokens)} of {decoding.max_new_tokens} tokens, since its "
+                f"request has {prompt}. Raise max_model_len."
+            )
+        # vLLM's own text lacks the begun character with which an answer may end.
+        text = self._model.processor.tokenizer.decode(tokens, skip_special_tokens=True)
+        return Answer(text.strip(), prompt, len(tokens))
+
 
 def check_arguments(arguments: Mapping[str, Any]) -> None:
     """Makes sure that vLLM is installed and has arguments of these names.
@@ -148,17 +159,6 @@ def check_arguments(arguments: Mapping[str, Any]) -> None:
                 f"insertion: unknown argument {name!r} of backend=vllm.{nearest(name, known)} Expected an argument of "
                 f"vllm.LLM. {', '.join(_FROM_THE_MODEL)} are set from those of the model."
             )
-
-
-def _answer(output: Any, decoding: Decoding) -> Answer:
-    completion, prompt = output.outputs[0], len(output.prompt_token_ids)
-    count = len(completion.token_ids)
-    if completion.finish_reason == "length" and count < decoding.max_new_tokens:
-        raise SettingsError(
-            f"insertion: vLLM cut an answer after {count} of {decoding.max_new_tokens} tokens, since its request has "
-            f"{prompt}. Raise max_model_len."
-        )
-    return Answer(completion.text.strip(), prompt, count)
 
 
 def _read(value: Any) -> Any:
