@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
+from support.another_package import installed
 from support.in_process import run_lmms_eval
 from support.tiny_families import save_family
 from support.tiny_world import write_release
@@ -15,16 +14,14 @@ from culture_tasks.cli.main import main
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core.method_registry import about, method_class, method_names, options_of
 
-PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
 TASK = "crosscult_single_reliability"
 
 
 @pytest.fixture
-def another_package(monkeypatch, tmp_path):
+def another_package(tmp_path):
     """A package with a method, where Python finds it."""
-    folder = shutil.copytree(PACKAGE, tmp_path / "site")
-    monkeypatch.syspath_prepend(folder)
-    return folder
+    with installed(tmp_path / "site") as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("name", method_names())
