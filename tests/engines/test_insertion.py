@@ -6,6 +6,7 @@ One engine serves all runs: in place of a start, those after the first are given
 from __future__ import annotations
 
 import json
+import shutil
 
 import psutil
 import pytest
@@ -41,14 +42,15 @@ REASONING = "{% if enable_thinking is not defined or enable_thinking %}<think>{%
 def folders(vision_model, tmp_path_factory):
     """A model that reasons unless told not to and is penalised for repetitions, and the other models of methods."""
     root = tmp_path_factory.mktemp("checkpoints")
-    processor = AutoProcessor.from_pretrained(vision_model)
+    model = shutil.copytree(vision_model, root / "model")
+    processor = AutoProcessor.from_pretrained(model)
     processor.chat_template += REASONING
-    processor.save_pretrained(vision_model)
-    file = vision_model / "generation_config.json"
+    processor.save_pretrained(model)
+    file = model / "generation_config.json"
     settings = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps({**settings, "repetition_penalty": 1.2, "top_k": 1}), encoding="utf-8")
     return {
-        "model": vision_model,
+        "model": model,
         "replacement": tiny_models.make_tiny_vlm(root / "replacement"),
         "serac": save_tiny_bert(root / "bert"),
         "mscke": save_tiny_clip(root / "clip"),

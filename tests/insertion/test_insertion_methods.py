@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+<<<<<<< HEAD
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+=======
+>>>>>>> part-D2
 
 import pytest
+from support.another_package import installed
 from support.in_process import run_lmms_eval
 from support.tiny_families import save_family
 from support.tiny_world import write_release
@@ -18,18 +22,20 @@ from culture_tasks.cli.main import main
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core.method_registry import about, method_class, method_names, options_of
 
+<<<<<<< HEAD
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
+=======
+>>>>>>> part-D2
 TASK = "crosscult_single_reliability"
 LOCALITY = ["crosscult_single_cross_scenario_locality"]
 
 
 @pytest.fixture
-def another_package(monkeypatch, tmp_path):
+def another_package(tmp_path):
     """A package with a method, where Python finds it."""
-    folder = shutil.copytree(PACKAGE, tmp_path / "site")
-    monkeypatch.syspath_prepend(folder)
-    return folder
+    with installed(tmp_path / "site") as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("name", method_names())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -185,7 +186,7 @@ class TestFineTune:
         method = method_class("finetune")(model)
         names = set(method.weights)
         last = model.model.config.get_text_config().num_hidden_layers - 1
-        assert all(name.startswith(f"model.language_model.layers.{last}.") for name in names)
+        assert all(re.match(rf"model\.(language|text)_model\.layers\.{last}\.", name) for name in names)
         assert {name.split(".")[4] for name in names} >= {"self_attn", "mlp"}
         assert (method.config.steps, method.config.learning_rate) == (20, 1e-3)
 

@@ -29,7 +29,9 @@ def inner(model):
 def test_weights_of_every_layer_of_the_language_model_are_found(inner):
     layers = decoder_layers(inner)
     count = inner.config.get_text_config().num_hidden_layers
-    assert layers == [f"model.language_model.layers.{layer}" for layer in range(count)]
+    language_model = layers[0].removesuffix(".layers.0")
+    assert language_model in ("model.language_model", "model.text_model")
+    assert layers == [f"{language_model}.layers.{layer}" for layer in range(count)]
     parameters = dict(inner.named_parameters())
     for layer in layers:
         weights = layer_weights(inner, layer, ["attention", "mlp"])
@@ -152,7 +154,8 @@ def test_what_is_frozen_runs_once(model):
     inner, layers = model.model, decoder_layers(model.model)
     weights = layer_weights(inner, layers[-1], ["mlp"])
     ran = []
-    watched = [*layers, *(name for name, _ in inner.named_modules() if name.endswith(("vision_tower", "visual")))]
+    vision = ("model.vision_tower", "model.visual", "model.vision_model")
+    watched = [*layers, *(name for name, _ in inner.named_modules() if name in vision)]
     assert len(watched) == len(layers) + 1
     handles = [
         inner.get_submodule(f"{name}.mlp" if name in layers else name).register_forward_pre_hook(
