@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-<<<<<<< HEAD
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-=======
->>>>>>> part-D2
 
 import pytest
 from support.another_package import installed
@@ -22,11 +18,8 @@ from culture_tasks.cli.main import main
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core.method_registry import about, method_class, method_names, options_of
 
-<<<<<<< HEAD
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
-=======
->>>>>>> part-D2
 TASK = "crosscult_single_reliability"
 LOCALITY = ["crosscult_single_cross_scenario_locality"]
 
