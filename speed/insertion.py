@@ -390,7 +390,8 @@ def _costs(row: Row) -> list[str]:
 def resume(options: argparse.Namespace) -> None:
     """Prints whether fits that were killed and continued are those without a break."""
     base, lines = table_options(options), []
-    for name in ("mend", "serac"):
+    chosen = options.methods.split(",")
+    for name in (name for name in ("mend", "serac") if name in chosen or ALL in chosen):
         digests = []
         for kind in ("whole", "killed"):
             (row,) = _rows(replace(base, out=base.out / kind), [name])
@@ -430,7 +431,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=40, help="training cases; MEND makes a step of two")
     parser.add_argument("--batches", default="1,8,32", help="sizes of a batch")
     parser.add_argument("--backend", help="engine to measure beside transformers, such as vllm")
-    parser.add_argument("--methods", default="all", help="methods to measure")
+    parser.add_argument("--methods", default="all", help="methods to measure, and to kill the fits of")
     options = parser.parse_args()
     for name, part in parts.items():
         if options.part in ("all", name):
