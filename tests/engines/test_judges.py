@@ -26,8 +26,8 @@ from culture_tasks.judges.rubric.verdicts import JudgeItem, Verdict
 from culture_tasks.settings import Settings
 
 KEY = "sk-very-secret-0123456789abcdef"
-LAST_OF_REASONS = {"regex": "\n", "json_schema": '"'}
-"""The token that ends the reasons. Toys ramble on, so their server is told to prefer it."""
+LAST_OF_REASONS = {"regex": {"\n": 50, '"': 40}, "json_schema": {'"': 50}}
+"""The tokens that end reasons, with a bias. Toys ramble on, so their server is told to prefer the first that may come."""
 NO_THOUGHTS = {"REASONING_EFFORT": "none"}
 RATING = json.dumps({"structured_outputs": {"regex": r"rating=[12]"}})
 
@@ -38,8 +38,8 @@ def bias(text_model) -> Callable[[str], str]:
     tokenizer = AutoTokenizer.from_pretrained(text_model)
 
     def parameters(form: str) -> str:
-        [token] = tokenizer.encode(LAST_OF_REASONS[form], add_special_tokens=False)
-        return json.dumps({"logit_bias": {str(token): 50}})
+        ids = {text: tokenizer.encode(text, add_special_tokens=False) for text in LAST_OF_REASONS[form]}
+        return json.dumps({"logit_bias": {str(token): LAST_OF_REASONS[form][text] for text, [token] in ids.items()}})
 
     return parameters
 
@@ -171,7 +171,7 @@ def graded_in_full(folder: Path) -> list[str]:
 
 
 def engine_processes() -> set[int]:
-    """Returns the numbers of the engines' processes that this one has started, itself or through others."""
+    """Returns the numbers of the engines' processes that this one has started, without those that engines start."""
     parents: dict[int, int] = {}
     engines = set()
     for folder in Path("/proc").glob("[0-9]*"):
@@ -184,7 +184,7 @@ def engine_processes() -> set[int]:
     def is_ours(number: int) -> bool:
         return number == os.getpid() or (number in parents and is_ours(parents[number]))
 
-    return {number for number in engines if is_ours(number)}
+    return {number for number in engines if is_ours(number) and parents[number] not in engines}
 
 
 @contextmanager
@@ -243,7 +243,7 @@ def rating_model(text_model, tmp_path_factory) -> Path:
     """The text model, ending its reasons where it would end its reply: a judge in process takes no bias of tokens."""
     folder = Path(shutil.copytree(text_model, tmp_path_factory.mktemp("models") / "rating"))
     tokenizer, file = AutoTokenizer.from_pretrained(folder), folder / "model.safetensors"
-    [last] = tokenizer.encode(LAST_OF_REASONS["regex"], add_special_tokens=False)
+    [last] = tokenizer.encode("\n", add_special_tokens=False)
     weights = load_file(file)
     weights["lm_head.weight"][last] = weights["lm_head.weight"][tokenizer.eos_token_id]
     save_file(weights, file, metadata={"format": "pt"})
