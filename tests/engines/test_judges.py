@@ -27,7 +27,7 @@ from culture_tasks.settings import Settings
 
 KEY = "sk-very-secret-0123456789abcdef"
 LAST_OF_REASONS = {"regex": {"\n": 50, '"': 40}, "json_schema": {'"': 50}}
-"""The tokens that end reasons, with a bias. Toys ramble on, so their server is told to prefer the first that may come."""
+"""The tokens that end reasons, with a bias. Toys ramble on, so their server prefers the first one that may come."""
 NO_THOUGHTS = {"REASONING_EFFORT": "none"}
 RATING = json.dumps({"structured_outputs": {"regex": r"rating=[12]"}})
 
