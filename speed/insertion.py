@@ -47,9 +47,9 @@ from culture_tasks.insertion.core.queries import Query
 from culture_tasks.insertion.core.state import read
 from culture_tasks.insertion.core.training_data import load_training_data
 from culture_tasks.insertion.core.work import EVALUATED, CaseShape
-from culture_tasks.insertion.estimates import ASSUMED, DEVICES, Estimator, Prompt, Requests
+from culture_tasks.insertion.estimates import ASSUMED, DEVICES, PromptSize, Requests, RowEstimator
 from culture_tasks.insertion.methods import labels, paper_rows
-from culture_tasks.insertion.table import ALL, Row, TableOptions, estimate, rows_of
+from culture_tasks.insertion.table import ALL, MethodRow, TableOptions, estimate, rows_of
 from culture_tasks.text_tables import as_text
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -232,7 +232,7 @@ def estimates(options: argparse.Namespace) -> None:
         _, _, processor = shaped(shape)
         model = meta(shape)
         query = Query.about(Image.new("RGB", (side, side)), _QUESTION)
-        prompt = Prompt.of(Encoding(processor, {}), model, [query])
+        prompt = PromptSize.of(Encoding(processor, {}), model, [query])
         lines, totals = [], {"all rows": 0.0, "base, IKE and MCKI": 0.0}
         for name in paper_rows():
             method, models = method_class(name), {EVALUATED: model}
@@ -246,7 +246,7 @@ def estimates(options: argparse.Namespace) -> None:
                     method,
                     method_config(name, {}),
                     models,
-                    Estimator(DEVICES[0], prompt, requests, cases, batch=32),
+                    RowEstimator(DEVICES[0], prompt, requests, cases, batch=32),
                     plain_is_stored=name != "base",
                 )
                 for requests in tables
@@ -372,13 +372,13 @@ def measure(options: argparse.Namespace) -> None:
     print(f"{options.shape} on {device}, {options.dtype}, images of {side} x {side}\n")
 
 
-def _rows(options: TableOptions, names: Sequence[str]) -> list[Row]:
+def _rows(options: TableOptions, names: Sequence[str]) -> list[MethodRow]:
     """Returns the rows of methods, with the options of these alone."""
     chosen = {name: values for name, values in options.options.items() if name in names or ALL in names}
     return rows_of(replace(options, options=chosen), names)
 
 
-def _costs(row: Row) -> list[str]:
+def _costs(row: MethodRow) -> list[str]:
     """Returns what the result file of a row says of its costs."""
     file = sorted(row.results.rglob("*_results.json"))[-1]
     costs = json.loads(file.read_text(encoding="utf-8"))["insertion_costs"]

@@ -12,7 +12,7 @@ from culture_tasks.errors import CultureTasksError, SettingsError
 
 if TYPE_CHECKING:
     from culture_tasks.cli.main import Commands
-    from culture_tasks.report.compare.gate import Gate
+    from culture_tasks.report.compare.gate import GateResult
     from culture_tasks.report.compare.two_models import Tested, TwoModels
 
 _DESCRIPTION = """\
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     return checked.status
 
 
-def _write(checked: Gate | CultureTasksError, options: argparse.Namespace) -> None:
+def _write(checked: GateResult | CultureTasksError, options: argparse.Namespace) -> None:
     """Writes the outcome's files: of an error too, so that none of an earlier comparison stays behind."""
     from culture_tasks.report.compare.gate import as_json, as_junit
 
@@ -136,7 +136,7 @@ def _say(found: TwoModels) -> None:
         print("nothing could be compared")
 
 
-def _say_checks(checked: Gate, found: TwoModels) -> None:
+def _say_checks(checked: GateResult, found: TwoModels) -> None:
     from culture_tasks.text_tables import plain
 
     listed = {(benchmark, reason) for benchmark, reason, _ in found.not_compared}

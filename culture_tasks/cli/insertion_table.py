@@ -15,7 +15,7 @@ from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.text_tables import as_text, printable
 
 if TYPE_CHECKING:
-    from culture_tasks.insertion.table import Table
+    from culture_tasks.insertion.table import MethodTable
 
 _TASKS = ("crosscult_single", "crosscult_sequential")
 
@@ -60,7 +60,7 @@ def _run(options: argparse.Namespace) -> int:
     return 1 if failures else status
 
 
-def _table(options: argparse.Namespace) -> Table:
+def _table(options: argparse.Namespace) -> MethodTable:
     """Checks everything that can be checked before a model is loaded: methods, models, backend, data, judge."""
     from datasets import Image
 
@@ -68,7 +68,7 @@ def _table(options: argparse.Namespace) -> Table:
     from culture_tasks.harness.loading import check_judge, load_ahead, loaded
     from culture_tasks.insertion.core.training_data import load_training_data
     from culture_tasks.insertion.estimates import device_at_hand
-    from culture_tasks.insertion.table import Models, Table, TableOptions, rows_of
+    from culture_tasks.insertion.table import MethodTable, Models, TableOptions, rows_of
     from culture_tasks.settings import Settings
 
     for name in options.tasks:
@@ -112,10 +112,10 @@ def _table(options: argparse.Namespace) -> Table:
     with reading_data(settings):
         cases = load_training_data(settings.data_folder, options.fit_limit)
     tokens = max(task.decoding.max_tokens for task in tasks.values())
-    return Table(given, cases, documents, tokens, device_at_hand(), rows, models)
+    return MethodTable(given, cases, documents, tokens, device_at_hand(), rows, models)
 
 
-def _plan(table: Table) -> Iterator[str]:
+def _plan(table: MethodTable) -> Iterator[str]:
     """Yields the plan: rows with hours and memory, the numbers of requests, downloads, judge and data."""
     from culture_tasks.insertion.estimates import ASSUMED
     from culture_tasks.settings import Settings

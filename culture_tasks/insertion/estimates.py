@@ -123,7 +123,7 @@ class ModelShape:
         return self.parameters * self.itemsize / _GIB
 
 
-class Prompt(NamedTuple):
+class PromptSize(NamedTuple):
     """The mean size of a request.
 
     Attributes:
@@ -137,7 +137,7 @@ class Prompt(NamedTuple):
     images: float
 
     @classmethod
-    def of(cls, encoding: Encoding, model: PreTrainedModel, queries: Sequence[Query]) -> Prompt:
+    def of(cls, encoding: Encoding, model: PreTrainedModel, queries: Sequence[Query]) -> PromptSize:
         """Measures requests as the model's own processor encodes them."""
         vision = getattr(model.config, "vision_config", None)
         side = getattr(vision, "patch_size", 14)
@@ -213,7 +213,7 @@ class Requests(NamedTuple):
         )
 
 
-class Estimate(NamedTuple):
+class RowEstimate(NamedTuple):
     """The time and memory of a row.
 
     Attributes:
@@ -230,7 +230,7 @@ class Estimate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimator:
+class RowEstimator:
     """Estimates rows for one model, device and set of requests.
 
     Attributes:
@@ -242,7 +242,7 @@ class Estimator:
     """
 
     device: Device
-    prompt: Prompt
+    prompt: PromptSize
     requests: Requests
     cases: CaseShape
     batch: int
@@ -256,7 +256,7 @@ class Estimator:
         beside_gib: float = 0.0,
         backend: bool = False,
         plain_is_stored: bool = False,
-    ) -> Estimate:
+    ) -> RowEstimate:
         """Estimates the row of a method.
 
         Args:
@@ -289,7 +289,7 @@ class Estimator:
         widest = max(shapes.values(), key=lambda shape: shape.parameters)
         held = self.batch * (tokens * (widest.kept + widest.active) + counts.new_tokens * widest.kept)
         learned = 16 * work.trained + 2 * self.prompt.tokens * widest.active
-        return Estimate(
+        return RowEstimate(
             fit_hours=fit / 3600,
             fit_gib=loaded + learned / _GIB,
             hours=seconds / 3600,

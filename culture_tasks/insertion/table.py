@@ -34,7 +34,7 @@ from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.text_encoders import LEXICAL
 from culture_tasks.insertion.core.training_data import TrainingData
 from culture_tasks.insertion.core.work import EVALUATED, CaseShape, Setup
-from culture_tasks.insertion.estimates import Device, Estimate, Estimator, ModelShape, Prompt, Requests
+from culture_tasks.insertion.estimates import Device, ModelShape, PromptSize, Requests, RowEstimate, RowEstimator
 from culture_tasks.insertion.model_files import Located, locate, without_weights
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class TableOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MethodRow:
     """One method's fit and evaluation.
 
     Attributes:
@@ -330,7 +330,7 @@ class Models:
         SettingsError: If models can't be had; all of them are named.
     """
 
-    def __init__(self, options: TableOptions, rows: Sequence[Row]) -> None:
+    def __init__(self, options: TableOptions, rows: Sequence[MethodRow]) -> None:
         chosen = options.model
         self.located: dict[str, Located] = {}
         self._shapes: dict[str, PreTrainedModel] = {}
@@ -357,7 +357,7 @@ class Models:
         if problems:
             raise SettingsError("\n  ".join(["insertion: models that the table needs can't be had.", *problems]))
 
-    def beside(self, row: Row) -> dict[str, PreTrainedModel]:
+    def beside(self, row: MethodRow) -> dict[str, PreTrainedModel]:
         """Returns the models of a row without weights, by the names that :class:`Setup` has for them."""
         models = {EVALUATED: self.evaluated}
         for option, name in self._names(row).items():
@@ -367,14 +367,14 @@ class Models:
             models[option] = self._shapes[name]
         return models
 
-    def _names(self, row: Row) -> dict[str, str | None]:
+    def _names(self, row: MethodRow) -> dict[str, str | None]:
         """Returns the names of a row's further models, by option; words are counted without a model."""
         named = row.method.models_of(row.config, self._architecture)
         return {option: name for option, name in named.items() if name != LEXICAL}
 
 
 @dataclass(frozen=True)
-class Table:
+class MethodTable:
     """A table of some methods.
 
     Attributes:
@@ -392,13 +392,13 @@ class Table:
     documents: Sequence[Mapping[str, Any]]
     new_tokens: int
     device: Device
-    rows: Sequence[Row]
+    rows: Sequence[MethodRow]
     models: Models
 
     @cached_property
-    def estimates(self) -> dict[str, Estimate | None]:
+    def estimates(self) -> dict[str, RowEstimate | None]:
         """The estimate of each row that isn't finished, by method; None for a method that gives none."""
-        estimates: dict[str, Estimate | None] = {}
+        estimates: dict[str, RowEstimate | None] = {}
         stored: set[str | None] = set()
         for row in self.rows:
             estimates[row.name] = estimate(
@@ -413,14 +413,14 @@ class Table:
         return estimates
 
     @cached_property
-    def estimator(self) -> Estimator:
+    def estimator(self) -> RowEstimator:
         """The estimator for the table's requests and training cases."""
         queries = list(dict.fromkeys(query for case in self.data.cases for query in case.queries()))
         encoding = load_encoding(self.options.pretrained, self.options.model)
         batch = self.options.batch_size
-        return Estimator(
+        return RowEstimator(
             device=self.device,
-            prompt=Prompt.of(
+            prompt=PromptSize.of(
                 encoding, self.models.evaluated, queries[:: max(1, len(queries) // _MEASURED)][:_MEASURED]
             ),
             requests=Requests.of(self.documents, self.new_tokens),
@@ -428,7 +428,7 @@ class Table:
             batch=32 if batch == "auto" else int(batch),
         )
 
-    def run(self, done: Callable[[Row], None]) -> list[str]:
+    def run(self, done: Callable[[MethodRow], None]) -> list[str]:
         """Runs all rows that aren't finished.
 
         Args:
@@ -454,7 +454,7 @@ class Table:
         return subprocess.run(command, check=False).returncode  # noqa: S603 - this interpreter
 
 
-def rows_of(options: TableOptions, names: Sequence[str]) -> list[Row]:
+def rows_of(options: TableOptions, names: Sequence[str]) -> list[MethodRow]:
     """Returns the rows of methods, their options checked; ``all`` names those of the papers' tables.
 
     Raises:
@@ -465,7 +465,7 @@ def rows_of(options: TableOptions, names: Sequence[str]) -> list[Row]:
         if name not in chosen:
             known = f"The table's are {', '.join(chosen)}."
             raise SettingsError(f"insertion: --set {name}.…: {name!r} is no row.{nearest(name, chosen)} {known}")
-    rows = [Row(options, method_class(name)) for name in chosen]
+    rows = [MethodRow(options, method_class(name)) for name in chosen]
     for row in rows:
         row.check()
     return rows
@@ -475,11 +475,11 @@ def estimate(
     method: type[InsertionMethod],
     config: MethodConfig,
     models: Mapping[str, PreTrainedModel],
-    estimator: Estimator,
+    estimator: RowEstimator,
     *,
     backend: bool = False,
     plain_is_stored: bool = False,
-) -> Estimate | None:
+) -> RowEstimate | None:
     """Estimates a method's row from models without weights; None where the method doesn't say what it computes."""
     work = method.work(Setup(config, models, estimator.cases))
     if work is None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
-from culture_tasks.results.runs import Grader, Run, Settings
+from culture_tasks.results.runs import Grader, Run, RunSettings
 
 Flag = Literal[
     "other_judge",
@@ -70,11 +70,11 @@ NOT_COMPARABLE: frozenset[Flag] = frozenset(
 ) | {"unjudged", "in_batches", "trained_on_test", "unlike_its_file", "unknown_settings"}
 """Flags that keep a cell out of ranks and tests."""
 
-ByTask = Mapping[str, Settings]
+ByTask = Mapping[str, RunSettings]
 """The settings of an entrant's runs of one unit, by task."""
 
 
-def differences(one: Settings, two: Settings) -> set[Flag]:
+def differences(one: RunSettings, two: RunSettings) -> set[Flag]:
     """Returns how two runs of one task differ in what decides comparability."""
     if one.partial != two.partial:
         known = (replace(each, judges=(), prompt="", data=(), partial=False) for each in (one, two))
@@ -92,14 +92,14 @@ def differences(one: Settings, two: Settings) -> set[Flag]:
     return {flag for flag, is_so in differs.items() if is_so}
 
 
-def _other_template(one: Settings, two: Settings) -> bool:
+def _other_template(one: RunSettings, two: RunSettings) -> bool:
     """Whether one had a chat template and the other none; every model has its own, so which one doesn't matter."""
     return "" not in (one.chat_template, two.chat_template) and (one.chat_template == "none") != (
         two.chat_template == "none"
     )
 
 
-def other_questions(one: Settings, two: Settings) -> bool:
+def other_questions(one: RunSettings, two: RunSettings) -> bool:
     """Whether the prompts of the same items were other texts.
 
     Prompts say so only where they don't hold a template of the model's own, or the same one.
@@ -110,7 +110,7 @@ def other_questions(one: Settings, two: Settings) -> bool:
     return None not in (one.asked, two.asked) and alike[0] == alike[1] and one.asked != two.asked
 
 
-def _graders(settings: Settings) -> set[tuple[str, str, bool, str]]:
+def _graders(settings: RunSettings) -> set[tuple[str, str, bool, str]]:
     return {(judge.backend, judge.model, judge.delimiters, judge.sampling) for judge in settings.judges}
 
 
@@ -174,7 +174,7 @@ def variation(run: Run, first: Run) -> str:
     return ", ".join(dict.fromkeys(parts))
 
 
-def what_differs(ours: Settings, theirs: Settings) -> list[str]:
+def what_differs(ours: RunSettings, theirs: RunSettings) -> list[str]:
     """Returns in words what sets settings apart from others: what differs, and nothing that both have."""
     found = differences(ours, theirs)
     parts = [f"{'without' if ours.partial else 'with'} samples"] if "unknown_settings" in found else []
@@ -202,7 +202,7 @@ def what_differs(ours: Settings, theirs: Settings) -> list[str]:
     return parts
 
 
-def _judge(ours: Settings, theirs: Settings) -> str:
+def _judge(ours: RunSettings, theirs: RunSettings) -> str:
     """Returns the judge if it differs, else the settings of the judge that differ."""
     if ours.judged_by != theirs.judged_by or len(ours.judges) != 1 or len(theirs.judges) != 1:
         return f"judge: {ours.judged_by or 'unknown'}"

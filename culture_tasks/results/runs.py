@@ -73,7 +73,7 @@ class Grader:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RunSettings:
     """What decides whether two runs of a task can be compared.
 
     Attributes:
@@ -138,7 +138,7 @@ class Run:
     harness: Harness
     task: str
     benchmark: str | None
-    settings: Settings
+    settings: RunSettings
     date: str
     results_file: str
     samples_file: str | None
@@ -223,7 +223,7 @@ class Sample:
     doubt: str = ""
 
 
-class Rows(NamedTuple):
+class RunRows(NamedTuple):
     """Samples of one run as columns, without their texts.
 
     Attributes:

@@ -9,10 +9,10 @@ import numpy as np
 
 from culture_tasks.errors import DataError
 from culture_tasks.results.columns import Columns
-from culture_tasks.results.runs import Rows, Sample
+from culture_tasks.results.runs import RunRows, Sample
 from culture_tasks.results.samples import LoggedSample, Record
 
-_NOTHING = Rows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
+_NOTHING = RunRows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
 
 
 class FileSamples:
@@ -22,13 +22,13 @@ class FileSamples:
         """Takes the sample file of each run, with its columns."""
         self._files = {run: (path.absolute(), columns) for run, (path, columns) in files.items()}
 
-    def rows(self, run: str, where: Sequence[tuple[str, str]] = ()) -> Rows:
+    def rows(self, run: str, where: Sequence[tuple[str, str]] = ()) -> RunRows:
         """Returns the samples of a run that belong to these groups, without opening a file."""
         if run not in self._files:
             return _NOTHING
         columns = self._files[run][1]
         mask = columns.where(where)
-        return Rows(np.flatnonzero(mask), columns.items[mask], columns.scores[mask])
+        return RunRows(np.flatnonzero(mask), columns.items[mask], columns.scores[mask])
 
     def read(self, run: str, places: Iterable[int] | None = None) -> Iterator[Sample]:
         """Yields samples of a run by their places in its file, all of them in the file's order for None.

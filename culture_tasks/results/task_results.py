@@ -17,7 +17,7 @@ from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.harness.shards import Shard
 from culture_tasks.results.finding import Harness, UnusedFile
 from culture_tasks.results.run_files import RunFiles
-from culture_tasks.results.runs import PromptHash, Settings, Spent
+from culture_tasks.results.runs import PromptHash, RunSettings, Spent
 
 _EXECUTION = frozenset(
     (
@@ -77,7 +77,7 @@ class TaskResult:
     pretrained: str
     adapter: str
     date: str
-    settings: Settings
+    settings: RunSettings
     own_data: str
     expected: int | None
     metrics: Mapping[str, float]
@@ -203,7 +203,7 @@ def _config(data: Mapping[str, Any], task: str) -> Mapping[str, Any]:
     return (data.get("configs") or {}).get(task) or {}
 
 
-def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> Settings:
+def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> RunSettings:
     config = _config(data, task)
     original, effective = _counts(data, task)
     shots = (data.get("n-shot") or {}).get(task)
@@ -216,7 +216,7 @@ def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> Settings:
         "examples as turns" if shots and template not in ("", "none") and data.get("fewshot_as_multiturn") else "",
         f"system instruction {str(system)[:12]}" if (system := data.get("system_instruction_sha")) else "",
     ]
-    return Settings(
+    return RunSettings(
         task_version="" if version in (None, "N/A") else str(version),
         prompt=", ".join(part for part in parts if part),
         commits=_named(config, COMMITS),

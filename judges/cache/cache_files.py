@@ -51,7 +51,7 @@ LAYOUT = TableLayout(
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CachedRow:
     """One completion on its way into the cache.
 
     Attributes:

@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
 
-from culture_tasks.judges.cache.cache_files import LAYOUT, Kept, Row, read_row
+from culture_tasks.judges.cache.cache_files import LAYOUT, CachedRow, Kept, read_row
 from culture_tasks.judges.cache.claims import Claims
 from culture_tasks.key_value_store import KeyValueStore, is_read_only
 from culture_tasks.settings import user_cache_file
@@ -58,7 +58,7 @@ class VerdictCache:
                 else "for this process alone. Name a writable file, "
                 "made with `culture-tasks cache merge`, to keep them",
             )
-        self._waiting: dict[bytes, Row] = {}
+        self._waiting: dict[bytes, CachedRow] = {}
         self._in_trouble = False
         self._retry_at = 0.0
 
@@ -98,7 +98,7 @@ class VerdictCache:
             return {}
         return {row[0]: kept for row in rows if (kept := read_row(row)) is not None}
 
-    def put_many(self, rows: Sequence[Row]) -> None:
+    def put_many(self, rows: Sequence[CachedRow]) -> None:
         """Stores completions, in one transaction; one that is there stays, unless the row replaces it."""
         for row in rows:
             if row.replaces or row.request.key not in self._waiting:
@@ -175,12 +175,12 @@ class CacheThread:
         self.claims = Claims(writable_file(file))
         self._file = file
         self._lock = threading.Lock()
-        self._arrived: list[Row] = []
+        self._arrived: list[CachedRow] = []
         self._calls: SimpleQueue[Callable[[VerdictCache], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="culture-tasks-cache", daemon=True)
         self._thread.start()
 
-    def put(self, rows: Sequence[Row]) -> None:
+    def put(self, rows: Sequence[CachedRow]) -> None:
         """Stores completions soon, together with others that arrive meanwhile."""
         with self._lock:
             wakes = not self._arrived

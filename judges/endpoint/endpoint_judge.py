@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from culture_tasks.judges.endpoint.addresses import address_of
 from culture_tasks.judges.endpoint.budget import shared_budget
 from culture_tasks.judges.endpoint.engine import Connection
-from culture_tasks.judges.endpoint.jobs import JudgedBy, PendingTicket, Progress, VerdictJob
+from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, PendingTicket, VerdictJob
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.judges.endpoint.readiness import check_endpoint
 from culture_tasks.judges.judge import Judge
@@ -52,7 +52,7 @@ class EndpointJudge(Judge):
             parameters=settings.judge_parameters,
             hides=self.address.secrets,
         )
-        self._progress = Progress(f"judge {model}")
+        self._progress = JudgingProgress(f"judge {model}")
         self._run_began = time.time()
         self._connection: Connection | None = None
         self._lock = threading.Lock()

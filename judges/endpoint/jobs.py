@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from culture_tasks.judges.cache.cache_files import Kept, Row
+from culture_tasks.judges.cache.cache_files import CachedRow, Kept
 from culture_tasks.judges.cache.verdict_cache import CacheThread
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
 from culture_tasks.judges.endpoint.asker import MOST_TOKENS, Adaptations, limit_of
@@ -236,7 +236,7 @@ class VerdictJob:
     rubric: Rubric
     item: JudgeItem
     _: KW_ONLY
-    progress: Progress
+    progress: JudgingProgress
     adaptations: Adaptations
     run_began: float
     ticket: PendingTicket = field(init=False)
@@ -257,9 +257,9 @@ class VerdictJob:
             self._request = self.by.request(self._grading)
         return self._request
 
-    def row(self, completion: Completion) -> Row:
+    def row(self, completion: Completion) -> CachedRow:
         """Returns a completion of that request as the cache keeps it."""
-        return Row(self.request, self.rubric.name, completion, replaces=self.afresh)
+        return CachedRow(self.request, self.rubric.name, completion, replaces=self.afresh)
 
     def take(self, answer: Answer) -> bool:
         """Takes an answer; False where there is another request to answer first."""
@@ -332,7 +332,7 @@ class PendingTicket:
 
     __slots__ = ("_event", "_pid", "_progress", "_verdict")
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: JudgingProgress) -> None:
         self._progress = progress
         self._pid = os.getpid()
         self._verdict: Verdict | None = None
@@ -371,7 +371,7 @@ class PendingTicket:
         self._progress.waiting(event)
 
 
-class Progress:
+class JudgingProgress:
     """How far a judge is: a progress line during a long wait, and warnings that count instead of repeating.
 
     Args:

@@ -17,7 +17,7 @@ from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, 
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import secrets_of
 from culture_tasks.judges.endpoint.asker import Adaptations
-from culture_tasks.judges.endpoint.jobs import JudgedBy, PendingTicket, Progress, VerdictJob, open_requests
+from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, PendingTicket, VerdictJob, open_requests
 from culture_tasks.judges.endpoint.readiness import OTHERWISE, is_at_hand, unreadable
 from culture_tasks.judges.endpoint.redaction import secrets_of_arguments
 from culture_tasks.judges.judge import Judge
@@ -277,7 +277,7 @@ def _parameters(settings: Settings) -> Mapping[str, Any]:
     return settings.judge_parameters
 
 
-class _Flushing(Progress):
+class _Flushing(JudgingProgress):
     """Grades everything before it waits."""
 
     def __init__(self, name: str, judge: InProcessJudge) -> None:

@@ -19,7 +19,7 @@ from transformers import AutoProcessor
 
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.queries import Query
 from culture_tasks.insertion.core.training_data import load_training_data
@@ -186,7 +186,7 @@ def test_other_images_are_other_prompts(run):
 
 def answered(engine, text, decoding=None):
     image = Image.new("RGB", (56, 56))
-    [(_, answer)] = engine.answers([Query.about(image, text)], [decoding or Decoding()])
+    [(_, answer)] = engine.answers([Query.about(image, text)], [decoding or AnswerDecoding()])
     return answer
 
 
@@ -198,7 +198,7 @@ def test_what_vllm_cannot_answer_is_said(engines, run_vllm, folders):
     assert len(engines) == 1
     assert next(model.model.parameters()).device.type == "meta"  # its memory is the engine's
     with pytest.raises(SettingsError, match="no beams"):
-        answered(engine, "What is this?", Decoding(num_beams=2))
+        answered(engine, "What is this?", AnswerDecoding(num_beams=2))
     with pytest.raises(CultureTasksError, match=r"maximum context length is 2048 tokens.*raise max_model_len"):
         answered(engine, "tea " * 4000)
     few, more = (answered(engine, "tea " * words).prompt_tokens for words in (100, 200))

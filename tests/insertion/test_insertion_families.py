@@ -14,12 +14,12 @@ from support.tiny_world import Instance
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core import adapter
 from culture_tasks.insertion.core.adapter import MultimodalModel, check_room
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.encoding import ends_of_generation
 from culture_tasks.insertion.core.queries import Insertion, Query, image_part, text_part
 from culture_tasks.insertion.methods.mcki.method import MckiMethod
 
-DECODING = Decoding(max_new_tokens=12)
+DECODING = AnswerDecoding(max_new_tokens=12)
 PLAIN = Query("Why ?", lambda: [{"role": "user", "content": [text_part("Why ?")]}])  # without an image
 
 
@@ -90,7 +90,7 @@ class TestBatches:
 
         everything = [asked(number) for number in range(40)]
         assert all(query.key for query in everything)
-        for _ in internvl.answers(everything, Decoding(max_new_tokens=1), 4):
+        for _ in internvl.answers(everything, AnswerDecoding(max_new_tokens=1), 4):
             pass
         gc.collect()
         assert len(most) == 80

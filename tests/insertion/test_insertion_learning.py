@@ -11,7 +11,7 @@ from support.tiny_encoders import save_tiny_clip
 from support.tiny_student import DEMONSTRATIONS, make_student
 from support.tiny_world import write_release
 
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.replacement import shown_after
 from culture_tasks.insertion.core.runner import Job, Runner
@@ -22,7 +22,7 @@ from culture_tasks.metrics.rouge import rouge_l
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SCENARIOS = 5
-DECODING = Decoding(max_new_tokens=8)
+DECODING = AnswerDecoding(max_new_tokens=8)
 OPTIONS = {
     "base": {},
     # A narrow router for narrow states. Four passes over 480 cases are still few beside the paper's one over 11,600.

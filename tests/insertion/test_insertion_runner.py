@@ -11,8 +11,8 @@ import torch
 from support.tiny_world import Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
-from culture_tasks.insertion.core.adapter import Answer
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.adapter import ModelAnswer
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.queries import Insertion, Query, image_part, text_part
@@ -20,7 +20,7 @@ from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.base.method import BaseModelMethod
 
-DECODING = Decoding()
+DECODING = AnswerDecoding()
 
 
 class CountingModel:
@@ -37,7 +37,7 @@ class CountingModel:
         if "crash" in text:
             raise KeyboardInterrupt
         self.asked.append(text)
-        return Answer(text, prompt_tokens=7, new_tokens=2)
+        return ModelAnswer(text, prompt_tokens=7, new_tokens=2)
 
     def answers(self, queries, decoding, batch_size, weights=None):
         assert weights is None
@@ -248,7 +248,7 @@ def test_methods_share_the_answers_of_one_other_model(monkeypatch):
 def test_sampled_answers_are_not_kept(method, mode):
     store = ValueStore(None)
     for _ in range(2):
-        Runner(method, store, **mode).run([Job(ask("same"), Decoding(8, temperature=1.0))] * 2)
+        Runner(method, store, **mode).run([Job(ask("same"), AnswerDecoding(8, temperature=1.0))] * 2)
     assert len(method.model.asked) == 4
     assert len(store) == 0
 
@@ -306,13 +306,13 @@ def test_a_store_that_is_no_database_is_set_aside_and_another_programs_is_refuse
 
 def test_decoding_reads_a_request_and_greedy_unsets_what_belongs_to_sampling():
     asked = {"max_new_tokens": 64, "temperature": 0, "do_sample": False, "until": ["\n\n"], "top_p": None}
-    assert Decoding.from_request(asked) == Decoding(64)
-    options = Decoding(5).options()
+    assert AnswerDecoding.from_request(asked) == AnswerDecoding(64)
+    options = AnswerDecoding(5).options()
     assert options["do_sample"] is False
     assert options["temperature"] is options["top_p"] is options["top_k"] is None
     for nonsense in ({"max_new_tokens": 0}, {"temperature": -1}, {"max_new_tokens": "many"}):
         with pytest.raises(SettingsError, match="generation_kwargs"):
-            Decoding.from_request(nonsense)
+            AnswerDecoding.from_request(nonsense)
 
 
 class TestQuery:

@@ -15,7 +15,7 @@ from support.tiny_families import save_family
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.edit_scopes import edit_text
 from culture_tasks.insertion.core.method_registry import method_class, method_config, method_names
 from culture_tasks.insertion.core.queries import Insertion, Query
@@ -137,7 +137,7 @@ class TestSavingAndLoading:
         assert (loaded.fingerprint, loaded.config) == (fitted.fingerprint, fitted.config)
         for method in (fitted, loaded):
             method.insert(Insertion(ask(), "never"))
-        assert loaded.generate(ask(1, 1), Decoding(6)) == fitted.generate(ask(1, 1), Decoding(6))
+        assert loaded.generate(ask(1, 1), AnswerDecoding(6)) == fitted.generate(ask(1, 1), AnswerDecoding(6))
         fitted.reset()
 
     def test_another_model_other_options_and_other_data_are_refused(self, fitted, internvl, tmp_path):
@@ -209,7 +209,9 @@ class TestIke:
     def test_shows_the_nearest_demonstrations_last_then_all_insertions(self, internvl, data, caplog):
         method = made("ike", internvl, data)
         assert "counts words instead of the paper's sentence embeddings" in caplog.text
-        assert method.generate(ask(), Decoding(6)) == internvl.generate(ask(), Decoding(6))  # nothing inserted
+        assert method.generate(ask(), AnswerDecoding(6)) == internvl.generate(
+            ask(), AnswerDecoding(6)
+        )  # nothing inserted
         case = data.cases[0]
         fact = f"{case.insertion.query.question} {case.insertion.answer}"
         texts = demonstrations.of_cases([case])

@@ -24,7 +24,7 @@ from culture_tasks.insertion.core.adapter import ModelOptions
 from culture_tasks.insertion.core.method_registry import method_class, method_config, method_names
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.work import CaseShape, Work
-from culture_tasks.insertion.estimates import Device, Estimator, ModelShape, Prompt, Requests
+from culture_tasks.insertion.estimates import Device, ModelShape, PromptSize, Requests, RowEstimator
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.insertion.model_files import Located, locate, without_weights
 from culture_tasks.insertion.table import TableOptions, rows_of
@@ -189,7 +189,7 @@ def test_an_estimate_is_arithmetic_and_decoding():
     device = Device("toy", flops=1e12, float32=1e11, bandwidth=1e15)
     requests = Requests(alone=20, plain=10, after=40, in_scope=20, chains=10, insertions=10, distinct=30, new_tokens=50)
     cases = CaseShape(count=5, requests=15, generality=1, locality=2)
-    estimator = Estimator(device, Prompt(tokens=100, patches=0, images=0), requests, cases, batch=4)
+    estimator = RowEstimator(device, PromptSize(tokens=100, patches=0, images=0), requests, cases, batch=4)
     # A pass: 2 x 1e9 x 100 operations at 0.4e12 a second are 0.5 s. 50 tokens of 10 layers of 0.8 ms, four together,
     # are 0.1 s more for an answer.
     base = estimator.row(Work(), {"": shape}, inserts=False)
@@ -210,8 +210,8 @@ def test_an_estimate_is_arithmetic_and_decoding():
 def test_a_backend_saves_the_launching_of_kernels():
     shape = ModelShape(layers=10, text=10**9, vision=0, parameters=10**9, itemsize=2, kept=0, active=0, hidden=0)
     requests = Requests(alone=1, plain=0, after=0, in_scope=0, chains=0, insertions=0, distinct=1, new_tokens=64)
-    prompt, cases = Prompt(tokens=100, patches=0, images=0), CaseShape(1, 1, 0, 0)
-    estimator = Estimator(Device("toy", 1e12, 1e11, 1e9), prompt, requests, cases, batch=1)
+    prompt, cases = PromptSize(tokens=100, patches=0, images=0), CaseShape(1, 1, 0, 0)
+    estimator = RowEstimator(Device("toy", 1e12, 1e11, 1e9), prompt, requests, cases, batch=1)
     # 64 tokens, each for all of 64 requests with one reading of 2e9 bytes at 0.6e9 a second.
     row = estimator.row(Work(), {"": shape}, inserts=False, backend=True)
     assert row.hours * 3600 == pytest.approx(0.5 + 2 / 0.6)

@@ -7,7 +7,7 @@ import torch
 from support.insertion_requests import ask, insertion
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.layer_outputs import OutputEdits, layer_output, published_layer
 
 
@@ -16,11 +16,11 @@ def test_an_edit_sees_prompts_without_padding_and_without_answers(model):
     seen = []
     edits = OutputEdits(model.model, {linear: lambda inputs, output, prompts: seen.append((inputs, prompts)) or output})
     queries = [ask(), ask(1, 1, "zh")]
-    lengths = [model.generate(query, Decoding(max_new_tokens=1)).prompt_tokens for query in queries]
+    lengths = [model.generate(query, AnswerDecoding(max_new_tokens=1)).prompt_tokens for query in queries]
     assert lengths[0] != lengths[1]
     edits.start()
     edits.start()
-    list(model.answers(queries, Decoding(max_new_tokens=3), batch_size=2))
+    list(model.answers(queries, AnswerDecoding(max_new_tokens=3), batch_size=2))
     first, *later = seen
     assert sorted(first[1].sum(1).tolist()) == sorted(lengths)
     assert first[1].shape == first[0].shape[:2] == (2, max(lengths))
@@ -37,7 +37,7 @@ def test_an_edit_sees_prompts_without_padding_and_without_answers(model):
     assert not prompts[:, max(lengths) :].any()
     edits.stop()
     seen.clear()
-    model.generate(queries[0], Decoding(max_new_tokens=1))
+    model.generate(queries[0], AnswerDecoding(max_new_tokens=1))
     assert not seen
 
 

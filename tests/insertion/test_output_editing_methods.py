@@ -14,14 +14,14 @@ from torch.nn.functional import linear
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.descent import descend
 from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.report.building import Options, build
 
-DECODING = Decoding(max_new_tokens=8)
+DECODING = AnswerDecoding(max_new_tokens=8)
 OPTIONS = {
     "lora": {"optimizer": "adam", "learning_rate": 0.02},
     # Tiny models with random weights have requests far apart in some families, and next to each other in others.
@@ -235,7 +235,7 @@ class TestGrace:
         method.insert(sample)
         learned, [entry] = logits(model, sample), method.codebook.entries
         method.reset()
-        last = model.generate(sample.query, Decoding(max_new_tokens=1)).prompt_tokens - 1
+        last = model.generate(sample.query, AnswerDecoding(max_new_tokens=1)).prompt_tokens - 1
         seen = []
 
         def replace(_module, inputs, output):
@@ -301,7 +301,7 @@ class TestWise:
         method.reset()
         weight, seen = method._linear.weight, []
         handle = method._linear.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
-        prompt = internvl.generate(sample.query, Decoding(max_new_tokens=1)).prompt_tokens
+        prompt = internvl.generate(sample.query, AnswerDecoding(max_new_tokens=1)).prompt_tokens
         handle.remove()
         assert seen[0].shape[1] == prompt
 

@@ -19,7 +19,7 @@ from support.tiny_world import COLOURS, Instance
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core import scoped_method, state
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, edit_text
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.method_registry import method_class, method_config
@@ -31,7 +31,7 @@ from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.mscke.clip_encoder import ClipScope
 
 NAMES = ("mscke", "serac")
-DECODING = Decoding(max_new_tokens=6)
+DECODING = AnswerDecoding(max_new_tokens=6)
 
 
 @pytest.fixture(scope="module")

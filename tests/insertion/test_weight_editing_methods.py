@@ -12,7 +12,7 @@ from support.tiny_families import FAMILIES
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.training import train
@@ -20,7 +20,7 @@ from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import with_weights
 from culture_tasks.insertion.methods.mend.editor_training import EditorTraining, divergence
 
-DECODING = Decoding(max_new_tokens=8)
+DECODING = AnswerDecoding(max_new_tokens=8)
 OPTIONS = {
     "finetune": {"steps": 4, "learning_rate": 1e-2},
     "mend": {"layers": 2, "rank": 8, "edit_rate": 1e-3, "learning_rate": 1e-4},

@@ -10,7 +10,7 @@ import pytest
 from culture_tasks.cli import cache as command
 from culture_tasks.costs.prices import list_prices
 from culture_tasks.errors import JudgeError, SettingsError
-from culture_tasks.judges.cache.cache_files import Row
+from culture_tasks.judges.cache.cache_files import CachedRow
 from culture_tasks.judges.cache.verdict_cache import VerdictCache
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.rubric.verdicts import Usage
@@ -20,7 +20,7 @@ def put(file, model, *usages):
     cache = VerdictCache(file)
     for number, usage in enumerate(usages):
         request = ChatRequest("http://x/v1", model, [{"role": "user", "content": str(number)}], {})
-        cache.put_many([Row(request, "lave", Completion("rating=2", usage=usage))])
+        cache.put_many([CachedRow(request, "lave", Completion("rating=2", usage=usage))])
         assert cache.get_many([request.key])[request.key].completion.usage == usage
     cache.close()
 
@@ -88,7 +88,7 @@ def test_a_file_that_is_no_cache_is_named_and_left_alone(tmp_path, monkeypatch):
 def answer(file, model, number, text, created):
     cache = VerdictCache(file)
     request = ChatRequest("http://x/v1", model, [{"role": "user", "content": str(number)}], {})
-    cache.put_many([Row(request, "lave", Completion(text), replaces=True, created=created)])
+    cache.put_many([CachedRow(request, "lave", Completion(text), replaces=True, created=created)])
     cache.close()
     return request.key
 

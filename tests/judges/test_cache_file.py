@@ -14,15 +14,15 @@ import pytest
 
 from culture_tasks import key_value_store
 from culture_tasks.judges.cache import cache_files
-from culture_tasks.judges.cache.cache_files import Row
+from culture_tasks.judges.cache.cache_files import CachedRow
 from culture_tasks.judges.cache.verdict_cache import CacheThread, VerdictCache
 from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.rubric.verdicts import Usage
 
 
-def row(number: int, text: str = "rating=2") -> Row:
+def row(number: int, text: str = "rating=2") -> CachedRow:
     request = ChatRequest("http://x/v1", "judge", [{"role": "user", "content": str(number)}], {"max_tokens": 5})
-    return Row(request, "lave", Completion(text, "stop", "judge-1", Usage(3, 4), {"max_tokens": 5}))
+    return CachedRow(request, "lave", Completion(text, "stop", "judge-1", Usage(3, 4), {"max_tokens": 5}))
 
 
 def texts(cache, numbers):

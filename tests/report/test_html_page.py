@@ -25,7 +25,7 @@ from culture_tasks.report.html.choosing import chosen, correctness
 from culture_tasks.report.html.page import environment, rendered, write_html
 from culture_tasks.report.html.payload import safe_json
 from culture_tasks.report.model import Finding, Phrase
-from culture_tasks.results.runs import Rows
+from culture_tasks.results.runs import RunRows
 
 HOSTILE = (
     "</script></style></title></table><script>window.canary=1</script><img src=x onerror='window.canary=1'>"
@@ -233,7 +233,7 @@ def test_a_cell_leads_to_its_own_samples(written):
 
 def _rows(scores):
     scores = np.array(scores, dtype=np.float64)
-    return Rows(np.arange(10, 10 + scores.size), np.arange(scores.size, dtype=np.int32), scores)
+    return RunRows(np.arange(10, 10 + scores.size), np.arange(scores.size, dtype=np.int32), scores)
 
 
 def test_failures_come_first_the_worst_before_those_without_a_score():
@@ -253,7 +253,7 @@ def test_a_fair_draw_has_the_same_items_in_every_run():
     assert chosen(rights, share_of_right, 8).fair[:4] == chosen(wrongs, share_of_right, 8).fair[:4]
     firsts = set()
     for start in range(0, 400, 10):
-        some = Rows(np.arange(10), np.arange(start, start + 10, dtype=np.int32), np.ones(10))
+        some = RunRows(np.arange(10), np.arange(start, start + 10, dtype=np.int32), np.ones(10))
         firsts.update(chosen(some, share_of_right, 1).fair)
     assert len(firsts) > 7
 

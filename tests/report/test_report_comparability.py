@@ -10,7 +10,7 @@ from culture_tasks.cli.main import main
 from culture_tasks.report.formats import write_report
 from culture_tasks.report.model import FLAG_TEXT, Rank
 from culture_tasks.results.comparability import differences, variation
-from culture_tasks.results.runs import Grader, PromptHash, Run, Settings
+from culture_tasks.results.runs import Grader, PromptHash, Run, RunSettings
 
 SCORES = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]
 BETTER = [1.0] * 8
@@ -177,7 +177,7 @@ def run_of(args="", harness="lm_eval", **settings):
         harness=harness,
         task="t",
         benchmark=None,
-        settings=Settings(**settings),
+        settings=RunSettings(**settings),
         date="2026-01-01",
         results_file="r.json",
         samples_file=None,
@@ -213,7 +213,11 @@ OTHER = PromptHash(8, "b" * 16, "report")
     ],
 )
 def test_settings_that_differ_are_told_by_flags(one, two, flags):
-    assert differences(Settings(**one), Settings(**two)) == differences(Settings(**two), Settings(**one)) == flags
+    assert (
+        differences(RunSettings(**one), RunSettings(**two))
+        == differences(RunSettings(**two), RunSettings(**one))
+        == flags
+    )
 
 
 GREEDY = '{"max_tokens": 64, "greedy": true, "until": ["a"]}'

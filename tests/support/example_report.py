@@ -28,7 +28,7 @@ from culture_tasks.report.model import (
     Unit,
 )
 from culture_tasks.results.finding import UnusedFile
-from culture_tasks.results.runs import Rows, Run, Sample, Settings
+from culture_tasks.results.runs import Run, RunRows, RunSettings, Sample
 
 MODELS = ("Qwen3-VL-8B", "نموذج العربية ٣ (base)", "हिन्दी क्षत्रिय मॉडल", "中文模型 日本語モデル")
 COUNTRIES = (
@@ -67,10 +67,10 @@ class MemoryStore:
     def __init__(self, samples: Mapping[str, Sequence[Sample]]) -> None:
         self._samples = samples
 
-    def rows(self, run: str, where: Sequence[tuple[str, str]] = ()) -> Rows:
+    def rows(self, run: str, where: Sequence[tuple[str, str]] = ()) -> RunRows:
         own = self._samples.get(run, ())
         chosen = [s for s in own if all(s.groups.get(key) == value for key, value in where)]
-        return Rows(
+        return RunRows(
             np.array([s.place for s in chosen], dtype=np.int64),
             np.array([zlib.crc32(s.item.encode("utf-8", "surrogatepass")) % 2**31 for s in chosen], dtype=np.int32),
             np.array([np.nan if s.score is None else s.score for s in chosen]),
@@ -137,7 +137,7 @@ TASKS: Mapping[str, tuple[str, str, Scale, str]] = {
 
 
 def _run(key: str, entrant: Entrant, task: str) -> Run:
-    settings = Settings(task_version="1", decoding='{"temperature": 0}')
+    settings = RunSettings(task_version="1", decoding='{"temperature": 0}')
     files = ("2026-01-01T00:00:00", "r.json", "s.jsonl")
     outcomes = (("scored", 48), ("refused", 2))
     return Run(key, entrant.model, "", "lmms_eval", task, TASKS[task][1] or None, settings, *files, 50, 48, outcomes)

@@ -33,7 +33,7 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
 _log = logging.getLogger(__name__)
 
 
-class Insertion(TypedDict):
+class InsertedSample(TypedDict):
     """One insertion sample (i, q, a), without its image i: that is the document's ``insertion_image``.
 
     ``partition`` is the language-culture partition that the sample belongs to.
@@ -88,7 +88,7 @@ class CrossCultDoc(TypedDict):
     language: str
     order: list[str]
     step: int
-    insertions: list[Insertion]
+    insertions: list[InsertedSample]
     wants_plain_answer: bool
     question: str
     reference: str
@@ -207,7 +207,7 @@ class Release:
             order=list(chain.order),
             step=chain.order.index(request.partition) + 1 if chain.order else 0,
             insertions=[
-                Insertion(partition=partition, question=inserting.question, answer=inserting.answer)
+                InsertedSample(partition=partition, question=inserting.question, answer=inserting.answer)
                 for partition in chain.order[:inserted]
                 for inserting in [chain.case.samples[partition]]
             ],

@@ -25,7 +25,7 @@ from culture_tasks.harness.lmms_eval.plugin import one_message
 from culture_tasks.harness.model_costs import ModelCosts, combined
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.device_meter import devices_of, forget_peak, peak_gib
 from culture_tasks.insertion.core.insertion_method import InsertionMethod
 from culture_tasks.insertion.core.method_registry import method_class, method_config
@@ -180,7 +180,7 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
 
     def _job(self, request: Instance, doc: Mapping[str, Any]) -> Job:
         _, to_messages, gen_kwargs, doc_id, task, split = request.args
-        decoding = Decoding.from_request(gen_kwargs)
+        decoding = AnswerDecoding.from_request(gen_kwargs)
         query = self._query(
             _identity(doc, "image_id", "language", "question"),
             str(doc.get("question", "")),

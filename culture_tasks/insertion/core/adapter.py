@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from culture_tasks.errors import CultureTasksError, SettingsError
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.encoding import (
     IGNORED,
     Encoded,
@@ -54,7 +54,7 @@ _PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by leng
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """A model's answer to one request.
 
     Attributes:
@@ -203,17 +203,17 @@ class MultimodalModel:
         """Width of the last layer's hidden states."""
         return int(self.model.config.get_text_config().hidden_size)
 
-    def generate(self, query: Query, decoding: Decoding) -> Answer:
+    def generate(self, query: Query, decoding: AnswerDecoding) -> ModelAnswer:
         """Answers a request."""
         return self._answers(self._encoded([query]), decoding)[0]
 
     def answers(
         self,
         queries: Sequence[Query],
-        decoding: Decoding,
+        decoding: AnswerDecoding,
         batch_size: int = 1,
         weights: WeightsOf | None = None,
-    ) -> Iterator[tuple[int, Answer]]:
+    ) -> Iterator[tuple[int, ModelAnswer]]:
         """Answers requests in batches, the longest first; those with given weights in the given order.
 
         A batch's images are loaded while the one before it is answered, and not kept.
@@ -232,7 +232,7 @@ class MultimodalModel:
             CultureTasksError: If a single request doesn't fit into the memory.
         """
 
-        def answered(encoded: Encoded, places: Sequence[int]) -> list[Answer]:
+        def answered(encoded: Encoded, places: Sequence[int]) -> list[ModelAnswer]:
             if weights is None:
                 return self._answers(encoded, decoding)
             return with_weights_by_row(self.model, weights(places), lambda: self._answers(encoded, decoding))
@@ -240,7 +240,7 @@ class MultimodalModel:
         batches = self._longest_first(queries, batch_size) if weights is None else _in_order(queries, batch_size)
         return self._batched(queries, batches, answered)
 
-    def generate_unless(self, query: Query, decoding: Decoding, gate: Gate) -> Answer | None:
+    def generate_unless(self, query: Query, decoding: AnswerDecoding, gate: Gate) -> ModelAnswer | None:
         """Answers a request unless the gate, given the features of its prefill, says stop.
 
         The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding
@@ -286,7 +286,7 @@ class MultimodalModel:
         def prefill(encoded: Encoded, places: Sequence[int]) -> list[torch.Tensor]:
             masks = self._masks(encoded, [queries[place] for place in places])
             with captured_states(self.model) as states:
-                self._answers(encoded, Decoding(max_new_tokens=1))
+                self._answers(encoded, AnswerDecoding(max_new_tokens=1))
             return pooled(states, masks)
 
         return self._batched(queries, self._longest_first(queries, batch_size), prefill, with_spans=True)
@@ -335,7 +335,7 @@ class MultimodalModel:
         self.model.to("meta")
         torch.cuda.empty_cache()
 
-    def _answers(self, encoded: Encoded, decoding: Decoding, **options: Any) -> list[Answer]:
+    def _answers(self, encoded: Encoded, decoding: AnswerDecoding, **options: Any) -> list[ModelAnswer]:
         tokenizer, inputs = self.processor.tokenizer, self._placed(encoded.inputs)
         ids = self.model.generate(**inputs, **decoding.options(), pad_token_id=padding_token(tokenizer), **options)
         ends, shown = ends_of_generation(self.model), inputs["attention_mask"].sum(1).tolist()
@@ -344,7 +344,7 @@ class MultimodalModel:
             # Padding follows the first token that ends a generation.
             length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row))
             text = tokenizer.decode(row[:length], skip_special_tokens=True).strip()
-            answers.append(Answer(text, prompt_tokens, length))
+            answers.append(ModelAnswer(text, prompt_tokens, length))
         return answers
 
     def _encoded(self, queries: Sequence[Query], *, with_spans: bool = False) -> Encoded:

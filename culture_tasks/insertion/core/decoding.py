@@ -16,7 +16,7 @@ DEFAULT_NEW_TOKENS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Decoding:
+class AnswerDecoding:
     """Decoding settings; the default is the paper's (section E.2).
 
     Attributes:
@@ -32,7 +32,7 @@ class Decoding:
     num_beams: Annotated[int, Field(ge=1)] = 1
 
     @classmethod
-    def from_request(cls, gen_kwargs: Mapping[str, Any]) -> Decoding:
+    def from_request(cls, gen_kwargs: Mapping[str, Any]) -> AnswerDecoding:
         """Reads a request's ``generation_kwargs``.
 
         ``until`` is ignored, as in lmms-eval's own chat models: lmms-eval adds one to every task.

@@ -25,8 +25,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion.core import state, tensor_files
-from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.device_meter import forget_peak, now, peak_gib
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.progress import Progress, silent
@@ -63,7 +63,7 @@ class Route:
     similarity: float | None = None
     threshold: float | None = None
 
-    def noted(self, answer: Answer) -> Answer:
+    def noted(self, answer: ModelAnswer) -> ModelAnswer:
         """Returns the answer with the scores of its request."""
         return replace(answer, activated=self.activated, similarity=self.similarity, threshold=self.threshold)
 
@@ -187,7 +187,7 @@ class InsertionMethod(ABC):
         """Returns the route of a request after all insertions."""
         return Route(query)
 
-    def generate(self, query: Query, decoding: Decoding) -> Answer:
+    def generate(self, query: Query, decoding: AnswerDecoding) -> ModelAnswer:
         """Answers a request after all insertions, on its own."""
         route = self.ask(query)
         return route.noted((route.by or self.model).generate(route.query, decoding))

@@ -25,11 +25,11 @@ Message = Mapping[str, Any]
 
 Part = dict[str, Any]
 """``{"type": "text", "text": …}`` or ``{"type": "image", "image": …}``, as transformers' chat templates take them; the
-image may be a :class:`Picture`."""
+image may be a :class:`QueryImage`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class QueryImage:
     """An image of a query, which is loaded on demand.
 
     Attributes:
@@ -43,9 +43,9 @@ class Picture:
     load: Callable[[], Image]
 
     @classmethod
-    def of(cls, image: Image | Picture, load: Callable[[], Image] | None = None) -> Picture:
+    def of(cls, image: Image | QueryImage, load: Callable[[], Image] | None = None) -> QueryImage:
         """Returns the picture of an image; without ``load`` it keeps the image itself."""
-        if isinstance(image, Picture):
+        if isinstance(image, QueryImage):
             return image
         digest = hashlib.sha256(repr(image.size).encode())
         digest.update(image.convert("RGB").tobytes())
@@ -99,14 +99,14 @@ class Query:
 
     @property
     def outline(self) -> list[Message]:
-        """The conversation with a :class:`Picture` in place of each image."""
+        """The conversation with a :class:`QueryImage` in place of each image."""
         places = itertools.count()
 
         def outlined(part: Part) -> Part:
             if part["type"] == "text":
                 return part
             place = next(places)
-            return image_part(Picture.of(part["image"], lambda: self.images()[place]))
+            return image_part(QueryImage.of(part["image"], lambda: self.images()[place]))
 
         if self._outline is None and self._make_outline is not None:
             self._outline = self._make_outline()
@@ -136,12 +136,12 @@ class Query:
         """Returns the same query with parts inserted before the user's text, after the system message."""
 
         def outline() -> list[Message]:
-            pictures = [image_part(Picture.of(part["image"])) if part["type"] == "image" else part for part in parts]
+            pictures = [image_part(QueryImage.of(part["image"])) if part["type"] == "image" else part for part in parts]
             return _preceded(self.outline, pictures)
 
         return Query(self.question, lambda: _preceded(self.messages(), parts), outline)
 
-    def pictures(self) -> list[Picture]:
+    def pictures(self) -> list[QueryImage]:
         """Returns the images of the conversation without loading them, in its order."""
         return [part["image"] for part in _parts(self.outline) if part["type"] == "image"]
 
@@ -232,7 +232,7 @@ def text_part(text: str) -> Part:
     return {"type": "text", "text": text}
 
 
-def image_part(image: Image | Picture) -> Part:
+def image_part(image: Image | QueryImage) -> Part:
     """Returns a part of a message that holds an image."""
     return {"type": "image", "image": image}
 
@@ -264,7 +264,7 @@ def _normal_part(part: Mapping[str, Any]) -> Part:
         return text_part(part["text"])
     if part["type"] == "image":
         image = part["image"] if "image" in part else part["url"]
-        return image_part(image.load() if isinstance(image, Picture) else image)
+        return image_part(image.load() if isinstance(image, QueryImage) else image)
     raise DataError(
         f"knowledge_insertion: a message has a part of type {part['type']!r}. Allowed are text and image: "
         "leave tasks with other media to another model."

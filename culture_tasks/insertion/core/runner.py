@@ -21,8 +21,8 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple, Protocol, TypeVar
 
-from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.device_meter import device_name, now
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, Route
 from culture_tasks.insertion.core.progress import Progress, silent
@@ -49,7 +49,7 @@ class Job:
     """
 
     query: Query
-    decoding: Decoding
+    decoding: AnswerDecoding
     insertions: tuple[Insertion, ...] = ()
     compare: bool = False
 
@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
         base: The plain model's answer, if the job compares.
     """
 
-    answer: Answer
+    answer: ModelAnswer
     base: str | None = None
 
 
@@ -94,14 +94,16 @@ class Costs:
     alone: list[float] = field(default_factory=list)
 
 
-class Engine(Protocol):
+class AnswerEngine(Protocol):
     """Answers prompts of the plain model."""
 
     @property
     def identity(self) -> str:
         """Hash of all that can change an answer, the request and its decoding aside."""
 
-    def answers(self, queries: Sequence[Query], decodings: Sequence[Decoding]) -> Iterator[tuple[int, Answer]]:
+    def answers(
+        self, queries: Sequence[Query], decodings: Sequence[AnswerDecoding]
+    ) -> Iterator[tuple[int, ModelAnswer]]:
         """Yields the place of a request, with its answer, as they come."""
 
 
@@ -122,7 +124,9 @@ class InBatches:
         """The model's identity; the size of a batch is not part of it."""
         return self._model.identity.run
 
-    def answers(self, queries: Sequence[Query], decodings: Sequence[Decoding]) -> Iterator[tuple[int, Answer]]:
+    def answers(
+        self, queries: Sequence[Query], decodings: Sequence[AnswerDecoding]
+    ) -> Iterator[tuple[int, ModelAnswer]]:
         """Yields the place of a request, with its answer, all requests of one decoding after another."""
         for decoding in dict.fromkeys(decodings):
             places = [place for place, other in enumerate(decodings) if other == decoding]
@@ -135,7 +139,7 @@ class _Prompt(NamedTuple):
     """A prompt, the key of its answer in the store, which sampled answers lack, and what is inserted into weights."""
 
     route: Route
-    decoding: Decoding
+    decoding: AnswerDecoding
     key: str | None
     insertions: tuple[Insertion, ...] = ()
 
@@ -191,11 +195,16 @@ class Runner:
     """
 
     def __init__(
-        self, method: InsertionMethod, store: ValueStore, engine: Engine | None = None, *, one_at_a_time: bool = False
+        self,
+        method: InsertionMethod,
+        store: ValueStore,
+        engine: AnswerEngine | None = None,
+        *,
+        one_at_a_time: bool = False,
     ) -> None:
         self._method = method
         self._store = store
-        self._engine: Engine = engine or InBatches(method.model, method.batch_size)
+        self._engine: AnswerEngine = engine or InBatches(method.model, method.batch_size)
         self._one_at_a_time = one_at_a_time
         self._method_identity = [method.name, method.answers_version, method.fingerprint]
         self._inserted: tuple[str, ...] = ()
@@ -234,7 +243,7 @@ class Runner:
 
     def _answered(
         self, plain: Mapping[int, _Prompt], after: Mapping[int, Job], progress: Progress
-    ) -> tuple[dict[int, Answer], dict[int, Answer]]:
+    ) -> tuple[dict[int, ModelAnswer], dict[int, ModelAnswer]]:
         """Returns the plain answers, and the answers after insertions."""
         order, description = _chain_order(after), f"after insertions ({self._method.name})"
         if self._one_at_a_time:
@@ -258,7 +267,7 @@ class Runner:
             {place: pool[True, place].route.noted(answers[True, place]) for place in after},
         )
 
-    def _alone(self, prompt: _Prompt, job: Job | None = None) -> Answer:
+    def _alone(self, prompt: _Prompt, job: Job | None = None) -> ModelAnswer:
         """Answers one request on its own: by the plain model, or by the method after a job's insertions."""
         device = self._method.model.device
         # An answer given on its own has a time, which holds for this kind of device alone.
@@ -274,12 +283,14 @@ class Runner:
         seconds = now(device) - start
         return self._keep(key, replace(answer, seconds=seconds), seconds)
 
-    def _pooled(self, prompts: Mapping[Place, _Prompt], progress: Progress, description: str) -> dict[Place, Answer]:
+    def _pooled(
+        self, prompts: Mapping[Place, _Prompt], progress: Progress, description: str
+    ) -> dict[Place, ModelAnswer]:
         """Answers prompts, each distinct one once, by the engine or by the method's other model."""
         places_of: dict[Hashable, list[Place]] = {}
         for place, prompt in prompts.items():
             places_of.setdefault(prompt.key or place, []).append(place)
-        answers: dict[Place, Answer] = {}
+        answers: dict[Place, ModelAnswer] = {}
         missing: dict[MultimodalModel | None, list[list[Place]]] = {}
         for places in places_of.values():
             prompt = prompts[places[0]]
@@ -296,7 +307,7 @@ class Runner:
 
     def _generated(
         self, prompts: Mapping[Place, _Prompt], missing: Mapping[MultimodalModel | None, list[list[Place]]]
-    ) -> Iterator[tuple[list[Place], Answer]]:
+    ) -> Iterator[tuple[list[Place], ModelAnswer]]:
         """Yields the places that share a prompt, with the answer, once it is stored."""
         start, inserting = now(self._method.model.device), self.costs.insertion_seconds
         for model, groups in missing.items():
@@ -310,7 +321,7 @@ class Runner:
                 yield groups[number], self._keep(pool[number].key, answer, end - start - inserted)
                 start, inserting = end, self.costs.insertion_seconds
 
-    def _by_chain(self, pool: Sequence[_Prompt]) -> Iterator[tuple[int, Answer]]:
+    def _by_chain(self, pool: Sequence[_Prompt]) -> Iterator[tuple[int, ModelAnswer]]:
         """Yields the place of a request after insertions into weights, with its answer.
 
         Rows of a batch may have weights of several chains where the method offers that; otherwise the requests of each
@@ -332,18 +343,18 @@ class Runner:
                 for number, answer in model.answers(queries, decoding, method.batch_size, of):
                     yield chain[number], answer
 
-    def _stored(self, key: str | None) -> Answer | None:
+    def _stored(self, key: str | None) -> ModelAnswer | None:
         content = None if key is None else self._store.get(key)
-        return None if content is None else Answer(**json.loads(content))
+        return None if content is None else ModelAnswer(**json.loads(content))
 
-    def _keep(self, key: str | None, answer: Answer, seconds: float) -> Answer:
+    def _keep(self, key: str | None, answer: ModelAnswer, seconds: float) -> ModelAnswer:
         self.costs.answered += 1
         self.costs.seconds += seconds
         if key is not None:
             self._store.put(key, json.dumps(asdict(answer), ensure_ascii=False).encode())
         return answer
 
-    def _prompt(self, route: Route, decoding: Decoding) -> _Prompt:
+    def _prompt(self, route: Route, decoding: AnswerDecoding) -> _Prompt:
         """Returns a prompt under a key that says which model answers it; all methods share its answers."""
         by = self._engine.identity if route.by is None else route.by.identity.run
         return _Prompt(route, decoding, _key([by, route.query.key], decoding))
@@ -386,7 +397,7 @@ def _chain(insertions: Sequence[Insertion]) -> Chain:
     return tuple(insertion.key for insertion in insertions)
 
 
-def _key(by: Sequence[object], decoding: Decoding) -> str | None:
+def _key(by: Sequence[object], decoding: AnswerDecoding) -> str | None:
     return None if decoding.samples else f"answer:{_hash([*by, decoding.as_dict()])}"
 
 

@@ -19,8 +19,8 @@ from typing import Any
 import torch
 
 from culture_tasks.errors import CultureTasksError, MissingExtraError, SettingsError, nearest
-from culture_tasks.insertion.core.adapter import Answer, ModelOptions, MultimodalModel
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.adapter import ModelAnswer, ModelOptions, MultimodalModel
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.encoding import ends_of_generation
 from culture_tasks.insertion.core.queries import Query
 
@@ -62,7 +62,9 @@ class VllmEngine:
         described = ["vllm", importlib.metadata.version("vllm"), self._model.identity.run, arguments]
         return hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode()).hexdigest()
 
-    def answers(self, queries: Sequence[Query], decodings: Sequence[Decoding]) -> Iterator[tuple[int, Answer]]:
+    def answers(
+        self, queries: Sequence[Query], decodings: Sequence[AnswerDecoding]
+    ) -> Iterator[tuple[int, ModelAnswer]]:
         """Yields the place of a request, with its answer, some hundred at a time.
 
         Raises:
@@ -107,7 +109,7 @@ class VllmEngine:
         tokens, images = self._model.prompt(query)
         return {"prompt_token_ids": tokens, **({"multi_modal_data": {"image": images}} if images else {})}
 
-    def _sampling(self, decoding: Decoding) -> Any:
+    def _sampling(self, decoding: AnswerDecoding) -> Any:
         from vllm import SamplingParams
 
         if decoding.num_beams > 1:
@@ -129,7 +131,7 @@ class VllmEngine:
             **bounds,
         )
 
-    def _answer(self, output: Any, decoding: Decoding) -> Answer:
+    def _answer(self, output: Any, decoding: AnswerDecoding) -> ModelAnswer:
         tokens, prompt = list(output.outputs[0].token_ids), len(output.prompt_token_ids)
         if output.outputs[0].finish_reason == "length" and len(tokens) < decoding.max_new_tokens:
             raise SettingsError(
@@ -138,7 +140,7 @@ class VllmEngine:
             )
         # vLLM's own text lacks the begun character with which an answer may end.
         text = self._model.processor.tokenizer.decode(tokens, skip_special_tokens=True)
-        return Answer(text.strip(), prompt, len(tokens))
+        return ModelAnswer(text.strip(), prompt, len(tokens))
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> None:

@@ -15,8 +15,8 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.core.queries import Insertion, Query
 from culture_tasks.insertion.core.weight_edits import Weights, are_linear, with_weights
@@ -70,7 +70,7 @@ class WeightMethod(InsertionMethod):
         """Goes back to the model's weights."""
         self._present = {}
 
-    def generate(self, query: Query, decoding: Decoding) -> Answer:
+    def generate(self, query: Query, decoding: AnswerDecoding) -> ModelAnswer:
         """Answers a request with the present weights."""
         return with_weights(self.model.model, self.present, lambda: self.model.generate(query, decoding))
 

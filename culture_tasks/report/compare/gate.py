@@ -80,7 +80,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class GateResult:
     """The result of a gate.
 
     Attributes:
@@ -123,7 +123,7 @@ def parse_margins(texts: Sequence[str]) -> list[Margin]:
     return margins
 
 
-def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margin] = ()) -> Gate:
+def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margin] = ()) -> GateResult:
     """Decides whether B may pass.
 
     Args:
@@ -153,7 +153,7 @@ def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margi
     ]
     if not checks:
         checks = [Check("everything", "not compared", "A and B have no benchmark in common")]
-    return Gate(found.sides, tuple(checks))
+    return GateResult(found.sides, tuple(checks))
 
 
 def _of_test(tested: Tested, margins: Sequence[Margin]) -> Check:
@@ -203,7 +203,7 @@ def _absent(found: TwoModels, required: Sequence[str]) -> Iterator[str]:
 # The outcome as files
 
 
-def as_json(found: Gate | CultureTasksError) -> str:
+def as_json(found: GateResult | CultureTasksError) -> str:
     """Returns the outcome, or the error in its place, as JSON; a number that isn't there is null."""
     data: dict[str, Any] = {"format": FORMAT, "version": __version__}
     if isinstance(found, CultureTasksError):
@@ -254,7 +254,7 @@ def _check(check: Check) -> dict[str, Any]:
     }
 
 
-def as_junit(found: Gate | CultureTasksError) -> str:
+def as_junit(found: GateResult | CultureTasksError) -> str:
     """Returns the outcome as JUnit XML: a regression is a failure, and an error is what couldn't be compared."""
     if isinstance(found, CultureTasksError):
         name, checks = "culture-tasks compare", [Check("compare", "not compared", str(found))]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from culture_tasks.benchmarks.interface import Scale
-    from culture_tasks.results.runs import Rows
+    from culture_tasks.results.runs import RunRows
 
 Correctness = Literal["wrong", "not scored", "scored", "right"]
 CORRECTNESS: tuple[Correctness, ...] = ("wrong", "not scored", "scored", "right")
@@ -48,7 +48,7 @@ def _middle(scale: Scale) -> float | None:
     return (scale.low + scale.high) / 2
 
 
-def chosen(rows: Rows, scale: Scale, most: int) -> SampleChoice:
+def chosen(rows: RunRows, scale: Scale, most: int) -> SampleChoice:
     """Chooses samples of a run.
 
     Args:

@@ -11,7 +11,7 @@ MARGIN = 1e-5
 
 
 @dataclass
-class Entry:
+class CodebookEntry:
     """An entry.
 
     Attributes:
@@ -35,10 +35,10 @@ class Codebook:
     """
 
     def __init__(self, radius: float) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[CodebookEntry] = []
         self._radius = radius
 
-    def entry_for(self, key: torch.Tensor, answer: str, value: torch.Tensor) -> Entry:
+    def entry_for(self, key: torch.Tensor, answer: str, value: torch.Tensor) -> CodebookEntry:
         """Returns the entry that is to learn an answer, after adding, expanding or splitting.
 
         With d the distance of the nearest key, whose radius is r, and e the first radius: if d > e + r, a new entry
@@ -62,7 +62,7 @@ class Codebook:
                     return nearest
                 radius = distance / 2
                 nearest.radius = radius - MARGIN
-        self.entries.append(Entry(key, value, radius, answer))
+        self.entries.append(CodebookEntry(key, value, radius, answer))
         return self.entries[-1]
 
     def lookup(self, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -10,8 +10,8 @@ import torch
 
 from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
-from culture_tasks.insertion.core.adapter import Answer, MultimodalModel
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.edit_scopes import EditMemory, StoredVectors
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.progress import Progress, silent
@@ -88,7 +88,7 @@ class MckiMethod(InsertionMethod):
         """Decides by equation 3: the request alone below the threshold, otherwise with the nearest entry before it."""
         return self._route(query, self._vector_of(query)) if len(self._memory) else Route(query)
 
-    def generate(self, query: Query, decoding: Decoding) -> Answer:
+    def generate(self, query: Query, decoding: AnswerDecoding) -> ModelAnswer:
         """Answers as :meth:`ask` decides, with one prefill where the entry isn't used.
 
         Below the threshold decoding continues from the prefill that gave the features; otherwise it starts again.

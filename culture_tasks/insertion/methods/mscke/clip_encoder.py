@@ -12,7 +12,7 @@ from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
 from culture_tasks.insertion.core.identity import identify_encoder
 from culture_tasks.insertion.core.progress import Progress
-from culture_tasks.insertion.core.queries import Picture, Query
+from culture_tasks.insertion.core.queries import Query, QueryImage
 from culture_tasks.insertion.core.value_store import ValueStore
 
 Fusion = Literal["dot", "concatenation"]
@@ -78,7 +78,7 @@ class ClipScope(ScopeEncoder):
         self._texts = StoredVectors[str](
             f"{prefix}:text", lambda text: hashlib.sha256(text.encode()).hexdigest(), in_batches(self.texts)
         )
-        self._images = StoredVectors[Picture](
+        self._images = StoredVectors[QueryImage](
             f"{prefix}:image", lambda picture: picture.key, in_batches(self._pictures)
         )
 
@@ -113,7 +113,7 @@ class ClipScope(ScopeEncoder):
         )
         return self._normalized(self._model.get_text_features, inputs)
 
-    def _pictures(self, pictures: Sequence[Picture]) -> torch.Tensor:
+    def _pictures(self, pictures: Sequence[QueryImage]) -> torch.Tensor:
         images = [picture.load().convert("RGB") for picture in pictures]
         inputs = self._processor.image_processor(images, return_tensors="pt")
         return self._normalized(self._model.get_image_features, inputs)
@@ -126,7 +126,7 @@ class ClipScope(ScopeEncoder):
         return torch.nn.functional.normalize(vectors.float(), dim=-1).cpu()
 
 
-def _picture(query: Query) -> Picture:
+def _picture(query: Query) -> QueryImage:
     pictures = query.pictures()
     if len(pictures) != 1:
         raise DataError(f"mscke: the request {query.question!r:.80} has {len(pictures)} images. Expected one.")

@@ -10,7 +10,7 @@ from torch.nn.functional import linear
 
 from culture_tasks import prompt_files
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.decoding import Decoding
+from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.descent import descend
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.core.layer_outputs import OutputEdits, layer_output
@@ -140,7 +140,7 @@ class WiseMethod(InsertionMethod):
         question = questions[int(insertion.key[:8], 16) % len(questions)]
         if question not in self._irrelevant:
             query = Query(question, lambda: [{"role": "user", "content": [text_part(question)]}])
-            self.model.generate(query, Decoding(max_new_tokens=1))
+            self.model.generate(query, AnswerDecoding(max_new_tokens=1))
             self._irrelevant[question] = self._prefill
         return self._irrelevant[question]
 
