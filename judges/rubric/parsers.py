@@ -30,7 +30,7 @@ NOT_OFFERED = -1
 _MOST_STATEMENTS = 100
 
 
-class RatingScale(NamedTuple):
+class OfferedScale(NamedTuple):
     """What a prompt offers.
 
     Attributes:
@@ -76,7 +76,7 @@ class Statement(NamedTuple):
         return self.start < other.end and other.start < self.end
 
 
-def read_rating(reply: str, scale: RatingScale) -> Reading | None:
+def read_rating(reply: str, scale: OfferedScale) -> Reading | None:
     """Reads the rating that a reply states, in the format that the prompt asked for or in a plain variant of it.
 
     Args:
@@ -119,7 +119,7 @@ _LAST_LINE = re.compile(
 _PLAIN_REASONS = re.compile(r"[-A-Za-z \n.,;:!?'()*#_/]*+")
 
 
-def _plain_reading(reply: str, scale: RatingScale) -> Reading | None:
+def _plain_reading(reply: str, scale: OfferedScale) -> Reading | None:
     """Reads most replies, in a tenth of the time: the form asked for after reasons that can't state a rating."""
     reasons, _, line = reply.rstrip().rpartition("\n")
     match = _LAST_LINE.fullmatch(line)
@@ -254,7 +254,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def _stated_in(found: _Object, text: str, scale: RatingScale) -> Iterator[Statement]:
+def _stated_in(found: _Object, text: str, scale: OfferedScale) -> Iterator[Statement]:
     """Gives the ratings under the keys of an object, and a correction in its texts ("the score should be 4")."""
     mentioned = _is_mentioned(text, found.start, found.end)
     for key, content in found.entries():
@@ -268,7 +268,7 @@ def _stated_in(found: _Object, text: str, scale: RatingScale) -> Iterator[Statem
             yield from (each._replace(mentioned=True) for each in inside if not each.mentioned)
 
 
-def _value_of(content: Any, scale: RatingScale) -> int | None:
+def _value_of(content: Any, scale: OfferedScale) -> int | None:
     """Returns the rating that a JSON value is, :data:`NOT_OFFERED`, or None where it is no number at all."""
     if isinstance(content, str):
         text = folded(content)
@@ -383,7 +383,7 @@ _CLAUSE = re.compile(r"([,;:(—–→،؛、]|\s-\s)")
 _LOOK_BACK = 300
 
 
-def _statements_in(text: str, scale: RatingScale) -> list[Statement]:
+def _statements_in(text: str, scale: OfferedScale) -> list[Statement]:
     """Finds every statement of a rating in a folded text; of far too many labels, a value that isn't offered."""
     places = _labels_in(text)
     if len(places) > 10 * _MOST_STATEMENTS:
@@ -420,7 +420,7 @@ def _labels_in(text: str) -> list[tuple[int, str]]:
     return sorted(places)
 
 
-def _given_in(text: str, scale: RatingScale) -> Iterator[Statement]:
+def _given_in(text: str, scale: OfferedScale) -> Iterator[Statement]:
     """Gives the ratings that are given without a word for one; a denied or supposed one says nothing."""
     for match in islice(_GIVEN.finditer(text), _MOST_STATEMENTS):
         value, end = _value(text, match, scale)
@@ -429,7 +429,7 @@ def _given_in(text: str, scale: RatingScale) -> Iterator[Statement]:
             yield Statement(match.start(), end, value)
 
 
-def _number_alone(text: str, scale: RatingScale) -> Statement | None:
+def _number_alone(text: str, scale: OfferedScale) -> Statement | None:
     """Reads a number that is all there is, or alone on the first or the last line, and on no other line."""
     lines = [line for line in re.finditer(r"[^\n]+", text) if line.group().strip("`*_#->| \t")]
     numbers = [(line, value) for line in lines if (value := _value_of(line.group(), scale)) is not None]
@@ -479,7 +479,7 @@ def _is_quoted(text: str, start: int) -> bool:
     return False
 
 
-def _value(text: str, match: re.Match[str], scale: RatingScale, closes: str = "") -> tuple[int | None, int]:
+def _value(text: str, match: re.Match[str], scale: OfferedScale, closes: str = "") -> tuple[int | None, int]:
     """Returns the value of a statement, None for a list that begins there or a repeated scale, and where it ends."""
     written, end = match["number"], match.end()
     whole, _, fraction = written.replace(",", ".").partition(".")

@@ -19,7 +19,7 @@ from culture_tasks.prompt_files import PromptFile, load
 from culture_tasks.text import storable
 
 if TYPE_CHECKING:
-    from culture_tasks.judges.rubric.parsers import RatingScale, Reading
+    from culture_tasks.judges.rubric.parsers import OfferedScale, Reading
 
 LONGEST_TEXT = 32_000
 """Characters of one filled-in text that a judge is shown; the rest is cut, and the cut is named in the prompt."""
@@ -71,16 +71,19 @@ class Rubric:
     asks_for: Literal["rating", "score"] = "rating"
     rationale: str = "explanation"
     pattern: str = r"[^\n]+\nRating: RATING"
-    reader: Callable[[str, RatingScale], Reading | None] | None = None
+    reader: Callable[[str, OfferedScale], Reading | None] | None = None
     model: str
     sampling: Mapping[str, Any] = field(default_factory=dict)
     source: str
 
     def read(self, reply: str) -> Reading | None:
         """Returns the rating that a reply states, or None where a careful reader would ask again."""
-        from culture_tasks.judges.rubric.parsers import RatingScale, read_rating  # its patterns take a while to compile
+        from culture_tasks.judges.rubric.parsers import (
+            OfferedScale,
+            read_rating,
+        )  # its patterns take a while to compile
 
-        return (self.reader or read_rating)(reply, RatingScale(self.lowest, self.highest, self.asks_for))
+        return (self.reader or read_rating)(reply, OfferedScale(self.lowest, self.highest, self.asks_for))
 
     def messages(self, item: JudgeItem, *, delimiters: bool = True, secret: str = "") -> list[Message]:
         """Returns the chat messages that ask for a verdict.

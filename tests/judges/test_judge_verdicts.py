@@ -13,7 +13,7 @@ from support.steps import steps
 
 from culture_tasks.benchmarks.registry import rubrics
 from culture_tasks.judges.rubric import parsers
-from culture_tasks.judges.rubric.parsers import RatingScale, Reading
+from culture_tasks.judges.rubric.parsers import OfferedScale, Reading
 
 REPLIES = Path(__file__).parents[1] / "fixtures" / "replies"
 FORMATS = {
@@ -144,7 +144,7 @@ LAST_LINES = ("rating={}", "Rating: [[{}]]", "score : {}", "SCORE=[[{}]]", "Rati
 @given(REASONS, st.sampled_from(LAST_LINES), st.integers(0, 11), st.sampled_from(["\n", "\n\n", " ", "\n \n"]))
 @example("Both name it.", "Rating: [[{}]]", 7, "\n")
 def test_the_short_way_to_read_most_replies_agrees_with_the_full_one(reasons, line, rating, between):
-    for scale in (RatingScale(1, 10, "rating"), RatingScale(0, 10, "score"), RatingScale(1, 2, "rating")):
+    for scale in (OfferedScale(1, 10, "rating"), OfferedScale(0, 10, "score"), OfferedScale(1, 2, "rating")):
         reply = reasons + between + line.format(rating)
         with patch.object(parsers, "_plain_reading", return_value=None):
             full = parsers.read_rating(reply, scale)
