@@ -78,10 +78,8 @@ class Rubric:
 
     def read(self, reply: str) -> Reading | None:
         """Returns the rating that a reply states, or None where a careful reader would ask again."""
-        from culture_tasks.judges.rubric.parsers import (
-            OfferedScale,
-            read_rating,
-        )  # its patterns take a while to compile
+        # Its patterns take a while to compile.
+        from culture_tasks.judges.rubric.parsers import OfferedScale, read_rating
 
         return (self.reader or read_rating)(reply, OfferedScale(self.lowest, self.highest, self.asks_for))
 
