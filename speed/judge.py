@@ -5,7 +5,7 @@ take at best N*L/C seconds; the share of the ideal is that time over the measure
 
     python speed/judge.py                  # everything, some minutes
     python speed/judge.py --requests 1000 --memory 0 --documents 64
-    python speed/judge.py --real MODEL     # a server of yours instead, by the same variables as a judge's
+    python speed/judge.py --real MODEL     # your own server instead, by the same variables as a judge's
 
 A real server says how fast it can be by the bare loop alone, so the two take turns, and their ratio counts. Its replies
 should be short and of a form, or a judge that rambles is what is measured: CULTURE_JUDGE_EXTRA_BODY gives the server's
@@ -260,7 +260,7 @@ _TURNS_HEADER = ("in flight", "requests", "bare loop/s", "culture-tasks/s", "rat
 
 
 def turns(model: str, in_flight: Sequence[int], rounds: int = 3) -> Iterator[Turns]:
-    """Measures a real server: the bare loop and this project take turns, each turn with prompts of its own."""
+    """Measures a real server: the bare loop and this project take turns, each turn with other prompts."""
     first = 0
     for most in in_flight:
         count = max(24, 2 * most)

@@ -73,7 +73,7 @@ class Server:
 
     @property
     def is_running(self) -> bool:
-        """Whether the server was started and hasn't ended."""
+        """Whether the server is running."""
         return self._process is not None and self._process.poll() is None
 
     def start(self, *options: str, wait: bool = True) -> None:
@@ -112,7 +112,7 @@ class Server:
 def _started(
     command: Sequence[str | Path], stdout: int | object, variables: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
-    """Starts a command in a process group of its own, which ends when this process does."""
+    """Starts a command in a new process group, which ends when this process does."""
     return subprocess.Popen(
         [str(part) for part in command],
         stdin=subprocess.DEVNULL,

@@ -155,7 +155,7 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
             insert_ms=1000 * costs.insertion_seconds / costs.inserted if costs.inserted else None,
             train_ms=None if train_seconds is None else 1000 * train_seconds / report["cases"],
             train_gib=report.get("peak_gib"),
-            # vLLM runs in a process of its own.
+            # vLLM runs in another process.
             peak_gib=peak_gib(self._device) if self._engine is None else None,
             parameters=(method.model.model.num_parameters() + method.parameter_count()) / 1e9,
         )

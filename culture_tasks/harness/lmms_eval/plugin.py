@@ -145,7 +145,7 @@ def _name_shards(tasks: Mapping[Any, Any]) -> None:
 def _with_limit_of_the_task(original: Callable[..., Any]) -> Callable[..., Any]:
     """Has a request of ours end at its task's limit, where lmms-eval's vLLM takes the larger of this and its own 4,096.
 
-    A limit of its own that the user gives is kept.
+    A limit that the user gives to the model is kept.
     """
 
     def make_one_request(self: Any, request: Any) -> Any:
