@@ -26,14 +26,7 @@ _PAGE_CACHE_KILOBYTES = 65_536
 
 
 class TableLayout(NamedTuple):
-    """How a file is laid out.
-
-    Attributes:
-        application_id: The number that marks a file as ours.
-        version: Version of the layout.
-        table: Name of the only table.
-        columns: Type of each column; the first one is the key.
-    """
+    """How a file is laid out: the number that marks it as ours, and its only table, whose first column is the key."""
 
     application_id: int
     version: int
@@ -46,13 +39,9 @@ class LayoutError(sqlite3.DatabaseError):
 
 
 class KeyValueStore:
-    """A file of rows, opened when it is first used.
+    """A file of rows, opened when it is first used, and made with its folders; None keeps rows in memory.
 
     All methods raise ``sqlite3.Error`` or ``OSError`` if the file can't be used for the moment.
-
-    Args:
-        file: The file, made with its folders if it doesn't exist; None keeps rows in memory.
-        layout: Its layout.
     """
 
     def __init__(self, file: Path | None, layout: TableLayout) -> None:
@@ -76,12 +65,7 @@ class KeyValueStore:
         return self._done(read)
 
     def put_many(self, rows: Sequence[tuple[Any, ...]], replaced: Iterable[Any] = ()) -> None:
-        """Stores rows in one transaction.
-
-        Args:
-            rows: The rows; one whose key is there already stays out.
-            replaced: Keys of rows to delete first.
-        """
+        """Deletes the rows of the replaced keys, then stores rows whose keys aren't there, in one transaction."""
         deleted = [(key,) for key in replaced]
 
         def write(database: sqlite3.Connection) -> None:
@@ -173,7 +157,6 @@ def opened(file: Path | None, layout: TableLayout) -> sqlite3.Connection:
     Raises:
         LayoutError: If another version wrote it.
         sqlite3.Error: If it is damaged, another program's, or can't be opened now.
-        OSError: If its folder can't be made.
     """
     uri = "file::memory:"
     if file is not None:

@@ -20,7 +20,7 @@ class ChatRequest:
     """All that changes a judge's answer.
 
     Messages whose delimiters are made from a secret of the run differ from run to run. So a request may be named by
-    what they are made of, without the secret, and runs share completions.
+    the texts they are made of, without the secret, and runs share completions.
 
     Args:
         endpoint: Who is asked, without secrets: a base URL, or ``lm_eval:<backend>``.
@@ -79,14 +79,10 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A reply, not yet read.
+    """A reply, not yet read, with the model that the endpoint reported and the sampling parameters as sent.
 
     Attributes:
-        text: What the judge wrote.
-        finish_reason: Why it stopped: ``stop``, ``length``, …
-        model: Model name that the endpoint reported.
-        usage: Tokens used.
-        sampling: Sampling parameters as sent.
+        finish_reason: Why it ended: ``stop``, ``length``, …
         thought: Whether the judge thought before it wrote, as the endpoint tells.
     """
 

@@ -17,8 +17,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import DataError, JudgeUnreachableError, SettingsError
-from culture_tasks.judges.batch.batch_endpoint import BatchEndpoint, RefusedError, Status
-from culture_tasks.judges.batch.batch_files import BatchLine, read_results, write_files
+from culture_tasks.judges.batch.batch_endpoint import (
+    BatchEndpoint,
+    BatchLine,
+    RefusedError,
+    Status,
+    read_results,
+    write_files,
+)
 from culture_tasks.judges.batch.batch_judge import BatchJudge
 from culture_tasks.judges.completions import Completion, Problem
 from culture_tasks.judges.rubric.rubrics import Rubric
@@ -89,7 +95,7 @@ class BatchRounds:
         rubrics: How the items are graded, by name.
         endpoint: Where batches are sent.
         file: Lists the batches.
-        say: Takes a line about what happens.
+        say: Takes a line about how far they are.
         resend: Whether requests are sent again whose results can't be fetched.
 
     Raises:

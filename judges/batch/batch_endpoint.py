@@ -1,26 +1,38 @@
-"""The files and batches of an OpenAI-compatible endpoint, through the ``openai`` package.
+"""The batches of an OpenAI-compatible endpoint, through the ``openai`` package, and the lines of their files.
 
 Only the call that begins a batch costs money. It is never repeated blindly: where its reply is lost, the batches are
 searched for the one of that file.
+
+A line holds exactly the body that is sent to the endpoint when a request is asked for at once. It is named by the
+request's key in the verdict cache, so that a reply is recognised anywhere; the tags around the texts, which no key
+depends on, are forgotten once the line is sent.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
-from culture_tasks.judges.batch.batch_files import PATH
+from culture_tasks.judges.completions import Completion, Problem
 from culture_tasks.judges.endpoint.addresses import Address
-from culture_tasks.judges.endpoint.client import one_line
+from culture_tasks.judges.endpoint.client import one_line, read_without_secrets
+from culture_tasks.judges.endpoint.redaction import Secrets
 from culture_tasks.settings import Settings
 
 T = TypeVar("T")
+
+PATH: Final = "/v1/chat/completions"
+MOST_LINES, MOST_BYTES = 50_000, 200_000_000
+"""The largest file that an endpoint takes: lines, and bytes (200 MB)."""
 
 _BATCHES_TO_SEARCH = 1_000
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
@@ -35,6 +47,57 @@ _UNREADABLE = (AttributeError, TypeError, ValueError)
 """Errors of reading a reply that isn't laid out as OpenAI's are."""
 
 _NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
+
+
+def name_of(key: bytes) -> str:
+    """Returns the name of a request's line: the first 128 bits of its key in the verdict cache."""
+    return key.hex()[:32]
+
+
+class BatchLine(NamedTuple):
+    """A request in a batch: its name in the output, and the body, which is made when it is written."""
+
+    name: str
+    make_body: Callable[[], bytes]
+
+
+def write_files(lines: Iterable[BatchLine], folder: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Writes lines to as few files as the limits allow, and yields each file with the names of its lines."""
+    rest = deque(lines)
+    while rest:
+        path, names = folder / "batch.jsonl", list[str]()
+        with path.open("wb") as file:
+            while rest and len(names) < MOST_LINES:
+                head = json.dumps({"custom_id": rest[0].name, "method": "POST", "url": PATH})
+                line = b'%s, "body": %s}\n' % (head[:-1].encode(), rest[0].make_body())
+                if names and file.tell() + len(line) > MOST_BYTES:
+                    break
+                file.write(line)
+                names.append(rest.popleft().name)
+        yield path, names
+
+
+def read_results(content: bytes, secrets: Secrets) -> tuple[dict[str, Completion | Problem], int]:
+    """Returns an output file's results by the names of their lines, and how many lines can't be read."""
+    results: dict[str, Completion | Problem] = {}
+    damaged = 0
+    for line in BytesIO(content):  # only a line feed ends a line: other separators may be part of a reply
+        try:
+            parsed = json.loads(line) if line.strip() else None
+        except (ValueError, RecursionError):
+            parsed = line
+        if isinstance(parsed, dict) and isinstance(name := parsed.get("custom_id"), str):
+            response, error = parsed.get("response"), parsed.get("error")
+            if isinstance(response, dict) and isinstance(status := response.get("status_code"), int):
+                results[name] = read_without_secrets(status, {}, json.dumps(response.get("body")), secrets)
+                continue
+            reason = error.get("message") if isinstance(error, dict) else error
+            shown = secrets.hidden(one_line(secrets.hidden(str(reason))))
+            is_unsent = response is None and bool(error)
+            results[name] = Problem(f"no reply in the batch: {shown}", retry=True, unsent=is_unsent)
+        elif parsed is not None:
+            damaged += 1
+    return results, damaged
 
 
 class RefusedError(JudgeUnreachableError):
@@ -68,10 +131,6 @@ class Status(NamedTuple):
 
 class BatchEndpoint:
     """Files and batches of one endpoint.
-
-    Args:
-        address: The endpoint.
-        settings: How it is used.
 
     Attributes:
         patience: Seconds for which a failed call is repeated.
@@ -124,12 +183,9 @@ class BatchEndpoint:
             attempts += 1
             if attempts > 1 and (batch := self.find(file)) is not None:
                 return batch
-            metadata = {"by": "culture-tasks"}
-            return _name_of(
-                self._client.batches.create(
-                    input_file_id=file, endpoint=PATH, completion_window="24h", metadata=metadata
-                )
-            )
+            by = {"by": "culture-tasks"}
+            create = self._client.batches.create
+            return _name_of(create(input_file_id=file, endpoint=PATH, completion_window="24h", metadata=by))
 
         return self._patiently("begin a batch", begin_or_find)
 

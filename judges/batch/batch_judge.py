@@ -13,13 +13,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from culture_tasks.judges.batch.batch_files import BatchLine, name_of
+from culture_tasks.judges.batch.batch_endpoint import BatchLine, name_of
 from culture_tasks.judges.cache.cache_files import Kept
 from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.asker import Adaptations, limit_of
-from culture_tasks.judges.endpoint.budget import shared_budget
 from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
-from culture_tasks.judges.endpoint.jobs import PendingTicket, VerdictJob, kept_answer, open_requests
+from culture_tasks.judges.endpoint.jobs import VerdictJob, kept_answer, open_requests
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
 from culture_tasks.settings import Settings
@@ -57,27 +56,23 @@ class BatchJudge(EndpointJudge):
         model: Model name.
         settings: Where the endpoint is, and how it is used.
         asks: Whether :meth:`check` may ask the endpoint a question.
-
-    Attributes:
-        model: Model name.
     """
 
     def __init__(self, model: str, settings: Settings, *, asks: bool) -> None:
         super().__init__(model, settings)
         self.model = model
         self._asks = asks
-        self._budget = shared_budget(settings)
         self._unfinished: list[VerdictJob] = []
         self._replies: dict[str, _Reply] = {}
         self._used: set[str] = set()
         self._requested: set[str] = set()
         self._held: dict[str, float] = {}
 
-    def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
+    def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Notes an item to be graded."""
         job = self._job(rubric, item)
         self._unfinished.append(job)
-        return job.ticket
+        return job
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
         """Asks the endpoint for one verdict, which tells what parameters it takes; not where results are collected."""
@@ -86,17 +81,14 @@ class BatchJudge(EndpointJudge):
 
     def sent_sampling(self, rubric: Rubric) -> Mapping[str, Any]:
         """Returns the sampling parameters that requests by a rubric are sent with now."""
-        return self._adaptations.apply(self._by.sampling(rubric), self._by.most_tokens)
+        return self._adaptations.apply(self._by.wording(rubric).sampling, self._by.most_tokens)
 
     def adopt_sampling(self, rubric: Rubric, sent: Mapping[str, Any]) -> None:
         """Takes over the sampling parameters that an earlier batch was sent with."""
-        self._adaptations.adopt(self._by.sampling(rubric), sent)
+        self._adaptations.adopt(self._by.wording(rubric).sampling, sent)
 
     def open_lines(self) -> list[BatchLine]:
-        """Returns the open requests as lines of a batch.
-
-        Prompts that begin alike are together, for the endpoint's prompt cache.
-        """
+        """Returns the open requests as lines, those that begin alike together, for the endpoint's prompt cache."""
 
         def body(job: VerdictJob) -> bytes:
             return job.request.body(self.sent_sampling(job.rubric))
@@ -121,13 +113,7 @@ class BatchJudge(EndpointJudge):
         return [line for line in lines if line.name in self._held]
 
     def give(self, name: str, result: Completion | Problem | None, sent: Sampling) -> None:
-        """Takes the result of a line, in the order of the batches.
-
-        Args:
-            name: Name of the line.
-            result: Its result; None where a batch has ended without one.
-            sent: The sampling parameters of the batch, as sent.
-        """
+        """Takes the result of a line, in the order of the batches; None where one has ended without a result."""
         before = self._replies.get(name)
         usage = Usage() if before is None else before.usage
         if before is not None and isinstance(before.result, Completion):
@@ -150,7 +136,7 @@ class BatchJudge(EndpointJudge):
             reason = self._budget.reason if self._budget is not None else "no batch has answered it"
             job.take(Answer(known if isinstance(known, Problem) else Problem(reason)))
         self._unfinished = []
-        self._connected().cache.flush()
+        self._running().cache.flush()
 
     @property
     def foreign(self) -> int:
@@ -160,11 +146,11 @@ class BatchJudge(EndpointJudge):
 
     @property
     def _adaptations(self) -> Adaptations:
-        return self._connected().asker.adaptations(self.model)
+        return self._running().asker.adaptations
 
     def _advanced(self) -> dict[str, VerdictJob]:
         """Returns a job for each request that is open, by the name of its line; all others are answered."""
-        open_ = open_requests(self._unfinished, self._connected().cache, self._answer)
+        open_ = open_requests(self._unfinished, self._running().cache, self._answer)
         self._unfinished = [job for jobs in open_.values() for job in jobs]
         return {name_of(key): jobs[0] for key, jobs in open_.items()}
 
@@ -178,7 +164,7 @@ class BatchJudge(EndpointJudge):
             is_new = name not in self._used
             if is_new:
                 self._used.add(name)
-                self._connected().cache.put([replace(job.row(result), replaces=True)])
+                self._running().cache.put([replace(job.row(result), replaces=True)])
             return Answer(result, attempts=reply.times if is_new else 0)
         if (answer := kept_answer(job, kept)) is not None:
             return answer
@@ -189,7 +175,7 @@ class BatchJudge(EndpointJudge):
         result, may_go_on = reply.result, reply.times < _MOST_TIMES
         if isinstance(result, Problem):
             return None if result.retry and may_go_on else result
-        sent = reply.sent.get(rubric.name, self._by.sampling(rubric))
+        sent = reply.sent.get(rubric.name, self._by.wording(rubric).sampling)
         if may_go_on and result.is_cut_off_by_thinking and self._adaptations.grow(sent, self._by.most_tokens):
             return None
         return replace(result, usage=reply.usage + result.usage, sampling=sent)

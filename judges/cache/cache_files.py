@@ -1,7 +1,8 @@
 """The file of a verdict cache: its layout, its rows, and the actions of ``culture-tasks cache``.
 
 Completions are stored, not verdicts: they are parsed after reading, so a better parser needs no new calls. Each row has
-a checksum, so that a damaged one is asked again instead of being believed.
+a checksum, so that a damaged one is asked again instead of being believed. The actions raise a ``JudgeError`` where a
+file can't be read as a verdict cache, or not be written.
 """
 
 from __future__ import annotations
@@ -55,9 +56,6 @@ class CachedRow:
     """One completion on its way into the cache.
 
     Attributes:
-        request: The request.
-        rubric: Name of the rubric.
-        completion: The reply.
         replaces: Whether it takes the place of a completion that is there; else that one stays.
         created: When it came, in seconds since 1970.
     """
@@ -91,12 +89,7 @@ class CachedRow:
 
 
 class Kept(NamedTuple):
-    """A completion as the cache holds it.
-
-    Attributes:
-        completion: The completion.
-        created: When it came, in seconds since 1970.
-    """
+    """A completion as the cache holds it, and when it came, in seconds since 1970."""
 
     completion: Completion
     created: float
@@ -133,16 +126,7 @@ def _checksum(values: tuple[Any, ...]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class JudgeStats:
-    """A cache's completions by one judge and rubric.
-
-    Attributes:
-        endpoint: Where the judge was asked, without secrets.
-        model: Model name as asked for.
-        rubric: Name of the rubric.
-        completions: How many completions there are.
-        asked_again: How many of them came after a reminder of the format.
-        usage: Tokens that they took.
-    """
+    """How many completions a cache has by one judge and rubric, how many of them after a reminder, and their tokens."""
 
     endpoint: str
     model: str
@@ -153,11 +137,7 @@ class JudgeStats:
 
 
 def stats(file: Path) -> list[JudgeStats]:
-    """Counts a cache's completions by judge and rubric; an absent file counts as empty.
-
-    Raises:
-        JudgeError: If the file can't be read as a verdict cache.
-    """
+    """Counts a cache's completions by judge and rubric; an absent file counts as empty."""
     query = (
         "SELECT endpoint, model, rubric, count(*), sum(sample > 0), "
         "sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), "
@@ -174,18 +154,7 @@ def stats(file: Path) -> list[JudgeStats]:
 
 
 def clear(file: Path, model: str | None = None) -> int:
-    """Deletes a cache's completions, safely for processes that use it.
-
-    Args:
-        file: The cache.
-        model: Only completions of this model.
-
-    Returns:
-        How many were deleted.
-
-    Raises:
-        JudgeError: If the file can't be read as a verdict cache, or not be written.
-    """
+    """Deletes a cache's completions, or those of a model, safely for processes that use it; returns how many."""
     if not file.exists():
         return 0
     with _opened(file) as database:
@@ -196,11 +165,7 @@ def clear(file: Path, model: str | None = None) -> int:
 
 
 def export(file: Path) -> Iterator[dict[str, Any]]:
-    """Yields a cache's completions as JSON data, the oldest first; rows that can't be read are left out.
-
-    Raises:
-        JudgeError: If the file can't be read as a verdict cache.
-    """
+    """Yields a cache's completions as JSON data, the oldest first; rows that can't be read are left out."""
     if not file.exists():
         return
     unreadable = 0
@@ -224,8 +189,7 @@ class CopyCount(NamedTuple):
     """What was copied from one cache to another.
 
     Attributes:
-        file: The cache that was read.
-        completions: How many completions it has.
+        completions: How many completions the file has.
         copied: How many of them weren't there yet, or are newer than those that were.
         unreadable: How many rows were left out, since they are not as they were written.
     """
@@ -242,9 +206,6 @@ def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
     Args:
         files: The caches to read; read-only ones may be among them, and so may ``into``, which is passed over.
         into: The cache to write, made with its folders if it isn't there.
-
-    Raises:
-        JudgeError: If one isn't there, can't be read as a verdict cache, or not be written.
     """
     others = [file for file in files if file.resolve() != into.resolve()]
     if absent := [file for file in others if not file.is_file()]:

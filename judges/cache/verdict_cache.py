@@ -10,26 +10,32 @@ under load, several share a commit, so that fewer are on their way at a kill, no
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
 
 from culture_tasks.judges.cache.cache_files import LAYOUT, CachedRow, Kept, read_row
-from culture_tasks.judges.cache.claims import Claims
 from culture_tasks.key_value_store import KeyValueStore, is_read_only
 from culture_tasks.settings import user_cache_file
+
+if sys.platform != "win32":
+    import fcntl
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _SECONDS_TO_RETRY = 30.0
+_BYTES_OF_A_PLACE = 7
 
 
 class VerdictCache:
@@ -50,14 +56,9 @@ class VerdictCache:
         self._store = KeyValueStore(self._file, LAYOUT)
         self._read_only = None if file == self._file else KeyValueStore(file, LAYOUT)
         if self._read_only is not None:
-            logger.warning(
-                "verdict cache: %s is read-only: new completions are kept %s",
-                file,
-                f"in {self._file}"
-                if self._file
-                else "for this process alone. Name a writable file, "
-                "made with `culture-tasks cache merge`, to keep them",
-            )
+            here = "for this process alone. Name a writable file, made with `culture-tasks cache merge`, to keep them"
+            where = f"in {self._file}" if self._file else here
+            logger.warning("verdict cache: %s is read-only: new completions are kept %s", file, where)
         self._waiting: dict[bytes, CachedRow] = {}
         self._in_trouble = False
         self._retry_at = 0.0
@@ -162,16 +163,65 @@ def writable_file(file: Path | None) -> Path | None:
     return None if is_read_only(other) or not os.access(folder, os.W_OK) else other
 
 
+class Claims:
+    """What this process is asking for, as other processes of this machine see it.
+
+    A claim is a lock on one byte of an empty file beside the cache, at a place that the completion's key determines.
+    The system drops a process's locks when it ends, however that happens. Where there are no locks (on Windows, a
+    read-only disk, some network file systems), every claim succeeds.
+
+    Args:
+        cache: The file of the verdict cache; None for a cache that no other process sees.
+    """
+
+    def __init__(self, cache: Path | None) -> None:
+        self._held: set[bytes] = set()
+        self._file: int | None = None
+        if cache is not None and sys.platform != "win32":
+            with suppress(OSError):
+                cache.parent.mkdir(parents=True, exist_ok=True)
+                self._file = os.open(cache.with_name(f"{cache.name}-claims"), os.O_RDWR | os.O_CREAT, 0o666)
+
+    def claim(self, key: bytes) -> bool:
+        """Claims a completion; False where another process has done so."""
+        if self._file is None:
+            return True
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(key))
+        except OSError as error:
+            return error.errno not in (errno.EACCES, errno.EAGAIN)
+        self._held.add(key)
+        return True
+
+    def release(self, key: bytes) -> None:
+        """Gives up a claim, if there is one."""
+        if self._file is not None and key in self._held:
+            self._held.discard(key)
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _place(key))
+
+    def close(self) -> None:
+        """Gives up all claims."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _place(key: bytes) -> int:
+    return int.from_bytes(key[:_BYTES_OF_A_PLACE])
+
+
 class CacheThread:
-    """A thread with a :class:`VerdictCache`.
+    """A thread with a :class:`VerdictCache`, for several judges.
 
     Calls are carried out in order: a completion can be read once :meth:`put` has returned.
 
     Attributes:
         claims: Completions that this process is asking for; a claim ends when the completion is committed.
+        users: How many judges use it.
     """
 
     def __init__(self, file: Path | None) -> None:
+        self.users = 0
         self.claims = Claims(writable_file(file))
         self._file = file
         self._lock = threading.Lock()
@@ -239,25 +289,26 @@ class CacheThread:
 
 
 _lock = threading.Lock()
-_open: dict[tuple[int, Path | None], tuple[CacheThread, int]] = {}
+_open: dict[tuple[int, Path | None], CacheThread] = {}
 
 
 def opened_cache(file: Path | None) -> CacheThread:
     """Returns the process's thread for this file; to be given back with :func:`released`."""
     place = (os.getpid(), file)
     with _lock:
-        thread, users = _open.get(place) or (CacheThread(file), 0)
-        _open[place] = (thread, users + 1)
-        return thread
+        if place not in _open:
+            _open[place] = CacheThread(file)
+        _open[place].users += 1
+        return _open[place]
 
 
 def released(file: Path | None) -> None:
     """Closes the thread for this file after its last user."""
     place = (os.getpid(), file)
     with _lock:
-        thread, users = _open.pop(place, (None, 0))
-        if users > 1 and thread is not None:
-            _open[place] = (thread, users - 1)
-            thread = None
-    if thread is not None:
-        thread.close()
+        thread = _open[place]
+        thread.users -= 1
+        if thread.users:
+            return
+        del _open[place]
+    thread.close()

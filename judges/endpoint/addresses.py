@@ -51,9 +51,6 @@ class Address:
 def address_of(settings: Settings, model: str) -> Address:
     """Finds the endpoint that the settings name, by the rules of the ``openai`` package.
 
-    ``AZURE_OPENAI_ENDPOINT`` where it is set and ``OPENAI_BASE_URL`` isn't; else ``OPENAI_BASE_URL``, which is
-    OpenAI's own by default.
-
     Raises:
         SettingsError: If the address is no URL, Azure's API version is missing, or a header can't be sent.
     """
@@ -102,7 +99,13 @@ def _address(
 ) -> Address:
     host = base.netloc.rpartition("@")[2]
     root = base.path.rstrip("/")
-    fields = {name: _header(name, value) for name, value in headers.items() if value}
+    fields = {name: value for name, value in headers.items() if value}
+    for name in fields:
+        if not fields[name].isprintable():
+            raise SettingsError(
+                f"The judge's key, organization or project (the header {name}) holds a line break or another character "
+                "that no header can have. Set it without that character."
+            )
     if base.username is not None:
         pair = f"{unquote(base.username)}:{unquote(base.password or '')}"
         fields["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
@@ -112,15 +115,6 @@ def _address(
         shown=urlunsplit((base.scheme, host, root, "", "")),
         secrets=Secrets(secrets_of_url(urlunsplit(base))) | secrets_of(settings),
     )
-
-
-def _header(name: str, value: str) -> str:
-    if not value.isprintable():
-        raise SettingsError(
-            f"The judge's key, organization or project (the header {name}) holds a line break or another character "
-            "that no header can have. Set it without that character."
-        )
-    return value
 
 
 def secrets_of(settings: Settings) -> Secrets:

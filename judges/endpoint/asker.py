@@ -44,7 +44,7 @@ _COMPLAINT = re.compile(
 
 
 class Asker:
-    """The way to one endpoint, for all judges of the process that use it. To be used inside the event loop.
+    """The way to one endpoint's model. To be used inside the event loop.
 
     Args:
         connect: Makes what sends requests, when the first one is sent.
@@ -54,8 +54,7 @@ class Asker:
         budget: What may be spent; None means anything.
 
     Attributes:
-        concurrency: Most requests in flight.
-        patience: How persistent to be.
+        adaptations: What the model takes in place of the parameters that were meant.
         resting: Requests that wait to be sent again after a fault, and let others go first.
     """
 
@@ -69,14 +68,14 @@ class Asker:
         budget: Budget | None = None,
     ) -> None:
         self.concurrency = concurrency
+        self.patience = patience
+        self.adaptations = Adaptations()
         self.resting = 0
         self._connect = connect
         self._name = name
-        self.patience = patience
         self._budget = budget
         self._client: Client | None = None
         self._gate = Gate(concurrency, patience)
-        self._adaptations: dict[str, Adaptations] = {}
         self._last_problem = Problem("the judge was closed", retry=False)
         self._news: str | None = None
 
@@ -84,12 +83,6 @@ class Asker:
     def in_flight(self) -> int:
         """Requests in flight now."""
         return self._gate.in_flight
-
-    def adaptations(self, model: str) -> Adaptations:
-        """Returns what this endpoint's model takes in place of the parameters that were meant."""
-        if model not in self._adaptations:
-            self._adaptations[model] = Adaptations()
-        return self._adaptations[model]
 
     async def ask(
         self, request: ChatRequest, *, patience: Patience | None = None, on_rest: Callable[[], None] | None = None
@@ -112,7 +105,7 @@ class Asker:
         loop = asyncio.get_running_loop()
         ends = loop.time() + patience.longest if patience else float("inf")
         patience = patience or self.patience
-        exchange = _Exchange(request, self.adaptations(request.model), patience)
+        exchange = _Exchange(request, self.adaptations, patience)
         gate = self._gate
         attempts = 0
         began = await self._admitted(exchange)
@@ -126,13 +119,13 @@ class Asker:
             if isinstance(result, Completion):
                 return Answer(result, attempts)
             now = loop.time()
-            slowed = _kind(result) == "limited" and gate.rate.value is not None
-            wait = 0.0 if slowed else exchange.pause_after_fault(began, now, gate.silence)
+            is_slowed = _kind(result) == "limited" and gate.rate.value is not None
+            wait = 0.0 if is_slowed else exchange.pause_after_fault(began, now, gate.silence)
             next_attempt = now + max(wait, gate.delay(now) or 0.0)
             hopeless = exchange.seconds_of_faults > patience.longest or next_attempt > ends
             if not result.retry or (hopeless and gate.silence.given_up is None):
                 return Answer(result, attempts)
-            began = await (self._admitted(exchange) if slowed else self._rested(exchange, wait, on_rest))
+            began = await (self._admitted(exchange) if is_slowed else self._rested(exchange, wait, on_rest))
         return Answer(self._refusal(exchange), attempts)
 
     async def close(self) -> None:
@@ -149,7 +142,9 @@ class Asker:
         """Waits until a request may be sent, and returns when that is; None where it may not."""
         if self._budget is None:
             return await self._gate.enter()
-        exchange.prepare(self._budget)
+        # Made before it may be sent, so that the amount set aside for it fits.
+        exchange.encode()
+        exchange.most = self._budget.most(exchange.model, exchange.body, limit_of(exchange.sent))
         exchange.unaffordable = not await self._budget.reserve(exchange.most)
         if exchange.unaffordable:
             return None
@@ -168,9 +163,10 @@ class Asker:
         pause = 0.0
         result: Completion | Problem | None = None
         try:
-            reply = await self._client.post(exchange.body())
-            result = reply.result
-            kind, pause = _kind(result), reply.wait or 0.0
+            if self._budget is None:
+                exchange.encode()
+            result, wait = await self._client.post(exchange.body)
+            kind, pause = _kind(result), wait or 0.0
             if isinstance(result, Problem) and kind != "answer":
                 self._last_problem = result
         finally:
@@ -223,51 +219,44 @@ class _Exchange:
     """One request with its replies: the parameters that it is sent with, which they change, and its faults.
 
     Attributes:
-        model: Who is asked.
-        most: The most that the request can cost as it is sent now, where there is a budget.
+        sent: The parameters, as sent now.
+        body: The request, as sent now.
+        most: The most that it can cost, where there is a budget.
         unaffordable: Whether the budget might not pay for it.
         seconds_of_faults: For how long the request has been failing while others were answered.
     """
 
     def __init__(self, request: ChatRequest, adaptations: Adaptations, patience: Patience) -> None:
         self.model = request.model
+        self.sent: Mapping[str, Any] = {}
+        self.body = b""
         self.most = self.seconds_of_faults = 0.0
         self.unaffordable = False
         self._request = request
         self._adaptations = adaptations
         self._patience = patience
-        self._sent: Mapping[str, Any] = {}
         self._most_tokens = request.most_tokens
         self._usage: Usage | None = None
         self._cut_off: Completion | None = None
-        self._body: bytes | None = None
         self._faults = 0
         self._last_fault = float("inf")
 
-    def prepare(self, budget: Budget) -> None:
-        """Makes the request as it will be sent, so that what is set aside for it fits."""
-        self._body = self._encoded()
-        self.most = budget.most(self.model, self._body, limit_of(self._sent))
-
-    def body(self) -> bytes:
-        """The request as it is to be sent now."""
-        body, self._body = self._body, None
-        return self._encoded() if body is None else body
-
-    def _encoded(self) -> bytes:
-        self._sent = self._adaptations.apply(self._request.sampling, self._most_tokens)
-        return self._request.body(self._sent)
+    def encode(self) -> None:
+        """Makes the request as it is to be sent now."""
+        self.sent = self._adaptations.apply(self._request.sampling, self._most_tokens)
+        self.body = self._request.body(self.sent)
 
     def settled(self, reply: Completion | Problem) -> Completion | Problem | None:
         """Returns what came of the request; None where it is to be sent again at once, with other parameters."""
+        self.body = b""
         if isinstance(reply, Completion):
             self._usage = reply.usage if self._usage is None else self._usage + reply.usage
-            reply = Completion(reply.text, reply.finish_reason, reply.model, self._usage, self._sent, reply.thought)
-            if not (reply.is_cut_off_by_thinking and self._adaptations.grow(self._sent, self._most_tokens)):
+            reply = Completion(reply.text, reply.finish_reason, reply.model, self._usage, self.sent, reply.thought)
+            if not (reply.is_cut_off_by_thinking and self._adaptations.grow(self.sent, self._most_tokens)):
                 return reply
             self._cut_off = reply
             return None
-        has_grown = (limit_of(self._sent) or 0) > (limit_of(self._request.sampling) or 0)
+        has_grown = (limit_of(self.sent) or 0) > (limit_of(self._request.sampling) or 0)
         if reply.status in (400, 422) and has_grown:
             # The endpoint takes no larger limit, or has no room for it beside this prompt.
             if self._cut_off is not None and self._cut_off.sampling is not None:
@@ -275,16 +264,10 @@ class _Exchange:
                 return self._cut_off
             self._most_tokens = 0
             return None
-        return None if self._adaptations.learn(reply, self._sent) else reply
+        return None if self._adaptations.learn(reply, self.sent) else reply
 
     def pause_after_fault(self, began: float, now: float, silence: Silence) -> float:
-        """Counts a fault, and returns the seconds to wait before the request is sent again.
-
-        Args:
-            began: When the request was sent.
-            now: When it failed.
-            silence: What is known of the endpoint's answers to all requests.
-        """
+        """Counts a fault, and returns the seconds to wait before the request is sent again."""
         self._faults += 1
         wait = 0.0 if silence.out else self._patience.backoff(self._faults, random.random())  # noqa: S311
         # A fault is the request's own, and not the endpoint's, where others were answered since the last one.
@@ -309,12 +292,7 @@ class Adaptations:
         self._largest = MOST_TOKENS
 
     def apply(self, sampling: Mapping[str, Any], most_tokens: int = 0) -> Mapping[str, Any]:
-        """Returns the parameters to send for those that are meant.
-
-        Args:
-            sampling: The parameters as meant.
-            most_tokens: How far their limit of tokens may grow; by default not at all, as in a judge's identity.
-        """
+        """Returns the parameters to send for those that are meant; ``most_tokens`` is how far their limit may grow."""
         if not (self._instead or self._simpler or self._limit):
             return sampling
         sent: dict[str, Any] = {}
@@ -330,15 +308,7 @@ class Adaptations:
         return sent
 
     def learn(self, problem: Problem, sent: Mapping[str, Any]) -> bool:
-        """Learns from an endpoint's complaint.
-
-        Args:
-            problem: What came back.
-            sent: Sampling parameters as sent.
-
-        Returns:
-            Whether the request is worth sending again with other parameters.
-        """
+        """Learns from an endpoint's complaint; True where the request is worth sending again with other parameters."""
         name = _complained_about(problem, sent)
         if name is None:
             return False
@@ -351,15 +321,7 @@ class Adaptations:
         return True
 
     def grow(self, sent: Mapping[str, Any], most_tokens: int) -> bool:
-        """Raises the limit of tokens that thinking used up, for this request and all that follow.
-
-        Args:
-            sent: Sampling parameters as sent.
-            most_tokens: How far the limit may grow.
-
-        Returns:
-            Whether the request is worth sending again with a larger limit.
-        """
+        """Raises the limit of tokens that thinking used up, for this request and all that follow, if it may grow."""
         limit = limit_of(sent)
         if limit is None or limit >= min(most_tokens, self._largest):
             return False

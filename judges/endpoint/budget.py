@@ -15,9 +15,7 @@ import logging
 import os
 import re
 import threading
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.errors import SettingsError
@@ -35,31 +33,36 @@ _UNLIMITED_REPLY = 32_768
 _AMOUNT = re.compile(r"(?P<number>[0-9][0-9_,]*(?:\.[0-9]+)?)\s*(?P<unit>[^\W\d_]*)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Limit:
-    amount: float
-    unit: Literal["money", "tokens"]
-    shown: str
-
-
 class Budget:
     """What a process may spend. To be used inside the event loop, or where none runs.
 
     Args:
-        limit: The amount.
+        text: The amount, as the user writes it.
         prices: What judges cost.
         ranks: How many processes share it.
 
     Attributes:
         refused: How many requests were not sent.
+
+    Raises:
+        SettingsError: If the text is no amount.
     """
 
-    def __init__(self, limit: _Limit, prices: Prices, ranks: int = 1) -> None:
+    def __init__(self, text: str, prices: Prices, ranks: int = 1) -> None:
         self.refused = 0
-        self._limit = limit
         self._prices = prices
         self._ranks = ranks
-        self._amount = limit.amount / ranks
+        match = _AMOUNT.fullmatch(text.strip())
+        amount = float(match["number"].replace(",", "").replace("_", "")) if match else 0.0
+        unit = match["unit"].casefold() if match else ""
+        self._is_money = unit in ("", prices.currency.casefold())
+        if not amount > 0.0 or not (self._is_money or unit in ("token", "tokens")):
+            raise SettingsError(
+                f"CULTURE_JUDGE_BUDGET={text!r}: expected an amount of money above 0, as 5 or 5 {prices.currency} (the "
+                "prices' currency), or a number of tokens, as 2000000 tokens. Correct or unset it."
+            )
+        self._shown = f"{amount:g} {prices.currency}" if self._is_money else f"{amount:,.0f} tokens"
+        self._amount = amount / ranks
         self._spent = 0.0
         self._held = 0.0
         self._in_flight = 0
@@ -71,40 +74,26 @@ class Budget:
         Raises:
             SettingsError: If the budget is in money, and the model has no price by tokens.
         """
-        if self._limit.unit == "money" and self._prices.of_requests(model, Usage()) is None:
+        if self._is_money and self._prices.of_requests(model, Usage()) is None:
             raise SettingsError(
-                f"CULTURE_JUDGE_BUDGET={self._limit.shown}: the judge {model!r} has no price by tokens. Give it one "
+                f"CULTURE_JUDGE_BUDGET={self._shown}: the judge {model!r} has no price by tokens. Give it one "
                 f"in a file, CULTURE_JUDGE_PRICES=FILE ({EXAMPLE}), or the budget in tokens, as 2000000 tokens."
             )
 
     def most(self, model: str, body: bytes, limit: int | None, *, in_a_batch: bool = False) -> float:
-        """Returns the most that a request can cost.
-
-        Args:
-            model: Who is asked.
-            body: The request.
-            limit: Most tokens of its reply; None where it has no limit, which counts as 32,768.
-            in_a_batch: Whether it has a batch's discount.
-        """
+        """Returns the most that a request can cost; without a limit of its tokens, a reply may have 32,768."""
         usage = Usage(len(body), _UNLIMITED_REPLY if limit is None else limit)
-        return self.cost(model, usage.in_a_batch if in_a_batch else usage)
+        return self._cost(model, usage.in_a_batch if in_a_batch else usage)
 
-    def cost(self, model: str, usage: Usage) -> float:
-        """Returns what tokens count."""
-        if self._limit.unit == "tokens":
+    def _cost(self, model: str, usage: Usage) -> float:
+        if not self._is_money:
             return usage.prompt_tokens + usage.completion_tokens
         return self._prices.of_requests(model, usage) or 0.0
 
     def charged(self, model: str, result: Completion | Problem | None, most: float) -> float:
-        """Returns what a request counts once it has ended.
-
-        Args:
-            model: Who was asked.
-            result: What came of it; None where nothing is known.
-            most: What was set aside for it: it counts in full where it may be charged, and nobody says how much.
-        """
+        """Returns what a request counts once it has ended: all that was set aside where nobody says how much."""
         if isinstance(result, Completion) and result.usage != Usage():
-            return self.cost(model, result.usage)
+            return self._cost(model, result.usage)
         if isinstance(result, Problem) and (result.unsent or (result.status is not None and result.status >= 400)):
             return 0.0
         return most
@@ -140,11 +129,10 @@ class Budget:
     @property
     def reason(self) -> str:
         """Why a request is not sent, and how to go on."""
-        is_money = self._limit.unit == "money"
-        spent = self._prices.shown(self._spent) if is_money else f"{self._spent:,.0f} tokens"
+        spent = self._prices.shown(self._spent) if self._is_money else f"{self._spent:,.0f} tokens"
         share = f", of which this process has 1/{self._ranks}" if self._ranks > 1 else ""
         return (
-            f"the budget of {self._limit.shown} (CULTURE_JUDGE_BUDGET{share}) is used up: {spent} spent, "
+            f"the budget of {self._shown} (CULTURE_JUDGE_BUDGET{share}) is used up: {spent} spent, "
             "and the rest might not pay for the next request. Verdicts that came are stored: raise the budget and "
             "grade the logged samples with `culture-tasks rejudge`, which asks only for what is missing"
         )
@@ -154,20 +142,6 @@ class Budget:
         if not self.refused:
             logger.warning("judge: %s.", self.reason)
         self.refused += requests
-
-
-def _parsed(text: str, prices: Prices) -> _Limit:
-    amount = _AMOUNT.fullmatch(text.strip())
-    if amount is not None:
-        number, unit = float(amount["number"].replace(",", "").replace("_", "")), amount["unit"].casefold()
-        if number > 0.0 and unit in ("token", "tokens"):
-            return _Limit(number, "tokens", f"{number:,.0f} tokens")
-        if number > 0.0 and unit in ("", prices.currency.casefold()):
-            return _Limit(number, "money", f"{number:g} {prices.currency}")
-    raise SettingsError(
-        f"CULTURE_JUDGE_BUDGET={text!r}: expected an amount of money above 0, as 5 or 5 {prices.currency} (the "
-        "prices' currency), or a number of tokens, as 2000000 tokens. Correct or unset it."
-    )
 
 
 _budgets: dict[tuple[int, str, Path | None], Budget] = {}
@@ -185,11 +159,9 @@ def shared_budget(settings: Settings) -> Budget | None:
     key = (os.getpid(), settings.judge_budget, settings.prices_file)
     with _lock:
         if key not in _budgets:
-            prices = read_prices(settings.prices_file)
             ranks = os.environ.get("WORLD_SIZE", "1")
-            _budgets[key] = Budget(
-                _parsed(settings.judge_budget, prices), prices, max(1, int(ranks)) if ranks.isdecimal() else 1
-            )
+            ranks_of_run = max(1, int(ranks)) if ranks.isdecimal() else 1
+            _budgets[key] = Budget(settings.judge_budget, read_prices(settings.prices_file), ranks_of_run)
         return _budgets[key]
 
 

@@ -1,7 +1,4 @@
-"""Posts a request to an endpoint, and reads what it sends back: a completion, or a problem with its meaning.
-
-It never retries, but it reads what a reply says about asking again.
-"""
+"""Posts a request to an endpoint, once, and reads the reply: a completion, or a problem with its meaning."""
 
 from __future__ import annotations
 
@@ -64,18 +61,12 @@ class Reply(NamedTuple):
     wait: float | None = None
 
 
-class OverlongBodyError(Exception):
+class _OverlongBodyError(Exception):
     """A body that is longer than any completion."""
 
 
 class Client:
-    """Asks one endpoint. To be made, used and closed inside an event loop.
-
-    Args:
-        address: The endpoint.
-        timeout: Seconds that one request may take, all in all.
-        proxy: Proxy to go through.
-    """
+    """Asks one endpoint; each request has ``timeout`` seconds. To be made, used and closed inside an event loop."""
 
     def __init__(self, address: Address, timeout: float, proxy: str | None = None) -> None:
         self._address = address
@@ -107,7 +98,7 @@ class Client:
             return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True))
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
             return Reply(Problem(f"no trusted connection: {self._described(error)}", retry=False, unsent=True))
-        except OverlongBodyError as error:
+        except _OverlongBodyError as error:
             return Reply(Problem(f"unreadable reply: {error}", retry=False))
         except (aiohttp.ClientError, OSError) as error:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
@@ -148,11 +139,7 @@ class Client:
 
 
 async def _whole(response: aiohttp.ClientResponse) -> bytes:
-    """Reads a body, which aiohttp unpacks where a server packed it unasked. Of an error's body the beginning is enough.
-
-    Raises:
-        OverlongBodyError: If it is too long.
-    """
+    """Reads a body, unpacked where a server packed it unasked; of an error's body the beginning is enough."""
     if response.content_length is not None and response.content_length <= _SMALL_BODY:
         return await response.read()
     body = bytearray()
@@ -161,7 +148,7 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
         if len(body) > _LONGEST_BODY:
             if response.status >= 400:
                 break
-            raise OverlongBodyError(f"the body is too long: over {_LONGEST_BODY:,} bytes")
+            raise _OverlongBodyError(f"the body is too long: over {_LONGEST_BODY:,} bytes")
     return bytes(body)
 
 
@@ -188,13 +175,7 @@ def read_without_secrets(status: int, headers: Mapping[str, str], text: str, sec
 
 
 def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion | Problem:
-    """Reads a reply.
-
-    Args:
-        status: HTTP status.
-        headers: Reply headers.
-        text: The body.
-    """
+    """Reads a reply from its status, its headers and its body."""
     if 300 <= status < 400:
         message = "the endpoint redirects elsewhere, and credentials don't follow: correct its URL"
         return Problem(message, retry=False, status=status)
@@ -204,10 +185,6 @@ def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion
         content = json.loads(text)
     except (ValueError, RecursionError):
         return Problem(f"the reply is not JSON: {one_line(text) or 'an empty body'}", True, status=status)
-    return _read_content(status, content)
-
-
-def _read_content(status: int, content: Any) -> Completion | Problem:
     try:
         choice = content["choices"][0]
         message = choice["message"]
@@ -219,61 +196,45 @@ def _read_content(status: int, content: Any) -> Completion | Problem:
         return Problem(f"the judge declined: {one_line(declined)}", False, refused=True, status=status)
     if finish_reason == "abort":  # vLLM, where it drops a request: the text may end anywhere
         return Problem("the endpoint broke the reply off", True, status=status)
-    reason = finish_reason if isinstance(finish_reason, str) else None
-    model = content.get("model")
-    usage = content.get("usage")
-    return Completion(
-        storable(_written_text(written)),
-        finish_reason=reason,
-        model=model if isinstance(model, str) else None,
-        usage=_usage(usage),
-        thought=_thought(message, usage),
-    )
-
-
-def _thought(message: Mapping[str, Any], usage: Any) -> bool:
-    """Whether a reply says that the model thought: by its text, apart from the answer, or by a count of tokens."""
-    details = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
-    count = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    if isinstance(written, list):  # some endpoints send the text in parts
+        parts = [part.get("text") for part in written if isinstance(part, dict)]
+        written = "".join(part for part in parts if isinstance(part, str))
+    model, usage = content.get("model"), content.get("usage")
+    prompt_tokens = _count(usage, "prompt_tokens")
     apart = message.get("reasoning_content") or message.get("reasoning")
-    return bool(apart) or (isinstance(count, int) and count > 0)
-
-
-def _written_text(content: Any) -> str:
-    """Returns the text of a message, which some endpoints send in parts."""
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
-
-
-def _usage(usage: Any) -> Usage:
-    if not isinstance(usage, dict):
-        return Usage()
-    prompt_tokens = _count(usage.get("prompt_tokens"))
-    details = usage.get("prompt_tokens_details")
-    cached_tokens = _count(details.get("cached_tokens")) if isinstance(details, dict) else 0
-    return Usage(
-        prompt_tokens=prompt_tokens,
-        completion_tokens=_count(usage.get("completion_tokens")),
-        cached_tokens=min(cached_tokens, prompt_tokens),
+    return Completion(
+        storable(written if isinstance(written, str) else ""),
+        finish_reason=finish_reason if isinstance(finish_reason, str) else None,
+        model=model if isinstance(model, str) else None,
+        usage=Usage(
+            prompt_tokens,
+            completion_tokens=_count(usage, "completion_tokens"),
+            cached_tokens=min(_count(usage, "prompt_tokens_details", "cached_tokens"), prompt_tokens),
+        ),
+        thought=bool(apart) or _count(usage, "completion_tokens_details", "reasoning_tokens") > 0,
     )
 
 
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and 0 <= value < _TOO_MANY_TOKENS else 0
+def _count(usage: Any, *names: str) -> int:
+    """Returns a number of tokens, under names inside of each other; 0 where there is no sensible one."""
+    for name in names:
+        usage = usage.get(name) if isinstance(usage, dict) else None
+    return usage if isinstance(usage, int) and 0 <= usage < _TOO_MANY_TOKENS else 0
 
 
 def _read_error(status: int, headers: Mapping[str, str], text: str) -> Problem:
-    error = _error_of(text)
-    code, param = (_text_or_none(error.get(name)) for name in ("code", "param"))
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = {}
+    # The error is under this key, or the body itself; servers differ.
+    error = content.get("error", content) if isinstance(content, dict) else content
+    error = error if isinstance(error, dict) else {"message": str(error)}
     inner = error.get("innererror")
-    codes = {
-        code,
-        _text_or_none(error.get("type")),
-        _text_or_none(inner.get("code")) if isinstance(inner, dict) else None,
-    }
-    refused = status in (400, 403) and not codes.isdisjoint(_FILTER_CODES)
+    names = (error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, dict) else None)
+    codes = [None if name is None else str(name) for name in names]
+    param = error.get("param")
+    refused = status in (400, 403) and any(code in _FILTER_CODES for code in codes)
     hopeless = refused or "insufficient_quota" in codes
     explanation = one_line(str(error.get("message") or text))
     return Problem(
@@ -282,8 +243,8 @@ def _read_error(status: int, headers: Mapping[str, str], text: str) -> Problem:
         overload=overloaded(status) and not hopeless,
         refused=refused,
         status=status,
-        code=code,
-        param=param,
+        code=codes[0],
+        param=None if param is None else str(param),
     )
 
 
@@ -294,20 +255,6 @@ _MEANINGS: Mapping[int, str] = {
     404: "unknown model or URL",
     429: "rate limit",
 }
-
-
-def _error_of(text: str) -> dict[str, Any]:
-    """Finds the error object of a body: under ``error``, or the body itself; servers differ."""
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    error = content.get("error", content) if isinstance(content, dict) else content
-    return error if isinstance(error, dict) else {"message": str(error)}
-
-
-def _text_or_none(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 def one_line(text: str) -> str:
@@ -336,15 +283,8 @@ def asked_to_wait(status: int, headers: Mapping[str, str], now: float) -> float 
     """Reads how many seconds an endpoint wants to be left alone.
 
     ``Retry-After-Ms`` and ``Retry-After`` (seconds or a date) count with any error status. The reset times of
-    ``X-RateLimit-*`` count where the header beside them says that nothing remains.
-
-    Args:
-        status: HTTP status.
-        headers: Reply headers, looked up by names in lower case.
-        now: Seconds since 1970.
-
-    Returns:
-        Seconds from now, or None where no header says so.
+    ``X-RateLimit-*`` count where the header beside them says that nothing remains. Names of headers are in lower case,
+    and ``now`` is in seconds since 1970.
     """
     if status >= 400:
         milliseconds = headers.get("retry-after-ms", "")

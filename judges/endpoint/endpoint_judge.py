@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from culture_tasks.judges.endpoint.addresses import address_of
 from culture_tasks.judges.endpoint.budget import shared_budget
-from culture_tasks.judges.endpoint.engine import Connection
-from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, PendingTicket, VerdictJob
+from culture_tasks.judges.endpoint.engine import Engine
+from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, VerdictJob
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.judges.endpoint.readiness import check_endpoint
 from culture_tasks.judges.judge import Judge
@@ -27,9 +27,6 @@ class EndpointJudge(Judge):
         settings: Where the endpoint is, and how it is used.
         patience: How persistent to be; None means as the settings say.
 
-    Attributes:
-        address: The endpoint.
-
     Raises:
         SettingsError: If the endpoint's address is not allowed, or the budget can't be used.
     """
@@ -37,9 +34,9 @@ class EndpointJudge(Judge):
     def __init__(self, model: str, settings: Settings, patience: Patience | None = None) -> None:
         self.address = address_of(settings, model)
         self._settings = settings
-        budget = shared_budget(settings)
-        if budget is not None:
-            budget.check(model)
+        self._budget = shared_budget(settings)
+        if self._budget is not None:
+            self._budget.check(model)
         self._patience = patience or Patience(settings.judge_patience)
         self._by = JudgedBy(
             backend="openai",
@@ -54,7 +51,7 @@ class EndpointJudge(Judge):
         )
         self._progress = JudgingProgress(f"judge {model}")
         self._run_began = time.time()
-        self._connection: Connection | None = None
+        self._engine: Engine | None = None
         self._lock = threading.Lock()
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
@@ -63,19 +60,17 @@ class EndpointJudge(Judge):
         The limit of tokens is the one that was meant, whether or not thinking made it grow: each verdict says what
         was sent.
         """
-        connection, sampling = self._connection, self._by.sampling(rubric)
-        if connection is not None:
-            sampling = connection.asker.adaptations(self._by.model).apply(sampling)
-        return self._by.identity(rubric, sampling)
+        engine, sampling = self._engine, self._by.wording(rubric).sampling
+        return self._by.identity(rubric, sampling if engine is None else engine.asker.adaptations.apply(sampling))
 
-    def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
+    def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Asks for a verdict on one item; identical requests are asked once."""
         job = self._job(rubric, item)
-        self._connected().submit(job)
-        return job.ticket
+        self._running().submit(job)
+        return job
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> Verdict | None:
-        """Asks the endpoint for one verdict (see :func:`~culture_tasks.judges.endpoint.readiness.check_endpoint`).
+        """Asks the endpoint for one verdict.
 
         Raises:
             JudgeUnreachableError: If key, model or address are wrong, there is no answer, or the reply can't be read.
@@ -83,15 +78,15 @@ class EndpointJudge(Judge):
         self._run_began = time.time()
         items = list(expected)
         return check_endpoint(
-            self._connected(), address=self.address, by=self._by, expected=items, responses_known=responses_known
+            self._running(), address=self.address, by=self._by, expected=items, responses_known=responses_known
         )
 
     def close(self) -> None:
         """Gives up what still waits, and closes connections and cache."""
         with self._lock:
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
 
     def _job(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         return VerdictJob(
@@ -99,15 +94,15 @@ class EndpointJudge(Judge):
             rubric,
             item,
             progress=self._progress,
-            adaptations=self._connected().asker.adaptations(self._by.model),
+            adaptations=self._running().asker.adaptations,
             run_began=self._run_began,
         )
 
-    def _connected(self) -> Connection:
-        connection = self._connection
-        if connection is not None and connection.pid == os.getpid():
-            return connection
+    def _running(self) -> Engine:
+        engine = self._engine
+        if engine is not None and engine.pid == os.getpid():
+            return engine
         with self._lock:
-            if self._connection is None or self._connection.pid != os.getpid():
-                self._connection = Connection(self.address, self._settings, self._patience)
-            return self._connection
+            if self._engine is None or self._engine.pid != os.getpid():
+                self._engine = Engine(self.address, self._settings, self._patience)
+            return self._engine

@@ -2,10 +2,8 @@
 
 That holds for all processes of the machine that share the cache: what one of them is asking for, the others wait for.
 
-Everything here runs in one event loop, in one background thread for the whole process; :class:`Connection` is what a
-judge uses of it from its own threads. Memory stays flat: a job that waits is two
-references and a ticket; prompts exist for about twice as many jobs as may be in flight, and for those that wait to be
-sent again after a fault, 1,000 at most.
+All of it runs in one event loop, in one background thread for the whole process. Memory stays flat: prompts exist for
+about twice as many jobs as may be in flight, and for those that wait to be sent again after a fault, 1,000 at most.
 """
 
 from __future__ import annotations
@@ -16,21 +14,19 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
 
 from culture_tasks.judges.cache.cache_files import Kept
-from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, released
+from culture_tasks.judges.cache.verdict_cache import opened_cache, released
 from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import Address
 from culture_tasks.judges.endpoint.asker import Asker
 from culture_tasks.judges.endpoint.budget import shared_budget
 from culture_tasks.judges.endpoint.client import Client
+from culture_tasks.judges.endpoint.jobs import VerdictJob
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.settings import Settings
-
-if TYPE_CHECKING:
-    from culture_tasks.judges.endpoint.jobs import VerdictJob
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -41,26 +37,42 @@ _MOST_RESTING = 1_000
 # Answers are handed out together after so long: waking the threads that wait costs more than an answer does.
 _SECONDS_BETWEEN_HANDOVERS = 0.005
 _SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
-_CLOSED = "the judge was closed before it answered"
 _SECONDS_TO_STOP = 10.0
 _SECONDS_BETWEEN_LOOKS = 0.25
 
 
 class Engine:
-    """Answers jobs.
+    """Answers one judge's jobs. Its public methods are called from any thread but the event loop's.
 
-    Args:
+    Attributes:
+        pid: The process that it belongs to; a forked child needs another.
         asker: The way to the endpoint.
         cache: Where completions are kept.
+        is_checked: Whether the judge has given a readable verdict.
+        check_lock: Held while it is asked for one.
     """
 
-    def __init__(self, asker: Asker, cache: CacheThread) -> None:
-        self._asker = asker
-        self._cache = cache
+    def __init__(self, address: Address, settings: Settings, patience: Patience) -> None:
+        self.pid = os.getpid()
+        self.is_checked = False
+        self.check_lock = threading.Lock()
+        self._file = settings.cache_file
+        self.cache = opened_cache(self._file)
+        proxy = settings.proxy_for(address.url)
+        self.asker = Asker(
+            lambda: Client(address, settings.judge_timeout, proxy),
+            name=f"judge at {address.shown}",
+            concurrency=settings.judge_concurrency,
+            patience=patience,
+            budget=shared_budget(settings),
+        )
+        self._loop = _shared_loop()
+        atexit.register(self.close)
+        self._is_closed = False
         self._lock = threading.Lock()
         self._inbox: deque[VerdictJob] = deque()
         self._unfinished: set[VerdictJob] = set()
-        self._loading = False
+        self._is_loading = False
         self._loader: asyncio.Task[None] | None = None
         self._ready: deque[VerdictJob] = deque()
         self._elsewhere: list[VerdictJob] = []
@@ -70,36 +82,44 @@ class Engine:
         self._followers: dict[bytes, list[VerdictJob]] = {}
         self._answered: list[tuple[VerdictJob, Answer]] = []
 
-    def put(self, job: VerdictJob) -> bool:
-        """Takes a job, from any thread.
-
-        Returns:
-            Whether :meth:`wake` must now be called in the event loop.
-        """
+    def submit(self, job: VerdictJob) -> None:
+        """Takes a job; returns at once."""
         with self._lock:
             self._inbox.append(job)
             self._unfinished.add(job)
-            asleep, self._loading = not self._loading, True
-            return asleep
+            was_loading, self._is_loading = self._is_loading, True
+        if not was_loading:
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine in the event loop and waits for its result."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self) -> None:
+        """Ends what runs, commits what came, and closes connections and cache."""
+        if not self._is_closed and self.pid == os.getpid():
+            self._is_closed = True
+            atexit.unregister(self.close)
+            self.run(self._close())
+            released(self._file)
 
     def _put_back(self, jobs: list[VerdictJob]) -> None:
         """Takes jobs again, before all others, that have another request to answer."""
         with self._lock:
             self._inbox.extendleft(reversed(jobs))
-            asleep, self._loading = not self._loading, True
-        if asleep:
-            self.wake()
+            was_loading, self._is_loading = self._is_loading, True
+        if not was_loading:
+            self._wake()
 
-    def wake(self) -> None:
-        """Begins to answer what was put."""
+    def _wake(self) -> None:
         self._loader = asyncio.get_running_loop().create_task(self._load())
 
-    async def close(self) -> None:
+    async def _close(self) -> None:
         """Ends every job: with an answer where one is on its way and comes soon, for it is paid for; else without."""
         if self._loader is not None:
             self._loader.cancel()
         self._ready.clear()
-        self._asker.stop()
+        self.asker.stop()
         if self._workers:
             await asyncio.wait(self._workers, timeout=_SECONDS_FOR_REPLIES_ON_THEIR_WAY)
         tasks = [*self._workers, *(task for task in (self._loader, self._watcher) if task is not None)]
@@ -108,17 +128,17 @@ class Engine:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._hand_over()
         for key in self._followers:
-            self._cache.claims.release(key)
+            self.cache.claims.release(key)
         with self._lock:
             unfinished = list(self._unfinished)
             self._unfinished.clear()
         for job in unfinished:
-            job.abandon(_CLOSED, quietly=True)
-        await self._asker.close()
+            job.abandon("the judge was closed before it answered", quietly=True)
+        await self.asker.close()
 
     async def _load(self) -> None:
         while jobs := self._next_jobs():
-            while len(self._ready) > 2 * self._asker.concurrency:
+            while len(self._ready) > 2 * self.asker.concurrency:
                 self._room.clear()
                 await self._room.wait()
             await self._route(jobs)
@@ -126,7 +146,7 @@ class Engine:
     def _next_jobs(self) -> list[VerdictJob]:
         with self._lock:
             jobs = [self._inbox.popleft() for _ in range(min(_JOBS_A_BATCH, len(self._inbox)))]
-            self._loading = bool(jobs)
+            self._is_loading = bool(jobs)
             return jobs
 
     async def _route(self, jobs: Iterable[VerdictJob]) -> None:
@@ -142,13 +162,19 @@ class Engine:
         """
         claimed: list[VerdictJob] = []
         for job in leaders:
-            (claimed if self._cache.claims.claim(job.request.key) else self._elsewhere).append(job)
+            (claimed if self.cache.claims.claim(job.request.key) else self._elsewhere).append(job)
         if self._elsewhere and self._watcher is None:
             self._watcher = asyncio.get_running_loop().create_task(self._watch())
-        stored = await self._look_up([job.request.key for job in claimed if not job.afresh])
+        keys = [job.request.key for job in claimed if not job.afresh]
+        stored: dict[bytes, Kept] = {}
+        try:
+            stored = await asyncio.wrap_future(self.cache.get_many(keys))
+        except Exception:
+            # Broad: the cache handles errors of files itself, and whatever else breaks in it, the endpoint can answer.
+            logger.exception("verdict cache: %d completions could not be looked up", len(keys))
         self._ready.extend(job for job in claimed if job.request.key not in stored)
-        hits = [job for job in claimed if job.request.key in stored]
-        return [rest for job in hits for rest in self._settle(job, stored[job.request.key].answer)]
+        hits = [(job, stored[job.request.key].answer) for job in claimed if job.request.key in stored]
+        return [rest for job, answer in hits for rest in self._settle(job, answer)]
 
     async def _watch(self) -> None:
         """Takes up jobs again that other processes asked for, as these get their answers, fail or end.
@@ -157,7 +183,7 @@ class Engine:
         for any longer.
         """
         loop = asyncio.get_running_loop()
-        waiting, until = len(self._elsewhere), loop.time() + self._asker.patience.longest
+        waiting, until = len(self._elsewhere), loop.time() + self.asker.patience.longest
         while self._elsewhere:
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
             jobs, self._elsewhere = self._elsewhere, []
@@ -166,23 +192,15 @@ class Engine:
             elif rest := await self._begin(jobs):
                 await self._route(rest)
             if len(self._elsewhere) != waiting:
-                waiting, until = len(self._elsewhere), loop.time() + self._asker.patience.longest
+                waiting, until = len(self._elsewhere), loop.time() + self.asker.patience.longest
             self._start_workers()
         self._watcher = None
-
-    async def _look_up(self, keys: list[bytes]) -> dict[bytes, Kept]:
-        try:
-            return await asyncio.wrap_future(self._cache.get_many(keys))
-        except Exception:
-            # Broad: the cache handles errors of files itself, and whatever else breaks in it, the endpoint can answer.
-            logger.exception("verdict cache: %d completions could not be looked up", len(keys))
-            return {}
 
     def _leads(self, job: VerdictJob) -> bool:
         """Whether no identical request is under way; one that is takes the job along."""
         try:
             key = job.request.key
-        except Exception as error:  # noqa: BLE001  # broad, since a rubric may come from anywhere; see _taken
+        except Exception as error:  # noqa: BLE001  # broad, since a rubric may come from anywhere; see _is_finished
             self._break_down(job, error)
             return False
         if key in self._followers:
@@ -193,22 +211,23 @@ class Engine:
 
     def _settle(self, leader: VerdictJob, answer: Answer) -> list[VerdictJob]:
         """Hands an answer to a job and its followers; returns those that have another request to answer."""
-        followers = self._followers.pop(leader.request.key)
+        key = leader.request.key
+        followers = self._followers.pop(key)
         if answer.kept_since is not None or isinstance(answer.reply, Problem):
-            self._cache.claims.release(leader.request.key)  # else when the completion is committed
-        rest = [] if self._taken(leader, answer) else [leader]
+            self.cache.claims.release(key)  # else when the completion is committed
+        rest = [] if self._is_finished(leader, answer) else [leader]
         shared = answer._replace(attempts=0)
-        return rest + [job for job in followers if not self._taken(job, shared)]
+        return rest + [job for job in followers if not self._is_finished(job, shared)]
 
-    def _taken(self, job: VerdictJob, answer: Answer) -> bool:
+    def _is_finished(self, job: VerdictJob, answer: Answer) -> bool:
         try:
-            finished = job.take(answer)
+            is_finished = job.take(answer)
         except Exception as error:  # noqa: BLE001  # broad: no bug may leave a caller waiting for ever
             self._break_down(job, error)
             return True
-        if finished:
+        if is_finished:
             self._unfinished.discard(job)
-        return finished
+        return is_finished
 
     def _break_down(self, job: VerdictJob, error: Exception) -> None:
         self._unfinished.discard(job)
@@ -216,7 +235,7 @@ class Engine:
 
     def _start_workers(self) -> None:
         loop = asyncio.get_running_loop()
-        wanted = self._asker.concurrency + min(self._asker.resting, _MOST_RESTING)
+        wanted = self.asker.concurrency + min(self.asker.resting, _MOST_RESTING)
         for _ in range(min(len(self._ready), wanted - len(self._workers))):
             worker = loop.create_task(self._work())
             self._workers.add(worker)
@@ -228,122 +247,42 @@ class Engine:
             job = self._ready.popleft()
             self._room.set()
             try:
-                answer = await self._asker.ask(job.request, on_rest=self._start_workers)
-            except Exception as error:  # noqa: BLE001  # broad, as in _taken
+                answer = await self.asker.ask(job.request, on_rest=self._start_workers)
+            except Exception as error:  # noqa: BLE001  # broad, as in _is_finished
                 answer = Answer(Problem(f"the judge broke down: {type(error).__name__}: {error}"))
             self._answered.append((job, answer))
             if len(self._answered) == 1:
-                loop.call_later(_SECONDS_BETWEEN_HANDOVERS if self._asker.in_flight else 0.0, self._hand_over)
+                loop.call_later(_SECONDS_BETWEEN_HANDOVERS if self.asker.in_flight else 0.0, self._hand_over)
 
     def _hand_over(self) -> None:
         """Has the completions that came stored, and hands all answers that came to those who wait."""
         answered, self._answered = self._answered, []
         rows = [job.row(answer.reply) for job, answer in answered if isinstance(answer.reply, Completion)]
         if rows:
-            self._cache.put(rows)
+            self.cache.put(rows)
         if rest := [job for leader, answer in answered for job in self._settle(leader, answer)]:
             self._put_back(rest)
 
 
-class LoopThread:
-    """An event loop that runs in a daemon thread until the interpreter ends."""
-
-    def __init__(self) -> None:
-        self.pid = os.getpid()
-        self._closers: list[Callable[[], None]] = []
-        self._runner = asyncio.Runner()
-        self._loop = self._runner.get_loop()
-        self._stopped = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name="culture-tasks-judges", daemon=True)
-        self._thread.start()
-
-    def call(self, function: Callable[[], object]) -> None:
-        """Has the loop call a function soon; from any thread."""
-        self._loop.call_soon_threadsafe(function)
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine in the loop and waits for its result; from any other thread."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def before_stop(self, closer: Callable[[], None]) -> None:
-        """Has a function called, in the stopping thread, before the loop stops."""
-        self._closers.append(closer)
-
-    def stop(self) -> None:
-        """Calls the closers, cancels what still runs, and ends the thread. In a forked child, does nothing."""
-        if self.pid != os.getpid() or not self._thread.is_alive():
-            return
-        for closer in reversed(self._closers):
-            closer()
-        self.call(self._stopped.set)
-        self._thread.join(_SECONDS_TO_STOP)
-
-    def _run(self) -> None:
-        with self._runner:
-            self._runner.run(self._stopped.wait())
-
-
 _starting = threading.Lock()
-_running: LoopThread | None = None
+_running: tuple[int, asyncio.AbstractEventLoop] | None = None
 
 
-def shared_loop() -> LoopThread:
-    """Returns the process's loop, started on first use. A forked child gets another."""
+def _shared_loop() -> asyncio.AbstractEventLoop:
+    """Returns the process's event loop, which runs in a daemon thread. A forked child gets another."""
     global _running
     with _starting:
-        if _running is None or _running.pid != os.getpid():
-            _running = LoopThread()
-            atexit.register(_running.stop)
-        return _running
+        if _running is None or _running[0] != os.getpid():
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="culture-tasks-judges", daemon=True)
+            thread.start()
+            _running = os.getpid(), loop
+            atexit.register(_stop, thread, *_running)
+        return _running[1]
 
 
-class Connection:
-    """An endpoint's engine, as a judge uses it from its own threads.
-
-    Args:
-        address: The endpoint.
-        settings: How it is used.
-        patience: How persistent to be.
-
-    Attributes:
-        pid: The process that it belongs to; a forked child needs another.
-        asker: The way to the endpoint.
-        cache: Where completions are kept.
-        checked: Models that have given a readable verdict.
-        check_lock: Held while a model is asked for one.
-    """
-
-    def __init__(self, address: Address, settings: Settings, patience: Patience) -> None:
-        self.pid = os.getpid()
-        self.checked: set[str] = set()
-        self.check_lock = threading.Lock()
-        self._file = settings.cache_file
-        self.cache = opened_cache(self._file)
-        proxy = settings.proxy_for(address.url)
-        self.asker = Asker(
-            lambda: Client(address, settings.judge_timeout, proxy),
-            name=f"judge at {address.shown}",
-            concurrency=settings.judge_concurrency,
-            patience=patience,
-            budget=shared_budget(settings),
-        )
-        self._engine = Engine(self.asker, self.cache)
-        self._loop = shared_loop()
-        self._loop.before_stop(self.close)
-        self._closed = False
-
-    def submit(self, job: VerdictJob) -> None:
-        """Puts a job; returns at once."""
-        if self._engine.put(job):
-            self._loop.call(self._engine.wake)
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine in the event loop and waits for its result."""
-        return self._loop.run(work)
-
-    def close(self) -> None:
-        """Ends what runs, commits what came, and closes connections and cache."""
-        if not self._closed and self.pid == os.getpid():
-            self._closed = True
-            self._loop.run(self._engine.close())
-            released(self._file)
+def _stop(thread: threading.Thread, pid: int, loop: asyncio.AbstractEventLoop) -> None:
+    if pid == os.getpid() and thread.is_alive():
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_SECONDS_TO_STOP)
+        loop.close()

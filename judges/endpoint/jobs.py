@@ -1,8 +1,4 @@
-"""One verdict on its way: who grades and how, the next request, and the ticket that somebody waits with.
-
-An engine answers a :class:`VerdictJob`. Its :class:`Grading` makes the requests and reads the replies,
-without any input or output; its :class:`PendingTicket` holds the verdict once it is there.
-"""
+"""One verdict on its way: who grades and how, the next request, and the verdict that somebody waits for."""
 
 from __future__ import annotations
 
@@ -36,11 +32,11 @@ _ANY_ITEM = JudgeItem("question", ("reference", "another"), "response" * LONGEST
 _handing_over = threading.Lock()
 
 
-class _Wording(NamedTuple):
+class Wording(NamedTuple):
     """The wording of a judge's requests by one rubric.
 
     Attributes:
-        sampling: The sampling parameters that are meant.
+        sampling: The sampling parameters that are meant: the rubric's, unless the user sets others.
         sha256: Hash of all wording besides the item.
         layout: Hash of how an item's texts become messages: the wording, the delimiters and the place of each text.
     """
@@ -81,11 +77,7 @@ class JudgedBy:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     takes: Collection[str] | None = None
     secret: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False, compare=False)
-    _wordings: dict[str, _Wording] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def sampling(self, rubric: Rubric) -> Mapping[str, Any]:
-        """Returns the sampling parameters that are meant: the rubric's, unless the user sets others."""
-        return self._wording(rubric).sampling
+    _wordings: dict[str, Wording] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def most_tokens(self) -> int:
@@ -99,31 +91,18 @@ class JudgedBy:
             model=self.model,
             rubric=rubric.name,
             prompt=rubric.user,
-            prompt_sha256=self._wording(rubric).sha256,
+            prompt_sha256=self.wording(rubric).sha256,
             delimiters=self.delimiters,
             sampling=sampling,
         )
 
-    def request(self, grading: Grading) -> ChatRequest:
-        """Returns the next request of a verdict."""
-        wording = self._wording(grading.rubric)
-        return ChatRequest(
-            endpoint=self.endpoint,
-            model=self.model,
-            messages=grading.messages,
-            sampling=wording.sampling,
-            named_by=[wording.layout, *grading.texts()],
-            sample=grading.sample,
-            place=self.place,
-            most_tokens=self.most_tokens,
-        )
-
-    def _wording(self, rubric: Rubric) -> _Wording:
+    def wording(self, rubric: Rubric) -> Wording:
+        """Returns the wording of requests by a rubric, made once."""
         if rubric.name not in self._wordings:
             both = {**rubric.sampling, **rubric.form(self.form), **self.parameters}
             taken = both if self.takes is None else {name: both[name] for name in both if name in self.takes}
             messages = rubric.messages(_ANY_ITEM, delimiters=self.delimiters)
-            self._wordings[rubric.name] = _Wording(
+            self._wordings[rubric.name] = Wording(
                 sampling={name: value for name, value in taken.items() if value is not None},
                 sha256=rubric.prompt_sha256(delimiters=self.delimiters),
                 layout=hashlib.sha256(json.dumps(messages).encode()).hexdigest(),
@@ -132,103 +111,23 @@ class JudgedBy:
 
 
 @dataclass(slots=True, eq=False)
-class Grading:
-    """One verdict in the making.
-
-    Ask for a completion of :meth:`messages` as fresh sample number :attr:`sample`, hand it to :meth:`take`, and go on
-    until there is a verdict. A reply that was cut off, or holds no verdict without doubt, is asked again with a
-    reminder of the format; each reply is read on its own.
-
-    Attributes:
-        by: Who grades.
-        rubric: How the item is graded.
-        item: The response to grade.
-        sample: Number of the fresh sample.
-    """
-
-    by: JudgedBy
-    rubric: Rubric
-    item: JudgeItem
-    sample: int = 0
-    _reminder: list[Message] = field(default_factory=list)
-    _attempts: int = 0
-    _usage: Usage = field(default_factory=Usage)
-
-    def messages(self) -> list[Message]:
-        """Returns the next messages, made anew each time: prompts are long, and gradings are many."""
-        first = self.rubric.messages(self.item, delimiters=self.by.delimiters, secret=self.by.secret)
-        return [*first, *self._reminder]
-
-    def texts(self) -> list[object]:
-        """Returns all that the messages hold besides the rubric's wording, as JSON data."""
-        item = self.item
-        return [item.question, item.references, item.response, item.language, self._reminder]
-
-    def take(self, reply: Completion | Problem, model: str, attempts: int, *, cached: bool = False) -> Verdict | None:
-        """Takes a reply into account.
-
-        Args:
-            reply: The answer to :meth:`messages`.
-            model: Model name that was asked for.
-            attempts: How often the judge was asked for this reply in this run.
-            cached: Whether the reply was read from the cache.
-
-        Returns:
-            The verdict, or None where the judge is to be asked again.
-        """
-        self._attempts += attempts
-        if isinstance(reply, Problem):
-            return self._verdict("refused" if reply.refused else "failed", error=reply.message)
-        self._usage += reply.usage
-        # A reply that was cut off may have been about to say something else: it is no verdict.
-        reading = None if reply.is_cut_off else self.rubric.read(reply.text)
-        if reading is None and self.sample < self.by.ask_again:
-            text = without_reasoning(reply.text)
-            # An endpoint may refuse an empty message: without a reply to remind of, the question gets a fresh sample.
-            self._reminder = self.rubric.reminder_messages(text) if text.strip() else []
-            self.sample += 1
-            return None
-        error = None
-        if reading is None:
-            error = "the reply holds no rating that can be read without doubt"
-            if reply.is_cut_off:
-                error = "the reply was cut off at the largest number of tokens"
-        return self._verdict(
-            "unparsable" if reading is None else "scored",
-            score=None if reading is None else float(reading.rating),
-            rationale=reply.text.strip() if reading is None else reading.rationale,
-            completion=reply.text,
-            error=error,
-            cached=cached and self._attempts == 0,
-            reply_model=reply.model if reply.model != model else None,
-        )
-
-    def _verdict(self, outcome: Outcome, **reply: Any) -> Verdict:
-        return Verdict(
-            outcome,
-            usage=self._usage,
-            attempts=self._attempts,
-            asked_again=self.sample > 0,
-            endpoint=self.by.endpoint,
-            **reply,
-        )
-
-
-@dataclass(slots=True, eq=False)
 class VerdictJob:
-    """Asks for one verdict until its ticket is resolved. Prompts are made when the engine gets to it, not before.
+    """Asks for one verdict until it is there, and is the ticket of whoever waits for it.
 
-    Completions that an earlier run kept are used, unless they add up to no verdict: then the judge is asked afresh,
-    once, and its new completions take their place.
+    A reply that was cut off, or holds no verdict without doubt, is asked again with a reminder of the format; each
+    reply is read on its own. Completions that an earlier run kept are used, unless they add up to no verdict: then the
+    judge is asked afresh, once, and its new completions take their place.
+
+    Jobs are many and prompts are long: these are made when they are sent, and an event is made only for a job that
+    somebody waits for.
 
     Attributes:
         by: Who grades.
         rubric: How the item is graded.
         item: The response to grade.
-        progress: Counts the verdicts.
+        progress: Counts the verdicts; None for a question that is no part of a run.
         adaptations: Parameters that the judge's model takes in place of others.
         run_began: When the run began, in seconds since 1970.
-        ticket: Where the verdict arrives.
         afresh: Whether completions of earlier runs don't count any more.
     """
 
@@ -236,29 +135,47 @@ class VerdictJob:
     rubric: Rubric
     item: JudgeItem
     _: KW_ONLY
-    progress: JudgingProgress
+    progress: JudgingProgress | None
     adaptations: Adaptations
-    run_began: float
-    ticket: PendingTicket = field(init=False)
+    run_began: float = 0.0
     afresh: bool = field(default=False, init=False)
     _used_others: bool = field(default=False, init=False)
-    _grading: Grading | None = field(default=None, init=False)
+    _sample: int = field(default=0, init=False)
+    _reminder: Sequence[Message] = field(default=(), init=False)
+    _attempts: int = field(default=0, init=False)
+    _usage: Usage = field(default=Usage(), init=False)
     _request: ChatRequest | None = field(default=None, init=False)
+    _pid: int = field(default_factory=os.getpid, init=False)
+    _verdict: Verdict | None = field(default=None, init=False)
+    _event: threading.Event | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.ticket = PendingTicket(self.progress)
-        self.progress.submitted()
+        if self.progress is not None:
+            self.progress.submitted += 1
 
     @property
     def request(self) -> ChatRequest:
         """The next request."""
         if self._request is None:
-            self._grading = self._grading or Grading(self.by, self.rubric, self.item)
-            self._request = self.by.request(self._grading)
+            by, item, wording = self.by, self.item, self.by.wording(self.rubric)
+            self._request = ChatRequest(
+                endpoint=by.endpoint,
+                model=by.model,
+                messages=self._messages,
+                sampling=wording.sampling,
+                named_by=[wording.layout, item.question, item.references, item.response, item.language, self._reminder],
+                sample=self._sample,
+                place=by.place,
+                most_tokens=by.most_tokens,
+            )
         return self._request
 
+    def _messages(self) -> list[Message]:
+        first = self.rubric.messages(self.item, delimiters=self.by.delimiters, secret=self.by.secret)
+        return [*first, *self._reminder]
+
     def row(self, completion: Completion) -> CachedRow:
-        """Returns a completion of that request as the cache keeps it."""
+        """Returns a completion of the request as the cache keeps it."""
         return CachedRow(self.request, self.rubric.name, completion, replaces=self.afresh)
 
     def take(self, answer: Answer) -> bool:
@@ -270,17 +187,56 @@ class VerdictJob:
         sent = reply.sampling if isinstance(reply, Completion) else None
         if sent is not None and sent != meant:
             self.adaptations.adopt(meant, sent)
-        assert self._grading is not None
-        verdict = self._grading.take(reply, self.by.model, answer.attempts, cached=answer.kept_since is not None)
+        self._attempts += answer.attempts
         self._used_others |= not is_old
+        verdict = self._read(reply, is_cached=answer.kept_since is not None)
         if verdict is not None and verdict.outcome == "unparsable" and not self._used_others:
-            self.afresh, self._grading, verdict = True, None, None
+            self.afresh, verdict = True, None
+            self._sample, self._reminder, self._attempts, self._usage = 0, (), 0, Usage()
         if verdict is None:
             self._request = None
             return False
         limit = None if sent is None else limit_of(sent)
         self._resolve(verdict if limit in (None, limit_of(meant)) else replace(verdict, max_tokens=limit))
         return True
+
+    def _read(self, reply: Completion | Problem, *, is_cached: bool) -> Verdict | None:
+        """Returns the verdict, or None where the judge is to be asked again."""
+        if isinstance(reply, Problem):
+            return self._ended("refused" if reply.refused else "failed", error=reply.message)
+        self._usage += reply.usage
+        # A reply that was cut off may have been about to say something else: it is no verdict.
+        reading = None if reply.is_cut_off else self.rubric.read(reply.text)
+        if reading is None and self._sample < self.by.ask_again:
+            text = without_reasoning(reply.text)
+            # An endpoint may refuse an empty message: without a reply to remind of, the question gets a fresh sample.
+            self._reminder = self.rubric.reminder_messages(text) if text.strip() else ()
+            self._sample += 1
+            return None
+        error = None
+        if reading is None:
+            error = "the reply holds no rating that can be read without doubt"
+            if reply.is_cut_off:
+                error = "the reply was cut off at the largest number of tokens"
+        return self._ended(
+            "unparsable" if reading is None else "scored",
+            score=None if reading is None else float(reading.rating),
+            rationale=reply.text.strip() if reading is None else reading.rationale,
+            completion=reply.text,
+            error=error,
+            cached=is_cached and self._attempts == 0,
+            reply_model=reply.model if reply.model != self.by.model else None,
+        )
+
+    def _ended(self, outcome: Outcome, **reply: Any) -> Verdict:
+        return Verdict(
+            outcome,
+            usage=self._usage,
+            attempts=self._attempts,
+            asked_again=self._sample > 0,
+            endpoint=self.by.endpoint,
+            **reply,
+        )
 
     def abandon(self, error: str, *, quietly: bool = False) -> None:
         """Ends without an answer, if it has not ended yet; quietly where nobody waits for it."""
@@ -289,8 +245,35 @@ class VerdictJob:
     def _resolve(self, verdict: Verdict, *, quietly: bool = False) -> None:
         if verdict.error is not None:
             verdict = replace(verdict, error=self.by.hides.hidden(verdict.error))
-        if self.ticket.resolve(verdict) and not quietly:
+        with _handing_over:
+            if self._verdict is not None:
+                return
+            self._verdict, self._request = verdict, None
+        if self._event is not None:
+            self._event.set()
+        if self.progress is not None and not quietly:
             self.progress.given(verdict)
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether the verdict is there."""
+        return self._verdict is not None
+
+    def verdict(self) -> Verdict:
+        """Waits for the verdict."""
+        if not self.is_resolved:
+            if self._pid != os.getpid():
+                return Verdict("failed", error="asked before this process was forked: no answer will come here")
+            with _handing_over:
+                event = self._event = self._event or threading.Event()
+                if self.is_resolved:
+                    event.set()
+            if self.progress is None:
+                event.wait()
+            else:
+                self.progress.waiting(event)
+        assert self._verdict is not None
+        return self._verdict
 
 
 def kept_answer(job: VerdictJob, kept: Kept | None) -> Answer | None:
@@ -324,70 +307,24 @@ def open_requests(
     return open_
 
 
-class PendingTicket:
-    """A ticket that another thread resolves, once.
-
-    An event is made only for a ticket that somebody waits for: of 100,000 tickets, a handful.
-    """
-
-    __slots__ = ("_event", "_pid", "_progress", "_verdict")
-
-    def __init__(self, progress: JudgingProgress) -> None:
-        self._progress = progress
-        self._pid = os.getpid()
-        self._verdict: Verdict | None = None
-        self._event: threading.Event | None = None
-
-    @property
-    def is_resolved(self) -> bool:
-        """Whether the verdict is there."""
-        return self._verdict is not None
-
-    def verdict(self) -> Verdict:
-        """Waits for the verdict."""
-        if self._verdict is None:
-            if self._pid != os.getpid():
-                return Verdict("failed", error="asked before this process was forked: no answer will come here")
-            self._wait()
-        assert self._verdict is not None
-        return self._verdict
-
-    def resolve(self, verdict: Verdict) -> bool:
-        """Hands over the verdict; False if there was one already, which then stays."""
-        with _handing_over:
-            if self._verdict is not None:
-                return False
-            self._verdict = verdict
-            event = self._event
-        if event is not None:
-            event.set()
-        return True
-
-    def _wait(self) -> None:
-        with _handing_over:
-            if self._verdict is not None:
-                return
-            event = self._event = self._event or threading.Event()
-        self._progress.waiting(event)
-
-
 class JudgingProgress:
     """How far a judge is: a progress line during a long wait, and warnings that count instead of repeating.
 
     Args:
         name: Who grades, as shown.
+        before_waiting: Is called before each wait.
+
+    Attributes:
+        submitted: How many verdicts were asked for.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, before_waiting: Callable[[], None] | None = None) -> None:
+        self.submitted = 0
         self._name = name
+        self._before_waiting = before_waiting
         self._lock = threading.Lock()
-        self._submitted = 0
         self._given = 0
         self._without_score: dict[str, int] = {}
-
-    def submitted(self) -> None:
-        """Counts a verdict that was asked for."""
-        self._submitted += 1
 
     def given(self, verdict: Verdict) -> None:
         """Counts a verdict that is there, and warns at the first, tenth, hundredth, … without a score."""
@@ -400,10 +337,12 @@ class JudgingProgress:
 
     def waiting(self, event: threading.Event) -> None:
         """Waits for the event; shows a line if that takes long."""
+        if self._before_waiting is not None:
+            self._before_waiting()
         if event.wait(_SECONDS_WITHOUT_A_LINE):
             return
         # One line at a time; without a terminal there is none.
         with self._lock, tqdm(desc=self._name, unit="verdict", file=sys.stderr, leave=False, disable=None) as line:
             while not event.wait(_SECONDS_BETWEEN_UPDATES):
-                line.total = self._submitted
+                line.total = self.submitted
                 line.update(self._given - line.n)

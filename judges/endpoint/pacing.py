@@ -1,8 +1,6 @@
 """How an endpoint is treated: how many requests at a time, how many a second, and how long it may stay silent.
 
-Three things are learned from its replies, each by one class: how many requests in flight it takes before it calls
-itself overloaded (:class:`Bound`), how many a second it takes (:class:`Rate`), and whether it answers at all
-(:class:`Silence`). :class:`Gate` joins them inside an event loop.
+Three things are learned from its replies, each by one class, and :class:`Gate` joins them inside an event loop.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from typing import Literal
 Kind = Literal["answer", "limited", "overload", "fault"]
 """What a reply says of the endpoint: that it answers (if only "wrong key"), that requests come too often, that too
 many are in flight, or that something else went wrong which may pass."""
-
 
 NO_ANSWERS = "the endpoint gives no answers, and the judge waits"
 """How messages about a silent endpoint begin; the seconds follow."""
@@ -44,27 +41,22 @@ class Patience:
 class Bound:
     """A bound on requests in flight that halves on overload and grows again while all goes well.
 
-    Starts at the ceiling, since most endpoints take what their user configured. One burst of overloaded replies
-    counts once: only a request that began after the last cut can cause the next. Going well for about 32 rounds
-    takes the bound from nothing to the ceiling.
-
-    Attributes:
-        ceiling: Most requests in flight, ever.
-        limit: Most requests in flight now.
+    It starts at the ceiling, since most endpoints take what their user configured. One burst of overloaded replies
+    counts once: only a request that began after the last cut can cause the next.
     """
 
-    _ROUNDS_TO_RECOVER = 32
+    _ROUNDS_TO_RECOVER = 32  # from nothing to the ceiling
 
     def __init__(self, ceiling: int) -> None:
-        self.ceiling = ceiling
         self.limit = float(ceiling)
+        self._ceiling = ceiling
         self._last_cut = float("-inf")
 
     def answered(self) -> None:
         """Grows a little."""
-        if self.limit < self.ceiling:
-            grown = self.limit + max(1.0, self.ceiling / self._ROUNDS_TO_RECOVER) / self.limit
-            self.limit = min(self.ceiling, grown)
+        if self.limit < self._ceiling:
+            grown = self.limit + max(1.0, self._ceiling / self._ROUNDS_TO_RECOVER) / self.limit
+            self.limit = min(self._ceiling, grown)
 
     def overloaded(self, began: float, now: float) -> None:
         """Halves."""
@@ -79,9 +71,6 @@ class Rate:
     There is no limit until two thirds of the latest requests are turned away: fewer complaints concern their own
     requests alone. Then each complaint about a request that began after the last cut cuts the rate, but not below nine
     tenths of the answers a second over the last minute. Every answer lets it grow.
-
-    Attributes:
-        value: Requests a second, or None where there is no limit.
     """
 
     _LOWEST, _HIGHEST = 1 / 15, 1_000.0
@@ -90,7 +79,7 @@ class Rate:
     _SECONDS, _KNOWN_SHARE = 60.0, 0.9
 
     def __init__(self) -> None:
-        self.value: float | None = None
+        self.value: float | None = None  # requests a second; None where there is no limit
         self._share = 0.0
         self._latest = self._FEWEST
         self._measured = 0.0
@@ -116,13 +105,7 @@ class Rate:
             self.value = self.value * self._GROWTH if self.value < self._HIGHEST else None
 
     def limited(self, began: float, now: float, in_flight: int) -> None:
-        """Counts a complaint.
-
-        Args:
-            began: When the request began.
-            now: When the complaint came.
-            in_flight: Requests in flight, this one among them.
-        """
+        """Counts a complaint; the request that it is about is among those in flight."""
         self._latest = max(self._FEWEST, 2 * in_flight)
         self._share += (1 - self._share) / self._latest
         if began < self._last_cut or (self.value is None and self._share < self._LONE_SHARE):
@@ -144,7 +127,6 @@ class Silence:
     except for a late probe now and then, whose answer ends it.
 
     Attributes:
-        patience: How persistent to be.
         answered_at: When the last answer came.
         given_up: Why requests are refused, or None.
     """
@@ -187,14 +169,7 @@ class Silence:
             self._surplus_of_faults = 0
 
     def failed(self, began: float, now: float, kind: Kind, asked_to_wait: float) -> None:
-        """Counts a request that was not answered.
-
-        Args:
-            began: When it began.
-            now: When it failed.
-            kind: How.
-            asked_to_wait: Seconds for which the endpoint asked to be left alone.
-        """
+        """Counts a request that was not answered, and the seconds for which the endpoint asked to be left alone."""
         self._silent_since = now if self._silent_since is None else self._silent_since
         longest = self.patience.longest
         self._surplus_of_faults += kind != "limited"
@@ -226,10 +201,6 @@ class Silence:
 
 class Gate:
     """Lets requests through to an endpoint as it takes them, in order of arrival. To be used in one event loop.
-
-    Args:
-        ceiling: Most requests in flight.
-        patience: How persistent to be.
 
     Attributes:
         bound: How many in flight the endpoint takes before it calls itself overloaded.
@@ -301,7 +272,7 @@ class Gate:
     def close(self) -> None:
         """Admits no further requests."""
         self._closed = True
-        self._turn_away()
+        self._admit(0.0)
 
     def _start(self, now: float) -> None:
         self.in_flight += 1
@@ -315,17 +286,13 @@ class Gate:
             if not turn.done():
                 self._start(now)
                 turn.set_result(True)
-        if self._closed or self.silence.given_up is not None:
-            self._turn_away()
+        while self._waiting and (self._closed or self.silence.given_up is not None):
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(False)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._waiting and delay:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(delay, lambda: self._admit(loop.time()))
-
-    def _turn_away(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(False)

@@ -1,4 +1,4 @@
-"""Finding out before any inference whether an endpoint can grade: it gets one real question, graded as all others."""
+"""Finding out before any inference whether a judge can grade: it gets one real question, graded as all others."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from culture_tasks.judges.endpoint.addresses import Address
 from culture_tasks.judges.endpoint.asker import Adaptations
 from culture_tasks.judges.endpoint.budget import USED_UP
 from culture_tasks.judges.endpoint.client import one_line
-from culture_tasks.judges.endpoint.engine import Connection
-from culture_tasks.judges.endpoint.jobs import Grading, JudgedBy
+from culture_tasks.judges.endpoint.engine import Engine
+from culture_tasks.judges.endpoint.jobs import JudgedBy, VerdictJob, open_requests
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Verdict
@@ -22,7 +22,7 @@ from culture_tasks.judges.rubric.verdicts import JudgeItem, Verdict
 logger = logging.getLogger(__name__)
 
 _PATIENCE = Patience(longest=10.0)
-_GRADINGS_PER_LOOKUP = 1000
+_JOBS_PER_LOOKUP = 1000
 OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`."
 """What a user can do who has no judge that works now."""
 
@@ -30,7 +30,7 @@ Expected = Sequence[tuple[Rubric, JudgeItem]]
 
 
 def check_endpoint(
-    connection: Connection, *, address: Address, by: JudgedBy, expected: Expected, responses_known: bool
+    engine: Engine, *, address: Address, by: JudgedBy, expected: Expected, responses_known: bool
 ) -> Verdict | None:
     """Asks for one verdict; once per process, endpoint and model.
 
@@ -44,61 +44,42 @@ def check_endpoint(
     Raises:
         JudgeUnreachableError: If key, model or address are wrong, there is no answer, or the reply can't be read.
     """
-    with connection.check_lock:
-        adaptations = connection.asker.adaptations(by.model)
-        if not expected or by.model in connection.checked:
+    with engine.check_lock:
+        adaptations = engine.asker.adaptations
+        if not expected or engine.is_checked:
             return None
-        if responses_known and is_at_hand(connection.cache, adaptations=adaptations, by=by, expected=expected):
+        if responses_known and is_at_hand(engine.cache, adaptations=adaptations, by=by, expected=expected):
             return None
         who = f"judge {by.model}: {address.shown}"
         if address.is_keyless_openai:
             raise JudgeUnreachableError(f"{who} needs a key. {WAYS_OUT}")
         rubric, item = expected[0]
-        result = _probe(connection, by, Grading(by, rubric, replace(item, response=item.references[0])))
-        if isinstance(result, Verdict):
-            if result.outcome != "scored":
-                raise JudgeUnreachableError(unreadable(who, rubric, result))
-            connection.checked.add(by.model)
-            return result
-        if (result.status == 429 and result.retry) or result.refused:
-            why = "declines the first question" if result.refused else "limits the rate"
-            logger.warning("%s %s (%s): the run goes on", who, why, result.message)
-            return None
-        raise JudgeUnreachableError(f"{who}: {result.message}. {_advice(address, result)} {OTHERWISE}")
+        job = VerdictJob(by, rubric, replace(item, response=item.references[0]), progress=None, adaptations=adaptations)
+        while not job.is_resolved:
+            answer = engine.run(engine.asker.ask(job.request, patience=_PATIENCE))
+            if isinstance(problem := answer.reply, Problem):
+                if not ((problem.status == 429 and problem.retry) or problem.refused):
+                    raise JudgeUnreachableError(f"{who}: {problem.message}. {_advice(address, problem)} {OTHERWISE}")
+                why = "declines the first question" if problem.refused else "limits the rate"
+                logger.warning("%s %s (%s): the run goes on", who, why, problem.message)
+                return None
+            job.take(answer)
+        verdict = job.verdict()
+        if verdict.outcome != "scored":
+            raise JudgeUnreachableError(unreadable(who, rubric, verdict))
+        engine.is_checked = True
+        return verdict
 
 
 def is_at_hand(cache: CacheThread, *, adaptations: Adaptations, by: JudgedBy, expected: Expected) -> bool:
     """Whether the cache holds a score for each response; takes over what it tells of the endpoint's parameters."""
-    for start in range(0, len(expected), _GRADINGS_PER_LOOKUP):
-        gradings = [Grading(by, rubric, item) for rubric, item in expected[start : start + _GRADINGS_PER_LOOKUP]]
-        while gradings:
-            requests = [by.request(grading) for grading in gradings]
-            completions = cache.get_many([request.key for request in requests]).result()
-            unread: list[Grading] = []
-            for grading, request in zip(gradings, requests, strict=True):
-                stored = completions.get(request.key)
-                if stored is None:
-                    return False
-                if stored.completion.sampling is not None and stored.completion.sampling != request.sampling:
-                    adaptations.adopt(request.sampling, stored.completion.sampling)
-                verdict = grading.take(stored.completion, by.model, 0, cached=True)
-                if verdict is None:
-                    unread.append(grading)
-                elif verdict.outcome != "scored":
-                    return False
-            gradings = unread
+    for start in range(0, len(expected), _JOBS_PER_LOOKUP):
+        some = expected[start : start + _JOBS_PER_LOOKUP]
+        jobs = [VerdictJob(by, rubric, item, progress=None, adaptations=adaptations) for rubric, item in some]
+        if open_requests(jobs, cache) or any(job.verdict().outcome != "scored" for job in jobs):
+            return False
     logger.info("judge %s: every verdict is in the cache, so the judge is not asked", by.model)
     return True
-
-
-def _probe(connection: Connection, by: JudgedBy, grading: Grading) -> Verdict | Problem:
-    while True:
-        answer = connection.run(connection.asker.ask(by.request(grading), patience=_PATIENCE))
-        if isinstance(answer.reply, Problem):
-            return answer.reply
-        verdict = grading.take(answer.reply, by.model, answer.attempts)
-        if verdict is not None:
-            return verdict
 
 
 def unreadable(who: str, rubric: Rubric, verdict: Verdict) -> str:

@@ -9,21 +9,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 HIDDEN = "***"
 # Values that documentation tells users to give where no key is needed: error messages hold these words by themselves.
-_PLACEHOLDERS = frozenset(
-    [
-        "empty",
-        "none",
-        "null",
-        "dummy",
-        "local",
-        "ollama",
-        "lm-studio",
-        "not-needed",
-        "no-key-required",
-        "sk-no-key-required",
-        "token-abc123",
-    ]
-)
+_PLACEHOLDERS = {"empty", "none", "null", "dummy", "local", "ollama"}
+_PLACEHOLDERS |= {"lm-studio", "not-needed", "no-key-required", "sk-no-key-required", "token-abc123"}
 _SHORTEST = 4
 # In a judge's rationale, shorter ones are more likely the judge's words.
 _SHORTEST_IN_A_REPLY = 12
@@ -32,25 +19,13 @@ _SECRET_NAMES = ("key", "token", "secret", "password", "auth", "header")
 
 
 class Secrets:
-    """Texts that must never be shown.
-
-    Placeholders such as ``EMPTY`` and texts under four characters are no secrets.
-
-    Args:
-        values: The secrets.
-    """
+    """Texts that must never be shown; placeholders such as ``EMPTY`` and texts under four characters are none."""
 
     def __init__(self, values: Iterable[str | None] = ()) -> None:
         known = {value for value in values if value and len(value) >= _SHORTEST}
         self._values = frozenset(value for value in known if value.casefold() not in _PLACEHOLDERS)
         self._anywhere = _pattern(self._values)
         self._in_replies = _pattern(value for value in self._values if len(value) >= _SHORTEST_IN_A_REPLY)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secrets) and self._values == other._values
-
-    def __hash__(self) -> int:
-        return hash(self._values)
 
     def __repr__(self) -> str:
         return f"Secrets({len(self._values)})"
@@ -98,14 +73,17 @@ def shown_url(url: str) -> str:
 
 def shown_arguments(arguments: str) -> str:
     """Returns model arguments without the values of those whose names sound secret, and without secrets in URLs."""
-    return ",".join(_shown_argument(argument) for argument in arguments.split(","))
-
-
-def _shown_argument(argument: str) -> str:
-    name, equals, value = argument.partition("=")
-    if equals and is_secret_name(name):
-        return f"{name}={HIDDEN}"
-    return f"{name}{equals}{shown_url(value)}" if "://" in value else shown_url(name) if "://" in name else argument
+    shown = []
+    for argument in arguments.split(","):
+        name, equals, value = argument.partition("=")
+        if equals and is_secret_name(name):
+            value = HIDDEN
+        elif "://" in value:
+            value = shown_url(value)
+        elif "://" in name:
+            name, equals, value = shown_url(name), "", ""
+        shown.append(f"{name}{equals}{value}")
+    return ",".join(shown)
 
 
 def is_secret_name(name: str) -> bool:

@@ -6,8 +6,9 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pydantic import SecretStr
@@ -17,7 +18,7 @@ from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, 
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import secrets_of
 from culture_tasks.judges.endpoint.asker import Adaptations
-from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, PendingTicket, VerdictJob, open_requests
+from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, VerdictJob, open_requests
 from culture_tasks.judges.endpoint.readiness import OTHERWISE, is_at_hand, unreadable
 from culture_tasks.judges.endpoint.redaction import secrets_of_arguments
 from culture_tasks.judges.judge import Judge
@@ -27,9 +28,6 @@ from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Verdict
 from culture_tasks.settings import Settings
 from culture_tasks.text import storable
-
-_Arrival = Callable[[str, Completion, int], None]
-"""Takes a prompt's completion, and how often the model was asked for it."""
 
 
 class InProcessJudge(Judge):
@@ -57,6 +55,13 @@ class InProcessJudge(Judge):
                 f"CULTURE_JUDGE_FORM={settings.judge_form}: lm-eval's {self._backend} can't hold replies to a form. "
                 f"Unset the variable, or name the judge as lm_eval:{BACKEND_WITH_FORMS},<model args> or openai:<model>."
             )
+        parameters = settings.judge_parameters
+        if unknown := [name for name in parameters if parameters[name] is not None and name not in PARAMETERS]:
+            raise SettingsError(
+                f"CULTURE_JUDGE=lm_eval:…: a judge in this process takes no {unknown[0]} (set by "
+                f"CULTURE_JUDGE_REASONING_EFFORT or CULTURE_JUDGE_EXTRA_BODY), only {', '.join(PARAMETERS)}. Unset it; "
+                "model arguments such as enable_thinking=False say whether it thinks."
+            )
         self._arguments = SecretStr(arguments)
         self._secrets = secrets_of_arguments(arguments) | secrets_of(settings)
         self._settings = settings
@@ -69,11 +74,11 @@ class InProcessJudge(Judge):
             delimiters=settings.judge_delimiters == "on",
             ask_again=settings.judge_ask_again,
             form=settings.judge_form,
-            parameters=_parameters(settings),
+            parameters=parameters,
             takes=PARAMETERS if settings.judge_form == "free" else (*PARAMETERS, *FORMS),
             hides=self._secrets,
         )
-        self._progress = _Flushing(f"judge lm_eval:{self._backend},{identity.model}", self)
+        self._progress = JudgingProgress(f"judge lm_eval:{self._backend},{identity.model}", self._flush)
         self._run_began = time.time()
         self._adaptations = Adaptations()
         self._lock = threading.RLock()
@@ -86,13 +91,13 @@ class InProcessJudge(Judge):
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric."""
-        return self._by.identity(rubric, self._by.sampling(rubric))
+        return self._by.identity(rubric, self._by.wording(rubric).sampling)
 
-    def submit(self, rubric: Rubric, item: JudgeItem) -> PendingTicket:
+    def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Notes an item to be graded; nothing happens until somebody waits for a verdict."""
         job = self._job(rubric, item)
         self._pending.append(job)
-        return job.ticket
+        return job
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> Verdict | None:
         """Makes sure that the model can be loaded, as far as that can be known before it is.
@@ -121,7 +126,7 @@ class InProcessJudge(Judge):
                 released(self._settings.cache_file)
             self._cache = None
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         """Grades all that was submitted."""
         with self._lock:
             jobs = self._taken()
@@ -149,71 +154,40 @@ class InProcessJudge(Judge):
         rest: list[VerdictJob] = []
 
         def settle(key: bytes, answer: Answer) -> None:
-            for job in open_.pop(key, ()):
+            jobs = open_.pop(key, [])  # none where the completion was reported before
+            if jobs and keeps and isinstance(answer.reply, Completion):
+                self._opened_cache().put([jobs[0].row(answer.reply)])
+            for job in jobs:
                 rest.extend([] if job.take(answer) else [job])
                 answer = answer._replace(attempts=0)
-
-        def arrived(key: bytes, completion: Completion, times: int) -> None:
-            if key in open_:  # else it was reported before
-                if keeps:
-                    self._opened_cache().put([open_[key][0].row(completion)])
-                settle(key, Answer(completion, attempts=times))
 
         by_sampling: dict[str, dict[bytes, ChatRequest]] = {}
         for key, (first, *_) in open_.items():
             by_sampling.setdefault(repr(first.request.sampling), {})[key] = first.request
         for requests in by_sampling.values():
             try:
-                for key in self._complete(requests, arrived):
-                    settle(key, Answer(Problem("the prompt is longer than the judge's context")))
+                self._complete(requests, settle)
             except Exception as error:  # noqa: BLE001  # broad: a backend may fail in any way, and ends verdicts, not the run
                 for key in requests:
                     settle(key, Answer(Problem(self._reason(error))))
         return rest
 
-    def _complete(
-        self, requests: Mapping[bytes, ChatRequest], arrived: Callable[[bytes, Completion, int], None]
-    ) -> list[bytes]:
-        """Completes requests with the same sampling parameters; returns the keys of those that are too long."""
+    def _complete(self, requests: Mapping[bytes, ChatRequest], settle: Callable[[bytes, Answer], None]) -> None:
+        """Completes requests with the same sampling parameters.
+
+        A completion that thinking cuts off is asked for again with a larger limit, if the context has room for it.
+        """
         model, meant = self._loaded(), next(iter(requests.values())).sampling
         keys: dict[str, list[bytes]] = {}
-        too_long = []
         for key, request in requests.items():
             prompt = model.prompt(request.messages)
             if model.fits(prompt, meant["max_tokens"]):
                 keys.setdefault(prompt, []).append(key)
             else:
-                too_long.append(key)
+                settle(key, Answer(Problem("the prompt is longer than the judge's context")))
+        times, prompts, again = 0, list(keys), dict[str, None]()
 
-        def arrived_for_all(prompt: str, completion: Completion, times: int) -> None:
-            for key in keys[prompt]:
-                arrived(key, completion, times)
-
-        self._ask(model, list(keys), meant=meant, arrived=arrived_for_all)
-        return too_long
-
-    def _ask(self, model: LocalModel, prompts: Collection[str], *, meant: Mapping[str, Any], arrived: _Arrival) -> None:
-        """Completes prompts that fit; what thinking cuts off is completed again with a larger limit, if it has room."""
-        times = 0
-        while prompts:
-            times += 1
-            grown = self._adaptations.apply(meant, self._by.most_tokens)
-            roomy = [prompt for prompt in prompts if model.fits(prompt, grown["max_tokens"])]
-            others = sorted(set(prompts).difference(roomy))
-            prompts = [
-                prompt
-                for sampling, some in ((grown, roomy), (meant, others))
-                if some
-                for prompt in self._cut_off(model, some, sampling=sampling, arrived=arrived, times=times)
-            ]
-
-    def _cut_off(
-        self, model: LocalModel, prompts: Sequence[str], *, sampling: Mapping[str, Any], arrived: _Arrival, times: int
-    ) -> list[str]:
-        """Completes prompts once; returns those to complete again, and reports all others."""
-        again: dict[str, None] = {}
-
-        def take(prompt: str, text: str) -> None:
+        def take(prompt: str, text: str, sampling: Mapping[str, Any]) -> None:
             if prompt in again:
                 return
             completion = model.completed(prompt, storable(self._secrets.hidden_in_reply(text)), sampling)
@@ -222,10 +196,18 @@ class InProcessJudge(Judge):
                 if model.fits(prompt, larger):
                     again[prompt] = None
                     return
-            arrived(prompt, completion, times)
+            for key in keys[prompt]:
+                settle(key, Answer(completion, attempts=times))
 
-        model.generate(prompts, sampling, take)
-        return list(again)
+        while prompts:
+            times += 1
+            grown = self._adaptations.apply(meant, self._by.most_tokens)
+            roomy = [prompt for prompt in prompts if model.fits(prompt, grown["max_tokens"])]
+            for sampling, some in ((grown, roomy), (meant, sorted(set(prompts).difference(roomy)))):
+                if some:
+                    model.generate(some, sampling, partial(take, sampling=sampling))
+            prompts = list(again)
+            again.clear()
 
     def _ask_once(self, rubric: Rubric, item: JudgeItem) -> Verdict:
         """Asks for the verdict on a right answer, past the cache."""
@@ -235,7 +217,7 @@ class InProcessJudge(Judge):
         with self._lock:
             while jobs:
                 jobs = self._answered({job.request.key: jobs}, keeps=False)
-        verdict = job.ticket.verdict()
+        verdict = job.verdict()
         self._asked, self._broken = verdict.outcome == "scored", None
         if verdict.outcome == "failed":
             raise JudgeUnreachableError(f"{who}: {verdict.error}. {OTHERWISE}")
@@ -262,29 +244,3 @@ class InProcessJudge(Judge):
         if self._cache is None or self._cache_pid != os.getpid():
             self._cache, self._cache_pid = opened_cache(self._settings.cache_file), os.getpid()
         return self._cache
-
-
-def _parameters(settings: Settings) -> Mapping[str, Any]:
-    unknown = [
-        name for name, value in settings.judge_parameters.items() if value is not None and name not in PARAMETERS
-    ]
-    if unknown:
-        raise SettingsError(
-            f"CULTURE_JUDGE=lm_eval:…: a judge in this process takes no {unknown[0]} (set by "
-            "CULTURE_JUDGE_REASONING_EFFORT or CULTURE_JUDGE_EXTRA_BODY), only "
-            f"{', '.join(PARAMETERS)}. Unset it; model arguments such as enable_thinking=False say whether it thinks."
-        )
-    return settings.judge_parameters
-
-
-class _Flushing(JudgingProgress):
-    """Grades everything before it waits."""
-
-    def __init__(self, name: str, judge: InProcessJudge) -> None:
-        super().__init__(name)
-        self._judge = judge
-
-    def waiting(self, event: threading.Event) -> None:
-        """Grades all that was submitted, unless another thread has just done so."""
-        self._judge.flush()
-        event.wait()

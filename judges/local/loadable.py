@@ -32,11 +32,6 @@ _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 def check_model(backend: str, arguments: str, secrets: Secrets) -> bool:
     """Makes sure that a judge can be loaded, as far as that can be known without its weights.
 
-    Args:
-        backend: Name in lm-eval's registry.
-        arguments: Model arguments.
-        secrets: What errors must not show.
-
     Returns:
         Whether the model is behind an API, so that loading it costs nothing and shows the rest.
 

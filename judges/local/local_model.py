@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from culture_tasks.judges.completions import Completion
@@ -34,13 +35,10 @@ FORMS = ("response_format", "structured_outputs")
 
 BACKEND_WITH_FORMS = "vllm"
 
-Arrival = Callable[[str, str], None]
-"""Called with a prompt and its completion, as soon as the completion is there."""
-
-
 # Arguments that say where and how fast a model runs, and don't change its answers.
-_PLACE = frozenset(("base_url", "device"))
-_SPEED = frozenset(("batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout"))
+_PLACE_AND_SPEED = frozenset(
+    ("base_url", "device", "batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout")
+)
 _MODEL_FILES = frozenset((".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".model", ".txt", ".jinja", ".py"))
 
 
@@ -63,7 +61,7 @@ def named_by(arguments: str) -> Named:
     """Tells from model arguments which model they name; looks at the files that they name."""
     given = [argument for argument in arguments.split(",") if argument]
     names = {argument: argument.partition("=")[0].strip() for argument in given}
-    naming = [argument for argument in given if names[argument] not in _PLACE | _SPEED]
+    naming = [argument for argument in given if names[argument] not in _PLACE_AND_SPEED]
     addresses = [argument.partition("=")[2] for argument in given if names[argument] == "base_url"]
     files = [_files_at(argument.partition("=")[2]) for argument in naming]
     told_apart = [[argument for argument in naming if not is_secret_name(names[argument])], addresses, files]
@@ -96,12 +94,7 @@ def model_options(arguments: str) -> dict[str, Any]:
 
 
 class LocalModel:
-    """One of lm-eval's model classes, loaded.
-
-    Args:
-        backend: Name in lm-eval's registry, such as ``hf``.
-        arguments: Model arguments, as after ``--model_args``.
-    """
+    """One of lm-eval's model classes, loaded by its name in lm-eval's registry and its ``--model_args``."""
 
     def __init__(self, backend: str, arguments: str) -> None:
         from lm_eval.api.registry import get_model
@@ -152,9 +145,15 @@ class LocalModel:
         is_cut_off = unended or (4 * len(text) >= limit and callable(encode) and len(encode(text)) >= limit)
         return Completion(text, "length" if is_cut_off else "stop", sampling=sampling, thought=thinks)
 
-    def generate(self, prompts: Sequence[str], sampling: Mapping[str, Any], arrived: Arrival) -> None:
-        """Completes all prompts in one call, and reports each completion as it comes."""
+    def generate(
+        self, prompts: Sequence[str], sampling: Mapping[str, Any], arrived: Callable[[str, str], None]
+    ) -> None:
+        """Completes all prompts in one call, and reports each prompt with its completion as soon as it is there."""
         from lm_eval.api.instance import Instance
+
+        def add_partial(attribute: str, request: Any, result: Any) -> None:
+            if attribute == "generate_until" and isinstance(result, str) and isinstance(request[0], str):
+                arrived(request[0], result)
 
         options = _generation_options(sampling)
         requests = [
@@ -167,7 +166,8 @@ class LocalModel:
             )
             for index, prompt in enumerate(prompts)
         ]
-        self._model.set_cache_hook(_Hook(arrived))
+        # lm-eval's response cache hears of each completion as it comes.
+        self._model.set_cache_hook(SimpleNamespace(add_partial=add_partial))
         for prompt, text in zip(prompts, self._model.generate_until(requests), strict=True):
             arrived(prompt, text)
 
@@ -182,17 +182,6 @@ class LocalModel:
         except (ValueError, NotImplementedError, AttributeError):
             return None
         return rendered
-
-
-class _Hook:
-    """Stands where lm-eval keeps its response cache, which hears of each completion as it comes."""
-
-    def __init__(self, arrived: Arrival) -> None:
-        self._arrived = arrived
-
-    def add_partial(self, attribute: str, request: Any, result: Any) -> None:  # lm-eval's signature
-        if attribute == "generate_until" and isinstance(result, str) and isinstance(request[0], str):
-            self._arrived(request[0], result)
 
 
 def _generation_options(sampling: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from support.judging import KEY
 from support.rejudged import content, result_files, samples_of, verdicts_of
 
 from culture_tasks.cli.main import main
-from culture_tasks.judges.batch import batch_endpoint, batch_files
+from culture_tasks.judges.batch import batch_endpoint
 from culture_tasks.judges.endpoint.budget import forget_budgets
 from culture_tasks.rejudge import batch_rounds
 
@@ -305,7 +305,7 @@ def test_results_that_can_not_be_fetched_are_paid_for_again_only_when_told(serve
 
 @pytest.mark.parametrize(("limit", "value"), [("MOST_LINES", 4), ("MOST_BYTES", 12_000)])
 def test_files_are_split_by_the_endpoint_s_limits(server, results, monkeypatch, limit, value):
-    monkeypatch.setattr(batch_files, limit, value)
+    monkeypatch.setattr(batch_endpoint, limit, value)
     assert rejudge(results, "--batch") == 0
     files = [server.files[batch["input_file_id"]] for batch in server.batches.values()]
     assert len(files) > 2
@@ -315,7 +315,7 @@ def test_files_are_split_by_the_endpoint_s_limits(server, results, monkeypatch, 
 
 def test_a_client_that_is_killed_pays_for_nothing_twice(server, results, monkeypatch):
     """Killed before and after each of its steps in turn, until the command gets through."""
-    monkeypatch.setattr(batch_files, "MOST_LINES", 4)
+    monkeypatch.setattr(batch_endpoint, "MOST_LINES", 4)
     done, alive = set(), {"left": 1}
     for step in ("upload", "begin", "status", "content", "find"):
         original = getattr(batch_endpoint.BatchEndpoint, step)
