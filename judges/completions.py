@@ -79,19 +79,14 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A reply, not yet read, with the model that the endpoint reported and the sampling parameters as sent.
-
-    Attributes:
-        finish_reason: Why it ended: ``stop``, ``length``, …
-        thought: Whether the judge thought before it wrote, as the endpoint tells.
-    """
+    """A reply, not yet read, with the model that the endpoint reported and the sampling parameters as sent."""
 
     text: str
-    finish_reason: str | None = None
+    finish_reason: str | None = None  # why it ended: ``stop``, ``length``, …
     model: str | None = None
     usage: Usage = field(default_factory=Usage)
     sampling: Mapping[str, Any] | None = None
-    thought: bool = False
+    thought: bool = False  # whether the judge thought before it wrote, as the endpoint tells
 
     @property
     def is_cut_off(self) -> bool:
@@ -106,27 +101,16 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A request that brought no completion.
+    """A request that brought no completion."""
 
-    Attributes:
-        message: Why, in one line without secrets.
-        retry: Whether the same request may work later.
-        overload: Whether fewer requests at a time are asked for.
-        refused: Whether the judge or its provider declined.
-        status: HTTP status, or None where there was no reply.
-        code: The endpoint's own name for the error.
-        param: The parameter that it complains about.
-        unsent: Whether the request surely never reached the judge, so that nothing can be charged for it.
-    """
-
-    message: str
-    retry: bool = False
-    overload: bool = False
-    refused: bool = False
-    status: int | None = None
-    code: str | None = None
-    param: str | None = None
-    unsent: bool = False
+    message: str  # why, in one line without secrets
+    retry: bool = False  # whether the same request may work later
+    overload: bool = False  # whether fewer requests at a time are asked for
+    refused: bool = False  # whether the judge or its provider declined
+    status: int | None = None  # HTTP status, or None where there was no reply
+    code: str | None = None  # the endpoint's own name for the error
+    param: str | None = None  # the parameter that it complains about
+    unsent: bool = False  # whether the request surely never reached the judge, so that nothing can be charged for it
 
     @property
     def says_unknown_model(self) -> bool:
@@ -135,16 +119,11 @@ class Problem:
 
 
 class Answer(NamedTuple):
-    """How a request ended.
+    """How a request ended."""
 
-    Attributes:
-        reply: The completion, or why there is none.
-        attempts: How often the endpoint was asked; 0 for a completion from the cache or shared with another job.
-        kept_since: When a completion from the cache came, in seconds since 1970; None for one that was just asked for.
-    """
-
-    reply: Completion | Problem
-    attempts: int = 0
+    reply: Completion | Problem  # the completion, or why there is none
+    attempts: int = 0  # how often the endpoint was asked; 0 for a completion from the cache or shared with another job
+    # When a completion from the cache came, in seconds since 1970; None for one that was just asked for.
     kept_since: float | None = None
 
 

@@ -17,14 +17,10 @@ BACKENDS = ("openai", "lm_eval", "lexical", "none")
 
 @dataclass(frozen=True, slots=True)
 class JudgeSpec:
-    """A judge as the user names it.
+    """A judge as the user names it."""
 
-    Attributes:
-        backend: One of :data:`BACKENDS`.
-        model: Model name (``openai``) or ``<backend>,<model args>`` (``lm_eval``); empty for the offline judges.
-    """
-
-    backend: str
+    backend: str  # one of :data:`BACKENDS`
+    # Model name (``openai``) or ``<backend>,<model args>`` (``lm_eval``); empty for the offline judges.
     model: str = field(repr=False)
 
     def __str__(self) -> str:

@@ -37,24 +37,16 @@ _ANSWERED = 200
 
 
 class _Batch(BaseModel):
-    """A batch, as far as it is.
-
-    Attributes:
-        model: Who is asked.
-        names: The requests.
-        sampling: Sampling parameters as sent, by rubric.
-        file: The uploaded file; None before.
-        id: The batch; None before it was begun.
-        results: Whether its results couldn't be fetched so far, and whether its requests may be sent again even so.
-    """
+    """A batch, as far as it is."""
 
     model_config = ConfigDict(extra="forbid")
 
-    model: str
-    names: list[str]
-    sampling: dict[str, dict[str, Any]]
-    file: str | None = None
-    id: str | None = None
+    model: str  # who is asked
+    names: list[str]  # the requests
+    sampling: dict[str, dict[str, Any]]  # sampling parameters as sent, by rubric
+    file: str | None = None  # the uploaded file; None before
+    id: str | None = None  # the batch; None before it was begun
+    # Whether its results couldn't be fetched so far, and whether its requests may be sent again even so.
     results: Literal["not fetched", "given up"] | None = None
 
 

@@ -51,29 +51,17 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What some requests to a judge will cost.
-
-    Attributes:
-        task: The task.
-        judge: The judge's model; empty where no judge grades.
-        questions: Questions of the task.
-        verdicts: Verdicts on the responses.
-        kept: Of these, the ones that the verdict cache has.
-        requests: Requests that will be sent.
-        tokens_in: Tokens that the judge reads.
-        tokens_out: Tokens that it writes.
-        measured: Whether the length of the replies is that of kept ones.
-    """
+    """What some requests to a judge will cost."""
 
     task: str
-    judge: str = ""
+    judge: str = ""  # the judge's model; empty where no judge grades
     questions: int = 0
-    verdicts: int = 0
-    kept: int = 0
-    requests: float = 0.0
-    tokens_in: Bounds = field(default_factory=Bounds)
-    tokens_out: Bounds = field(default_factory=Bounds)
-    measured: bool = True
+    verdicts: int = 0  # verdicts on the responses
+    kept: int = 0  # of these, the ones that the verdict cache has
+    requests: float = 0.0  # requests that will be sent
+    tokens_in: Bounds = field(default_factory=Bounds)  # tokens that the judge reads
+    tokens_out: Bounds = field(default_factory=Bounds)  # tokens that it writes
+    measured: bool = True  # whether the length of the replies is that of kept ones
 
     def __add__(self, other: Estimate) -> Estimate:
         """Returns the sum of both, under the first one's names."""

@@ -55,18 +55,12 @@ class _Rewritten(BaseModel):
 
 @dataclass
 class TaskToGrade:
-    """One task of a run.
-
-    Attributes:
-        name: Its name.
-        samples: Its samples, in the order of the file.
-        documents: The same, submitted to the judge; empty before.
-        records: Their new records by metric, one mapping a sample; empty before the verdicts are there.
-    """
+    """One task of a run."""
 
     name: str
-    samples: list[JudgedSample]
-    documents: list[JudgedDocument] = field(default_factory=list)
+    samples: list[JudgedSample]  # its samples, in the order of the file
+    documents: list[JudgedDocument] = field(default_factory=list)  # the same, submitted to the judge; empty before
+    # Their new records by metric, one mapping a sample; empty before the verdicts are there.
     records: list[Mapping[str, Any]] = field(default_factory=list)
 
     @property
@@ -97,14 +91,10 @@ class TaskToGrade:
 
 
 class FoundRun(NamedTuple):
-    """A run that was found.
-
-    Attributes:
-        files: Its files.
-        origin: The result file of the run of the harness that its responses come from; its own where the user named it.
-    """
+    """A run that was found."""
 
     files: RunFiles
+    # The result file of the run of the harness that its responses come from; its own where the user named it.
     origin: Path
 
 

@@ -105,23 +105,14 @@ class RefusedError(JudgeUnreachableError):
 
 
 class Status(NamedTuple):
-    """How far a batch is.
+    """How far a batch is."""
 
-    Attributes:
-        name: The endpoint's name of its state.
-        done: How many requests have a result.
-        answered: How many of these were answered, and are paid for.
-        requests: How many it has.
-        outputs: The files with results, as far as there are any.
-        error: Why all of it failed; empty where it didn't.
-    """
-
-    name: str
-    done: int
-    answered: int
-    requests: int
-    outputs: tuple[str, ...]
-    error: str
+    name: str  # the endpoint's name of its state
+    done: int  # how many requests have a result
+    answered: int  # how many of these were answered, and are paid for
+    requests: int  # how many it has
+    outputs: tuple[str, ...]  # the files with results, as far as there are any
+    error: str  # why all of it failed; empty where it didn't
 
     @property
     def has_ended(self) -> bool:

@@ -31,19 +31,12 @@ Sampling = Mapping[str, Mapping[str, Any]]
 
 
 class _Reply(NamedTuple):
-    """The last result of a request.
+    """The last result of a request."""
 
-    Attributes:
-        result: The completion, or why there is none.
-        sent: The sampling parameters of the batch, as sent.
-        usage: Tokens of earlier completions, which thinking had cut off.
-        times: How many batches it was in that have ended.
-    """
-
-    result: Completion | Problem
-    sent: Sampling
-    usage: Usage
-    times: int
+    result: Completion | Problem  # the completion, or why there is none
+    sent: Sampling  # the sampling parameters of the batch, as sent
+    usage: Usage  # tokens of earlier completions, which thinking had cut off
+    times: int  # how many batches it was in that have ended
 
 
 class BatchJudge(EndpointJudge):

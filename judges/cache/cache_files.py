@@ -53,18 +53,13 @@ LAYOUT = TableLayout(
 
 @dataclass(frozen=True, slots=True)
 class CachedRow:
-    """One completion on its way into the cache.
-
-    Attributes:
-        replaces: Whether it takes the place of a completion that is there; else that one stays.
-        created: When it came, in seconds since 1970.
-    """
+    """One completion on its way into the cache."""
 
     request: ChatRequest
     rubric: str
     completion: Completion
-    replaces: bool = False
-    created: float = field(default_factory=time.time)
+    replaces: bool = False  # whether it takes the place of a completion that is there; else that one stays
+    created: float = field(default_factory=time.time)  # when it came, in seconds since 1970
 
     def values(self) -> tuple[Any, ...]:
         """Returns the row's columns."""
@@ -186,18 +181,12 @@ def export(file: Path) -> Iterator[dict[str, Any]]:
 
 
 class CopyCount(NamedTuple):
-    """What was copied from one cache to another.
-
-    Attributes:
-        completions: How many completions the file has.
-        copied: How many of them weren't there yet, or are newer than those that were.
-        unreadable: How many rows were left out, since they are not as they were written.
-    """
+    """What was copied from one cache to another."""
 
     file: Path
-    completions: int
-    copied: int
-    unreadable: int
+    completions: int  # how many completions the file has
+    copied: int  # how many of them weren't there yet, or are newer than those that were
+    unreadable: int  # how many rows were left out, since they are not as they were written
 
 
 def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:

@@ -19,23 +19,14 @@ OPENAI_BASE_URL = "https://api.openai.com/v1"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A chat-completions endpoint.
+    """A chat-completions endpoint."""
 
-    Attributes:
-        url: Where to post; may hold secrets in its query.
-        headers: Headers that authorise.
-        shown: Base URL without user, password and query: the endpoint's name in identities, errors and the cache.
-        secrets: What must never be shown.
-        url_variable: The environment variable that names the address; None for OpenAI's own.
-        key_variable: The environment variable that holds the key, or would.
-    """
-
-    url: str = field(repr=False)
-    headers: Mapping[str, str] = field(repr=False, hash=False)
-    shown: str
-    secrets: Secrets
-    url_variable: str | None = None
-    key_variable: str = "OPENAI_API_KEY"
+    url: str = field(repr=False)  # where to post; may hold secrets in its query
+    headers: Mapping[str, str] = field(repr=False, hash=False)  # headers that authorise
+    shown: str  # base URL without user, password and query: the endpoint's name in identities, errors and the cache
+    secrets: Secrets  # what must never be shown
+    url_variable: str | None = None  # the environment variable that names the address; None for OpenAI's own
+    key_variable: str = "OPENAI_API_KEY"  # the environment variable that holds the key, or would
 
     @property
     def fingerprint(self) -> str:

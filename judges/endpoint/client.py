@@ -50,15 +50,10 @@ _EPOCH_SECONDS, _EPOCH_MILLISECONDS = 1e9, 1e12
 
 
 class Reply(NamedTuple):
-    """What one request brought.
-
-    Attributes:
-        result: The completion, or what went wrong.
-        wait: Seconds for which the endpoint asked to be left alone, or None.
-    """
+    """What one request brought."""
 
     result: Completion | Problem
-    wait: float | None = None
+    wait: float | None = None  # seconds for which the endpoint asked to be left alone, or None
 
 
 class _OverlongBodyError(Exception):

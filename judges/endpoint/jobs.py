@@ -33,49 +33,31 @@ _handing_over = threading.Lock()
 
 
 class Wording(NamedTuple):
-    """The wording of a judge's requests by one rubric.
+    """The wording of a judge's requests by one rubric."""
 
-    Attributes:
-        sampling: The sampling parameters that are meant: the rubric's, unless the user sets others.
-        sha256: Hash of all wording besides the item.
-        layout: Hash of how an item's texts become messages: the wording, the delimiters and the place of each text.
-    """
-
-    sampling: Mapping[str, Any]
-    sha256: str
-    layout: str
+    sampling: Mapping[str, Any]  # the sampling parameters that are meant: the rubric's, unless the user sets others
+    sha256: str  # hash of all wording besides the item
+    layout: str  # hash of how an item's texts become messages: the wording, the delimiters and the place of each text
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedBy:
-    """Who grades, and how, besides the rubric.
+    """Who grades, and how, besides the rubric."""
 
-    Attributes:
-        backend: ``openai`` or ``lm_eval``.
-        endpoint: The endpoint's name without secrets.
-        model: Model name as asked for, or model arguments, without secrets.
-        place: Fingerprint of all else that tells one model from another of that name: the whole URL, or the files of a
-            local model. It is part of the cache's key, and shown nowhere.
-        delimiters: Whether texts to grade are wrapped in delimiters.
-        ask_again: How often an unreadable reply is asked again.
-        hides: Secrets that no verdict's error may show, whatever broke down.
-        form: Form that the endpoint holds replies to (see :meth:`Rubric.form`).
-        parameters: Sampling parameters that the user sets; None leaves one of the rubric's out.
-        takes: Names of the sampling parameters that the backend takes; None means all.
-        secret: The source of the delimiters' codes, new in each run and part of no key: no author of a graded text
-            can know it.
-    """
-
-    backend: str
-    endpoint: str
-    model: str
+    backend: str  # ``openai`` or ``lm_eval``
+    endpoint: str  # the endpoint's name without secrets
+    model: str  # model name as asked for, or model arguments, without secrets
+    # Fingerprint of all else that tells one model from another of that name: the whole URL, or the files of a local
+    # model. It is part of the cache's key, and shown nowhere.
     place: str
-    delimiters: bool
-    ask_again: int
-    hides: Secrets
-    form: Form = "free"
+    delimiters: bool  # whether texts to grade are wrapped in delimiters
+    ask_again: int  # how often an unreadable reply is asked again
+    hides: Secrets  # secrets that no verdict's error may show, whatever broke down
+    form: Form = "free"  # form that the endpoint holds replies to (see :meth:`Rubric.form`)
+    # Sampling parameters that the user sets; None leaves one of the rubric's out.
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    takes: Collection[str] | None = None
+    takes: Collection[str] | None = None  # names of the sampling parameters that the backend takes; None means all
+    # The source of the delimiters' codes, new in each run and part of no key: no author of a graded text can know it.
     secret: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False, compare=False)
     _wordings: dict[str, Wording] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -120,25 +102,16 @@ class VerdictJob:
 
     Jobs are many and prompts are long: these are made when they are sent, and an event is made only for a job that
     somebody waits for.
-
-    Attributes:
-        by: Who grades.
-        rubric: How the item is graded.
-        item: The response to grade.
-        progress: Counts the verdicts; None for a question that is no part of a run.
-        adaptations: Parameters that the judge's model takes in place of others.
-        run_began: When the run began, in seconds since 1970.
-        afresh: Whether completions of earlier runs don't count any more.
     """
 
     by: JudgedBy
     rubric: Rubric
     item: JudgeItem
     _: KW_ONLY
-    progress: JudgingProgress | None
-    adaptations: Adaptations
-    run_began: float = 0.0
-    afresh: bool = field(default=False, init=False)
+    progress: JudgingProgress | None  # counts the verdicts; None for a question that is no part of a run
+    adaptations: Adaptations  # parameters that the judge's model takes in place of others
+    run_began: float = 0.0  # when the run began, in seconds since 1970
+    afresh: bool = field(default=False, init=False)  # whether completions of earlier runs don't count any more
     _used_others: bool = field(default=False, init=False)
     _sample: int = field(default=0, init=False)
     _reminder: Sequence[Message] = field(default=(), init=False)

@@ -21,17 +21,12 @@ NO_ANSWERS = "the endpoint gives no answers, and the judge waits"
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How persistent to be.
+    """How persistent to be."""
 
-    Attributes:
-        longest: Seconds to wait for an endpoint that gives no answer, and to go on with one request that alone fails.
-        first: Seconds of the first wait after a fault; each later one is twice as long.
-        cap: Longest of these waits in seconds.
-    """
-
+    # Seconds to wait for an endpoint that gives no answer, and to go on with one request that alone fails.
     longest: float = 600.0
-    first: float = 0.5
-    cap: float = 30.0
+    first: float = 0.5  # seconds of the first wait after a fault; each later one is twice as long
+    cap: float = 30.0  # longest of these waits in seconds
 
     def backoff(self, faults: int, luck: float) -> float:
         """Returns seconds to wait after so many faults of a request in a row; luck, from 0 to 1, is the jitter."""

@@ -43,17 +43,12 @@ _MODEL_FILES = frozenset((".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf
 
 
 class Named(NamedTuple):
-    """The model that model arguments name.
+    """The model that model arguments name."""
 
-    Attributes:
-        model: The arguments that make it the model it is, without secrets.
-        address: Where it is asked, without secrets; None for a model in this process.
-        fingerprint: SHA-256 of all that tells it from another model of that name: its whole address, the absolute path
-            and the files of a local folder.
-    """
-
-    model: str
-    address: str | None
+    model: str  # the arguments that make it the model it is, without secrets
+    address: str | None  # where it is asked, without secrets; None for a model in this process
+    # SHA-256 of all that tells it from another model of that name: its whole address, the absolute path and the files
+    # of a local folder.
     fingerprint: str
 
 

@@ -57,19 +57,12 @@ class Reading(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A place that states a rating.
-
-    Attributes:
-        start: Where it begins.
-        end: Where it ends.
-        value: The rating, or :data:`NOT_OFFERED`.
-        mentioned: Whether the rating is merely spoken of.
-    """
+    """A place that states a rating."""
 
     start: int
     end: int
-    value: int
-    mentioned: bool = False
+    value: int  # the rating, or :data:`NOT_OFFERED`
+    mentioned: bool = False  # whether the rating is merely spoken of
 
     def overlaps(self, other: Statement) -> bool:
         """Whether two statements share a place."""

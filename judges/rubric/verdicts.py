@@ -38,24 +38,16 @@ class JudgeIdentity:
     """Who graded, with what prompt and settings: two scores compare only where these agree.
 
     The address is no part of it: the same model on another port is the same judge (see :attr:`Verdict.endpoint`).
-
-    Attributes:
-        backend: ``openai``, ``lm_eval``, ``lexical`` or ``none``.
-        model: Model name as asked for, or model arguments.
-        rubric: Name of the rubric.
-        prompt: Name and version of its prompt file.
-        prompt_sha256: Hash of everything in the prompt that isn't the item.
-        delimiters: Whether texts to grade were wrapped in delimiters.
-        sampling: Sampling parameters as the endpoint takes them, with the limit of tokens that was meant: a limit that
-            had to grow makes no other judge (see :attr:`Verdict.max_tokens`).
     """
 
-    backend: str
-    model: str
+    backend: str  # ``openai``, ``lm_eval``, ``lexical`` or ``none``
+    model: str  # model name as asked for, or model arguments
     rubric: str
-    prompt: str
-    prompt_sha256: str
-    delimiters: bool
+    prompt: str  # name and version of its prompt file
+    prompt_sha256: str  # hash of everything in the prompt that isn't the item
+    delimiters: bool  # whether texts to grade were wrapped in delimiters
+    # Sampling parameters as the endpoint takes them, with the limit of tokens that was meant: a limit that had to grow
+    # makes no other judge (see :attr:`Verdict.max_tokens`).
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -78,21 +70,13 @@ DISCOUNTS = frozenset(("cached_tokens", "batch_prompt_tokens", "batch_completion
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one or several requests; those with a discount are among the others.
+    """Tokens of one or several requests; those with a discount are among the others."""
 
-    Attributes:
-        prompt_tokens: Tokens that the judge read.
-        completion_tokens: Tokens that it wrote.
-        cached_tokens: Of those that it read, the ones that were in the endpoint's prompt cache.
-        batch_prompt_tokens: Of those that it read, the ones of requests in batches.
-        batch_completion_tokens: Of those that it wrote, the ones of requests in batches.
-    """
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    batch_prompt_tokens: int = 0
-    batch_completion_tokens: int = 0
+    prompt_tokens: int = 0  # tokens that the judge read
+    completion_tokens: int = 0  # tokens that it wrote
+    cached_tokens: int = 0  # of those that it read, the ones that were in the endpoint's prompt cache
+    batch_prompt_tokens: int = 0  # of those that it read, the ones of requests in batches
+    batch_completion_tokens: int = 0  # of those that it wrote, the ones of requests in batches
 
     def __add__(self, other: Usage) -> Usage:
         """Returns the sum of both."""
@@ -130,37 +114,24 @@ def discounts_of(usage: Usage) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One graded response.
-
-    Attributes:
-        outcome: How it ended.
-        score: The rating on the rubric's own scale (see :class:`~culture_tasks.judges.rubric.rubrics.Rubric`); None
-            unless scored.
-        rationale: The judge's reasons, as text; None without a reply.
-        completion: The raw reply; None without one.
-        error: Why there is no score, in one line without secrets; None when scored.
-        usage: Tokens used.
-        attempts: How often the judge was asked for this verdict in this run; 0 from the cache.
-        asked_again: Whether the reply came after a reminder of the format.
-        cached: Whether the reply was read from the verdict cache.
-        reply_model: Model name that the endpoint reported, where it differs from what was asked for.
-        endpoint: Where the judge was asked: base URL without user, password and query, or ``lm_eval:<backend>``; None
-            for a judge without one.
-        max_tokens: Most tokens as sent, where thinking needed more than were meant; else None.
-    """
+    """One graded response."""
 
     outcome: Outcome
+    # The rating on the rubric's own scale (see :class:`~culture_tasks.judges.rubric.rubrics.Rubric`); None unless
+    # scored.
     score: float | None = None
-    rationale: str | None = None
-    completion: str | None = None
-    error: str | None = None
+    rationale: str | None = None  # the judge's reasons, as text; None without a reply
+    completion: str | None = None  # the raw reply; None without one
+    error: str | None = None  # why there is no score, in one line without secrets; None when scored
     usage: Usage = Usage()
-    attempts: int = 0
-    asked_again: bool = False
-    cached: bool = False
-    reply_model: str | None = None
+    attempts: int = 0  # how often the judge was asked for this verdict in this run; 0 from the cache
+    asked_again: bool = False  # whether the reply came after a reminder of the format
+    cached: bool = False  # whether the reply was read from the verdict cache
+    reply_model: str | None = None  # model name that the endpoint reported, where it differs from what was asked for
+    # Where the judge was asked: base URL without user, password and query, or ``lm_eval:<backend>``; None for a judge
+    # without one.
     endpoint: str | None = None
-    max_tokens: int | None = None
+    max_tokens: int | None = None  # most tokens as sent, where thinking needed more than were meant; else None
 
     def __post_init__(self) -> None:
         if (self.outcome == "scored") != (self.score is not None):
