@@ -24,7 +24,7 @@ from urllib.parse import parse_qsl, urlsplit
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.completions import Completion, Problem
 from culture_tasks.judges.endpoint.addresses import Address
-from culture_tasks.judges.endpoint.client import one_line, read_without_secrets
+from culture_tasks.judges.endpoint.client import one_line, read_reply
 from culture_tasks.judges.endpoint.redaction import Secrets
 from culture_tasks.settings import Settings
 
@@ -89,7 +89,7 @@ def read_results(content: bytes, secrets: Secrets) -> tuple[dict[str, Completion
         if isinstance(parsed, dict) and isinstance(name := parsed.get("custom_id"), str):
             response, error = parsed.get("response"), parsed.get("error")
             if isinstance(response, dict) and isinstance(status := response.get("status_code"), int):
-                results[name] = read_without_secrets(status, {}, json.dumps(response.get("body")), secrets)
+                results[name] = read_reply(status, {}, json.dumps(response.get("body")), secrets)
                 continue
             reason = error.get("message") if isinstance(error, dict) else error
             shown = secrets.hidden(one_line(secrets.hidden(str(reason))))

@@ -9,7 +9,6 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
@@ -75,17 +74,14 @@ class Client:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=None),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
-        self._running: dict[asyncio.Timeout, float] = {}
-        self._watch: asyncio.TimerHandle | None = None
 
     async def post(self, body: bytes) -> Reply:
         """Sends one request and reads the whole reply, within the timeout.
 
         Redirects are never followed: a key must not travel on.
         """
-        limit = self._limited()
         try:
-            async with limit:
+            async with asyncio.timeout(self._timeout):
                 post = self._session.post(self._url, data=body, proxy=self._proxy, allow_redirects=False)
                 async with post as response:
                     text = (await _whole(response)).decode("utf-8", "replace")
@@ -98,33 +94,12 @@ class Client:
         except (aiohttp.ClientError, OSError) as error:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             return Reply(Problem(f"no reply: {self._described(error)}", retry=True, unsent=unsent))
-        finally:
-            del self._running[limit]
         wait = asked_to_wait(response.status, response.headers, time.time())
-        return Reply(read_without_secrets(response.status, response.headers, text, self._address.secrets), wait)
+        return Reply(read_reply(response.status, response.headers, text, self._address.secrets), wait)
 
     async def close(self) -> None:
         """Closes all connections."""
-        if self._watch is not None:
-            self._watch.cancel()
         await self._session.close()
-
-    def _limited(self) -> asyncio.Timeout:
-        """Begins the time that a request may take. One timer looks after all of them: a timer each costs more."""
-        loop = asyncio.get_running_loop()
-        limit = asyncio.timeout(None)
-        self._running[limit] = loop.time() + self._timeout
-        if self._watch is None:
-            self._watch = loop.call_later(min(1.0, self._timeout / 8), self._end_overdue)
-        return limit
-
-    def _end_overdue(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._watch = loop.call_later(min(1.0, self._timeout / 8), self._end_overdue) if self._running else None
-        for limit, end in self._running.items():
-            if end > loop.time():
-                break
-            limit.reschedule(end)
 
     def _described(self, error: Exception) -> str:
         text = str(error).replace(self._address.url, self._address.shown)
@@ -155,40 +130,32 @@ def _socket(address: aiohttp.AddrInfoType) -> socket.socket:
     return connection
 
 
-def read_without_secrets(status: int, headers: Mapping[str, str], text: str, secrets: Secrets) -> Completion | Problem:
-    """Reads a reply; what it means is told from its own words, what is shown of it holds no secret."""
-    result = read_reply(status, headers, text)
-    if isinstance(result, Completion):
-        model = None if result.model is None else secrets.hidden_in_reply(result.model)
-        shown = secrets.hidden_in_reply(result.text)
-        unchanged = shown == result.text and model == result.model
-        return result if unchanged else replace(result, text=shown, model=model)
-    # Hidden before the message is made, since that may cut a secret short, and after, since JSON was read then.
-    again = read_reply(status, headers, secrets.hidden(text))
-    message = again.message if isinstance(again, Problem) else result.message
-    return replace(result, message=secrets.hidden(message))
-
-
-def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion | Problem:
-    """Reads a reply from its status, its headers and its body."""
+def read_reply(
+    status: int, headers: Mapping[str, str], text: str, secrets: Secrets | None = None
+) -> Completion | Problem:
+    """Reads a reply from its status, its headers and its body; what is shown of it holds no secret."""
+    secrets = secrets or Secrets()
     if 300 <= status < 400:
         message = "the endpoint redirects elsewhere, and credentials don't follow: correct its URL"
         return Problem(message, retry=False, status=status)
     if status >= 400:
-        return _read_error(status, headers, text)
+        return _read_error(status, headers, text, secrets)
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
-        return Problem(f"the reply is not JSON: {one_line(text) or 'an empty body'}", True, status=status)
+        shown = one_line(secrets.hidden(text)) or "an empty body"
+        return Problem(f"the reply is not JSON: {shown}", True, status=status)
     try:
         choice = content["choices"][0]
         message = choice["message"]
         finish_reason, refusal, written = choice.get("finish_reason"), message.get("refusal"), message.get("content")
     except (KeyError, IndexError, TypeError, AttributeError):
-        return Problem(f"the reply has no choices with a message: {one_line(str(content))}", True, status=status)
+        shown = one_line(secrets.hidden(str(content)))
+        return Problem(f"the reply has no choices with a message: {shown}", True, status=status)
     if refusal or finish_reason == "content_filter":
         declined = refusal if isinstance(refusal, str) else "stopped by the content filter"
-        return Problem(f"the judge declined: {one_line(declined)}", False, refused=True, status=status)
+        shown = one_line(secrets.hidden(declined))
+        return Problem(f"the judge declined: {shown}", False, refused=True, status=status)
     if finish_reason == "abort":  # vLLM, where it drops a request: the text may end anywhere
         return Problem("the endpoint broke the reply off", True, status=status)
     if isinstance(written, list):  # some endpoints send the text in parts
@@ -198,9 +165,9 @@ def read_reply(status: int, headers: Mapping[str, str], text: str) -> Completion
     prompt_tokens = _count(usage, "prompt_tokens")
     apart = message.get("reasoning_content") or message.get("reasoning")
     return Completion(
-        storable(written if isinstance(written, str) else ""),
+        secrets.hidden_in_reply(storable(written if isinstance(written, str) else "")),
         finish_reason=finish_reason if isinstance(finish_reason, str) else None,
-        model=model if isinstance(model, str) else None,
+        model=secrets.hidden_in_reply(model) if isinstance(model, str) else None,
         usage=Usage(
             prompt_tokens,
             completion_tokens=_count(usage, "completion_tokens"),
@@ -217,7 +184,7 @@ def _count(usage: Any, *names: str) -> int:
     return usage if isinstance(usage, int) and 0 <= usage < _TOO_MANY_TOKENS else 0
 
 
-def _read_error(status: int, headers: Mapping[str, str], text: str) -> Problem:
+def _read_error(status: int, headers: Mapping[str, str], text: str, secrets: Secrets) -> Problem:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
@@ -231,7 +198,7 @@ def _read_error(status: int, headers: Mapping[str, str], text: str) -> Problem:
     param = error.get("param")
     refused = status in (400, 403) and any(code in _FILTER_CODES for code in codes)
     hopeless = refused or "insufficient_quota" in codes
-    explanation = one_line(str(error.get("message") or text))
+    explanation = one_line(secrets.hidden(str(error.get("message") or text)))
     return Problem(
         f"HTTP {status} {_MEANINGS.get(status, '')}".rstrip() + (f": {explanation}" if explanation else ""),
         retry=retriable(status, headers) and not hopeless,
