@@ -234,19 +234,22 @@ class VerdictJob:
 
     def verdict(self) -> Verdict:
         """Waits for the verdict."""
-        if not self.is_resolved:
+        if self._verdict is None:
             if self._pid != os.getpid():
                 return Verdict("failed", error="asked before this process was forked: no answer will come here")
-            with _handing_over:
-                event = self._event = self._event or threading.Event()
-                if self.is_resolved:
-                    event.set()
-            if self.progress is None:
-                event.wait()
-            else:
-                self.progress.waiting(event)
+            self._wait()
         assert self._verdict is not None
         return self._verdict
+
+    def _wait(self) -> None:
+        with _handing_over:
+            event = self._event = self._event or threading.Event()
+            if self._verdict is not None:
+                event.set()
+        if self.progress is None:
+            event.wait()
+        else:
+            self.progress.waiting(event)
 
 
 def kept_answer(job: VerdictJob, kept: Kept | None) -> Answer | None:

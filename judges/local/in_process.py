@@ -18,12 +18,18 @@ from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, 
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import secrets_of
 from culture_tasks.judges.endpoint.asker import Adaptations
+from culture_tasks.judges.endpoint.endpoint_judge import OTHERWISE, is_at_hand, unreadable
 from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, VerdictJob, open_requests
-from culture_tasks.judges.endpoint.readiness import OTHERWISE, is_at_hand, unreadable
 from culture_tasks.judges.endpoint.redaction import secrets_of_arguments
 from culture_tasks.judges.judge import Judge
-from culture_tasks.judges.local.loadable import check_model
-from culture_tasks.judges.local.local_model import BACKEND_WITH_FORMS, FORMS, PARAMETERS, LocalModel, named_by
+from culture_tasks.judges.local.local_model import (
+    BACKEND_WITH_FORMS,
+    FORMS,
+    PARAMETERS,
+    LocalModel,
+    check_model,
+    named_by,
+)
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Verdict
 from culture_tasks.settings import Settings

@@ -20,7 +20,7 @@ from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.cli import installation
 from culture_tasks.cli.installation import SetupCheck, examine
 from culture_tasks.cli.main import main
-from culture_tasks.judges.endpoint import readiness
+from culture_tasks.judges.endpoint import endpoint_judge
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.pages import fonts
 from culture_tasks.settings import Settings
@@ -32,7 +32,7 @@ DATA = {benchmark.title for benchmark in benchmarks().values()}
 def nothing_at_hand(tmp_path, monkeypatch):
     """Nothing was downloaded, and no endpoint is waited for."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "none")
-    monkeypatch.setattr(readiness, "_PATIENCE", Patience(longest=0.2, first=0.01, cap=0.02))
+    monkeypatch.setattr(endpoint_judge, "_PATIENCE_BEFORE_A_RUN", Patience(longest=0.2, first=0.01, cap=0.02))
 
 
 @pytest.fixture

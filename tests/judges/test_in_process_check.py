@@ -13,7 +13,7 @@ from support.judging import ask
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges.endpoint.redaction import Secrets
-from culture_tasks.judges.local import loadable
+from culture_tasks.judges.local import local_model
 from culture_tasks.judges.local.in_process import InProcessJudge
 
 
@@ -30,7 +30,7 @@ def gpus(monkeypatch):
 
 def check(text):
     backend, _, arguments = text.partition(",")
-    return loadable.check_model(backend, arguments, Secrets())
+    return local_model.check_model(backend, arguments, Secrets())
 
 
 def refusal(text):
@@ -50,7 +50,7 @@ def test_a_model_that_can_be_loaded_passes_without_its_weights_being_read(folder
 
 @pytest.mark.parametrize("backend", ["vllm", "sglang"])
 def test_a_backend_that_is_not_installed(backend, monkeypatch):
-    monkeypatch.setattr(loadable, "find_spec", lambda name: None)
+    monkeypatch.setattr(local_model, "find_spec", lambda name: None)
     said = refusal(f"{backend},pretrained=x")
     assert f"No module named '{backend}'" in said
     assert "Install the package" in said
@@ -68,8 +68,8 @@ def test_a_device_that_is_not_there(folder, gpus, device):
 def test_a_serving_backend_needs_its_gpus(gpus, monkeypatch, folder):
     from lm_eval.api import registry
 
-    monkeypatch.setattr(loadable, "find_spec", lambda name: True)
-    monkeypatch.setattr(loadable.importlib.metadata, "version", lambda name: "0.20.0")
+    monkeypatch.setattr(local_model, "find_spec", lambda name: True)
+    monkeypatch.setattr(local_model.importlib.metadata, "version", lambda name: "0.20.0")
     monkeypatch.setattr(registry, "get_model", lambda name: object)
     gpus(2)
     assert "needs 4 CUDA GPUs" in refusal(f"vllm,pretrained={folder},tensor_parallel_size=4")

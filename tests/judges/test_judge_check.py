@@ -9,7 +9,7 @@ from support.judging import KEY, ask, ask_all
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
-from culture_tasks.judges.endpoint import addresses, readiness
+from culture_tasks.judges.endpoint import addresses, endpoint_judge
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 
@@ -20,7 +20,7 @@ NO_TEMPERATURE = fails(400, param="temperature", message="temperature: unsupport
 
 @pytest.fixture(autouse=True)
 def quick_check(monkeypatch):
-    monkeypatch.setattr(readiness, "_PATIENCE", Patience(longest=0.2, first=0.01, cap=0.02))
+    monkeypatch.setattr(endpoint_judge, "_PATIENCE_BEFORE_A_RUN", Patience(longest=0.2, first=0.01, cap=0.02))
 
 
 def refusal(judge, *items, **options):

@@ -14,7 +14,7 @@ from support.judging import BRIEF, KEY, ask, ask_all
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
-from culture_tasks.judges.endpoint import readiness
+from culture_tasks.judges.endpoint import endpoint_judge
 from culture_tasks.judges.endpoint.redaction import Secrets
 from culture_tasks.judges.local.in_process import InProcessJudge
 from culture_tasks.judges.selection import parse_spec
@@ -28,7 +28,7 @@ SHORT = "tiny/key"
 
 @pytest.fixture(autouse=True)
 def quick_check(monkeypatch):
-    monkeypatch.setattr(readiness, "_PATIENCE", BRIEF)
+    monkeypatch.setattr(endpoint_judge, "_PATIENCE_BEFORE_A_RUN", BRIEF)
 
 
 def assert_hidden(secrets, texts, folder=None):
