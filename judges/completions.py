@@ -26,9 +26,8 @@ class ChatRequest:
         endpoint: Who is asked, without secrets: a base URL, or ``lm_eval:<backend>``.
         model: Model name, or model arguments.
         messages: Chat messages as sent; a function makes them anew whenever they are needed.
-        sampling: Sampling parameters as meant; an endpoint that refuses one is sent others (see
-            :mod:`culture_tasks.judges.endpoint.asker`), always the same ones.
-        named_by: What the messages are made of, as JSON data; None where they name themselves.
+        sampling: Sampling parameters as meant; an endpoint that refuses one is sent others, always the same ones.
+        named_by: The texts that the messages are made of, as JSON data; None where they name themselves.
         sample: Counts fresh samples for one verdict: 0, then 1 for the first time of asking again.
         place: Fingerprint of whatever else tells the endpoint's model from another of that name.
         most_tokens: How far the limit of tokens may grow where thinking uses it up; no part of the key.

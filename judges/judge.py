@@ -39,13 +39,10 @@ class Judge(ABC):
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> Verdict | None:
         """Makes sure, before any inference, that the judge can be used. A run of verdicts begins here.
 
-        Args:
-            expected: What will be graded.
-            responses_known: Whether that includes the responses, which aren't there before inference: a judge with a
-                cache need not be reached if it holds all of these verdicts.
+        Where the responses are known, too, a judge with a cache need not be reached if it holds all of these verdicts.
 
         Returns:
-            The last verdict on a reference answer that the judge was asked for; None where it wasn't asked.
+            The verdict on a reference answer that the judge was asked for; None where it wasn't asked.
 
         Raises:
             JudgeError: If the judge can't be used.
@@ -70,7 +67,7 @@ class Ready:
 
 @cache
 def _identity(backend: str, model: str, rubric: str) -> JudgeIdentity:
-    return JudgeIdentity(backend=backend, model=model, rubric=rubric, prompt="none", prompt_sha256="", delimiters=False)
+    return JudgeIdentity(backend, model, rubric, prompt="none", prompt_sha256="", delimiters=False)
 
 
 class LexicalJudge(Judge):

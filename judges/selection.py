@@ -28,11 +28,7 @@ class JudgeSpec:
 
 
 def parse_spec(text: str) -> JudgeSpec:
-    """Reads a judge's name, such as ``openai:gpt-4o`` or ``lexical``.
-
-    Raises:
-        SettingsError: If the backend is unknown, or a model is missing or out of place.
-    """
+    """Reads a judge's name, such as ``openai:gpt-4o`` or ``lexical``."""
     backend, colon, model = text.strip().partition(":")
     shown = shown_arguments(text)
     if backend not in BACKENDS:
@@ -40,10 +36,10 @@ def parse_spec(text: str) -> JudgeSpec:
             f"CULTURE_JUDGE={shown!r}: unknown judge backend {backend!r}.{nearest(backend, BACKENDS)} Allowed are "
             "openai:<model>, lm_eval:<backend>,<model args>, lexical and none."
         )
-    needs_model = backend in ("openai", "lm_eval")
-    if needs_model and not model.strip():
-        raise SettingsError(f"CULTURE_JUDGE={shown!r}: {backend} needs a model, as in {_EXAMPLES[backend]}.")
-    if colon and not needs_model:
+    example = _EXAMPLES.get(backend)
+    if example and not model.strip():
+        raise SettingsError(f"CULTURE_JUDGE={shown!r}: {backend} needs a model, as in {example}.")
+    if colon and not example:
         raise SettingsError(f"CULTURE_JUDGE={shown!r}: {backend} takes no model; write CULTURE_JUDGE={backend}.")
     return JudgeSpec(backend, model.strip())
 
@@ -52,16 +48,7 @@ _EXAMPLES = {"openai": "openai:gpt-4o", "lm_eval": "lm_eval:hf,pretrained=Qwen/Q
 
 
 def spec_for(settings: Settings, paper_model: str) -> JudgeSpec:
-    """Decides who grades: the judge that the settings name, else the paper's where an endpoint is configured.
-
-    Args:
-        settings: The user's settings.
-        paper_model: Model of the benchmark's paper.
-
-    Raises:
-        JudgeNotConfiguredError: If no judge is named and there is neither a key nor a base URL.
-        SettingsError: If ``CULTURE_JUDGE`` has a value that is not allowed.
-    """
+    """Decides who grades: the judge that the settings name, else the paper's where an endpoint is configured."""
     if settings.judge is not None:
         return parse_spec(settings.judge)
     if settings.has_endpoint:
@@ -70,12 +57,8 @@ def spec_for(settings: Settings, paper_model: str) -> JudgeSpec:
 
 
 def make_judge(spec: JudgeSpec, settings: Settings) -> Judge:
-    """Builds a judge; nothing is asked or loaded yet.
-
-    Raises:
-        SettingsError: If a setting can't be used, such as the file of prices, which is read at the end of a run.
-    """
-    read_prices(settings.prices_file)
+    """Builds a judge; nothing is asked or loaded yet."""
+    read_prices(settings.prices_file)  # which are needed at the end of a run
     if spec.backend == "lexical":
         return LexicalJudge()
     if spec.backend == "none":

@@ -89,10 +89,6 @@ class BatchRounds:
         file: Lists the batches.
         say: Takes a line about how far they are.
         resend: Whether requests are sent again whose results can't be fetched.
-
-    Raises:
-        DataError: If the file isn't as it was written.
-        SettingsError: If batches were sent to another endpoint.
     """
 
     def __init__(
@@ -137,9 +133,6 @@ class BatchRounds:
         """Sends the open requests that are not on their way, and returns how many these were.
 
         Requests that batches which have ended left open are sent again, unless their results can't be fetched.
-
-        Raises:
-            JudgeUnreachableError: As :meth:`collect`.
         """
         self.collect()
         sent = 0

@@ -87,13 +87,7 @@ class Estimate:
 
 
 class Estimator:
-    """Estimates by one way of counting, and by the replies that the verdict cache has.
-
-    Args:
-        counter: Counts tokens.
-        replies: What the verdict cache holds.
-        settings: The user's settings.
-    """
+    """Estimates by one way of counting, and by the replies that the verdict cache has."""
 
     def __init__(self, counter: TokenCounter, replies: Iterable[JudgeStats], settings: Settings) -> None:
         self._counter = counter
@@ -110,9 +104,6 @@ class Estimator:
             judge_of: Gives the judge's model by that of the paper.
             repeats: Responses to a question.
             limit: Number of questions, where not all are asked.
-
-        Raises:
-            DataError: If its data can't be used.
         """
         scorer = scorer_of(task.name)
         with reading_data(self._settings):
@@ -134,13 +125,7 @@ class Estimator:
         return list(found.values())
 
     def of_responses(self, task: str, judge: BatchJudge, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
-        """Estimates what grading known responses costs.
-
-        Args:
-            task: Their task.
-            judge: The judge; what its cache has is not asked for.
-            items: The responses.
-        """
+        """Estimates the cost of grading known responses; those that the judge's cache has cost nothing."""
         tickets = [judge.submit(rubric, item) for rubric, item in items]
         prompts = judge.open_prompts()
         kept = sum(ticket.is_resolved for ticket in tickets)

@@ -102,9 +102,6 @@ def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
     """Finds the runs that result files, folders or patterns name, in the order of their dates.
 
     Of a run that was graded again, a folder means its gradings alone, one or several.
-
-    Raises:
-        DataError: If a path does not exist, holds no result file, or a result file can't be read.
     """
     runs: dict[Path, RunFiles] = {}
     for path in paths:
@@ -149,11 +146,7 @@ def _read(path: Path) -> RunFiles:
 
 
 def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
-    """Reads the tasks of a run that a judge grades.
-
-    Raises:
-        DataError: If a sample file can't be read, or its records aren't ours.
-    """
+    """Reads the tasks of a run that a judge grades."""
     tasks = []
     for name in run.logged_tasks():
         path = run.samples_file(name)
@@ -168,12 +161,8 @@ def to_grade(
 ) -> list[tuple[RunFiles, list[TaskToGrade]]]:
     """Returns the runs that one judge is to grade: of several gradings of the same responses, one.
 
-    It is the newest; where scored verdicts are kept, it is the newest whose verdicts are this judge's.
-
-    Args:
-        found: The runs with their tasks, the oldest first.
-        session: The judge's session.
-        failed_only: Keep the verdicts that were scored.
+    It is the newest; where scored verdicts are kept, it is the newest whose verdicts are this judge's. The runs with
+    their tasks come with the oldest first.
     """
     gradings: dict[Path, tuple[RunFiles, Sequence[TaskToGrade]]] = {}
     by_this_judge: set[Path] = set()
@@ -189,12 +178,7 @@ def to_grade(
 
 
 def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
-    """Makes sure that every judge that will be asked can be used, and goes with the verdicts that are kept.
-
-    Raises:
-        JudgeError: If one can't be used.
-        DataError: If another judge gave the verdicts to keep.
-    """
+    """Makes sure that every judge that will be asked can be used, and goes with the verdicts that are kept."""
     samples = [sample for task in tasks for sample in task.samples]
     by_model: dict[str, list[tuple[Rubric, JudgeItem]]] = {}
     for sample in samples:
@@ -234,14 +218,8 @@ def finish(
     """Waits for the verdicts and writes the new run beside the old one.
 
     The new run has the tasks that were graded, and the groups all of whose tasks were. The samples of the others stay
-    with the old run, and so do their numbers.
-
-    Args:
-        run: The old run.
-        tasks: Its tasks, submitted.
-        progress: Wraps the documents that are waited for.
-        prices: The judges' prices.
-        now: Time that names the new files.
+    with the old run, and so do their numbers. ``progress`` wraps the documents that are waited for, and ``now`` names
+    the new files.
     """
     results = copy.deepcopy(run.content)
     new = new_run(run, results, now)

@@ -42,12 +42,8 @@ class VerdictCache:
     """The cache, for one thread at a time.
 
     No method raises: a row that can't be read is not there, and a completion that can't be written waits. One warning
-    begins a time of trouble, and one message ends it.
-
-    Args:
-        file: The file, made with its folders if it isn't there; None keeps completions in memory, for this process. A
-            read-only one is read, and new completions are written to :func:`writable_file`.
-        clock: Seconds of a clock that never goes back.
+    begins a time of trouble, and one message ends it. Without a file, completions are kept in memory. A read-only one
+    is read, and new completions are written to :func:`writable_file`.
     """
 
     def __init__(self, file: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -169,9 +165,6 @@ class Claims:
     A claim is a lock on one byte of an empty file beside the cache, at a place that the completion's key determines.
     The system drops a process's locks when it ends, however that happens. Where there are no locks (on Windows, a
     read-only disk, some network file systems), every claim succeeds.
-
-    Args:
-        cache: The file of the verdict cache; None for a cache that no other process sees.
     """
 
     def __init__(self, cache: Path | None) -> None:
@@ -214,15 +207,11 @@ class CacheThread:
     """A thread with a :class:`VerdictCache`, for several judges.
 
     Calls are carried out in order: a completion can be read once :meth:`put` has returned.
-
-    Attributes:
-        claims: Completions that this process is asking for; a claim ends when the completion is committed.
-        users: How many judges use it.
     """
 
     def __init__(self, file: Path | None) -> None:
         self.users = 0
-        self.claims = Claims(writable_file(file))
+        self.claims = Claims(writable_file(file))  # each ends when the completion is committed
         self._file = file
         self._lock = threading.Lock()
         self._arrived: list[CachedRow] = []

@@ -52,10 +52,6 @@ class Asker:
         concurrency: Most requests in flight.
         patience: How persistent to be.
         budget: What may be spent; None means anything.
-
-    Attributes:
-        adaptations: What the model takes in place of the parameters that were meant.
-        resting: Requests that wait to be sent again after a fault, and let others go first.
     """
 
     def __init__(
@@ -70,7 +66,7 @@ class Asker:
         self.concurrency = concurrency
         self.patience = patience
         self.adaptations = Adaptations()
-        self.resting = 0
+        self.resting = 0  # requests that wait to be sent again after a fault, and let others go first
         self._connect = connect
         self._name = name
         self._budget = budget
@@ -97,7 +93,7 @@ class Asker:
         allow; its tokens are counted in the usage of the reply that follows.
 
         Args:
-            request: What to ask.
+            request: The request.
             patience: Less patience than with all requests: no further attempt begins after that long.
             on_rest: Called whenever this request begins to wait after a fault, so that others are asked meanwhile: a
                 request that always fails must not keep the endpoint from showing that it answers.
@@ -216,22 +212,15 @@ def _kind(result: Completion | Problem) -> Kind:
 
 
 class _Exchange:
-    """One request with its replies: the parameters that it is sent with, which they change, and its faults.
-
-    Attributes:
-        sent: The parameters, as sent now.
-        body: The request, as sent now.
-        most: The most that it can cost, where there is a budget.
-        unaffordable: Whether the budget might not pay for it.
-        seconds_of_faults: For how long the request has been failing while others were answered.
-    """
+    """One request with its replies: the parameters that it is sent with, which they change, and its faults."""
 
     def __init__(self, request: ChatRequest, adaptations: Adaptations, patience: Patience) -> None:
         self.model = request.model
         self.sent: Mapping[str, Any] = {}
         self.body = b""
-        self.most = self.seconds_of_faults = 0.0
+        self.most = 0.0  # that it can cost, where there is a budget
         self.unaffordable = False
+        self.seconds_of_faults = 0.0  # for which it has been failing while others were answered
         self._request = request
         self._adaptations = adaptations
         self._patience = patience

@@ -34,22 +34,10 @@ _AMOUNT = re.compile(r"(?P<number>[0-9][0-9_,]*(?:\.[0-9]+)?)\s*(?P<unit>[^\W\d_
 
 
 class Budget:
-    """What a process may spend. To be used inside the event loop, or where none runs.
-
-    Args:
-        text: The amount, as the user writes it.
-        prices: What judges cost.
-        ranks: How many processes share it.
-
-    Attributes:
-        refused: How many requests were not sent.
-
-    Raises:
-        SettingsError: If the text is no amount.
-    """
+    """What a process may spend, its share where there are several ranks. Used in the event loop, or where none runs."""
 
     def __init__(self, text: str, prices: Prices, ranks: int = 1) -> None:
-        self.refused = 0
+        self.refused = 0  # requests that were not sent
         self._prices = prices
         self._ranks = ranks
         match = _AMOUNT.fullmatch(text.strip())
@@ -69,11 +57,7 @@ class Budget:
         self._waiting: list[asyncio.Future[None]] = []
 
     def check(self, model: str) -> None:
-        """Makes sure that what a model costs is known.
-
-        Raises:
-            SettingsError: If the budget is in money, and the model has no price by tokens.
-        """
+        """Makes sure that the price of a model is known, if the budget is in money."""
         if self._is_money and self._prices.of_requests(model, Usage()) is None:
             raise SettingsError(
                 f"CULTURE_JUDGE_BUDGET={self._shown}: the judge {model!r} has no price by tokens. Give it one "
@@ -149,11 +133,7 @@ _lock = threading.Lock()
 
 
 def shared_budget(settings: Settings) -> Budget | None:
-    """Returns the process's budget for these settings, made on first use; None where there is none.
-
-    Raises:
-        SettingsError: If the amount or the file of prices can't be used.
-    """
+    """Returns the process's budget for these settings, made on first use; None where there is none."""
     if settings.judge_budget is None:
         return None
     key = (os.getpid(), settings.judge_budget, settings.prices_file)

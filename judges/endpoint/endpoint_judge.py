@@ -38,13 +38,7 @@ OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade the
 class EndpointJudge(Judge):
     """Asks a model behind an OpenAI-compatible endpoint: OpenAI, Azure, ``vllm serve``, Ollama, ….
 
-    Args:
-        model: Model name, or Azure deployment.
-        settings: Where the endpoint is, and how it is used.
-        patience: How persistent to be; None means as the settings say.
-
-    Raises:
-        SettingsError: If the endpoint's address is not allowed, or the budget can't be used.
+    The model is a model's name or an Azure deployment; without a patience, that of the settings counts.
     """
 
     def __init__(self, model: str, settings: Settings, patience: Patience | None = None) -> None:

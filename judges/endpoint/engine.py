@@ -42,19 +42,11 @@ _SECONDS_BETWEEN_LOOKS = 0.25
 
 
 class Engine:
-    """Answers one judge's jobs. Its public methods are called from any thread but the event loop's.
-
-    Attributes:
-        pid: The process that it belongs to; a forked child needs another.
-        asker: The way to the endpoint.
-        cache: Where completions are kept.
-        is_checked: Whether the judge has given a readable verdict.
-        check_lock: Held while it is asked for one.
-    """
+    """Answers one judge's jobs. Its public methods are called from any thread but the event loop's."""
 
     def __init__(self, address: Address, settings: Settings, patience: Patience) -> None:
-        self.pid = os.getpid()
-        self.is_checked = False
+        self.pid = os.getpid()  # a forked child needs another engine
+        self.is_checked = False  # whether the judge has given a readable verdict
         self.check_lock = threading.Lock()
         self._file = settings.cache_file
         self.cache = opened_cache(self._file)

@@ -264,10 +264,7 @@ def open_requests(
 ) -> dict[bytes, list[VerdictJob]]:
     """Answers jobs as far as answers are at hand, and returns the others by the key of the request that is open.
 
-    Args:
-        jobs: The jobs.
-        cache: The verdict cache.
-        answer: Returns the answer to a job, or None; gets the cache's completion.
+    ``answer`` returns the answer to a job, or None; it gets the cache's completion.
     """
     open_: dict[bytes, list[VerdictJob]] = {}
     while jobs:
@@ -284,15 +281,7 @@ def open_requests(
 
 
 class JudgingProgress:
-    """How far a judge is: a progress line during a long wait, and warnings that count instead of repeating.
-
-    Args:
-        name: Who grades, as shown.
-        before_waiting: Is called before each wait.
-
-    Attributes:
-        submitted: How many verdicts were asked for.
-    """
+    """How far a judge is: a progress line during a long wait, and warnings that count instead of repeating."""
 
     def __init__(self, name: str, before_waiting: Callable[[], None] | None = None) -> None:
         self.submitted = 0

@@ -41,12 +41,7 @@ class InProcessJudge(Judge):
 
     The model is loaded then, after the evaluated model has done its work. Greedy, with the model's chat template.
 
-    Args:
-        model: ``<backend>,<model args>``, such as ``hf,pretrained=Qwen/Qwen3-8B,dtype=bfloat16``.
-        settings: The user's settings.
-
-    Raises:
-        SettingsError: If they set what lm-eval's backend takes from no request: a sampling parameter, or a form.
+    The model is ``<backend>,<model args>``, such as ``hf,pretrained=Qwen/Qwen3-8B,dtype=bfloat16``.
     """
 
     def __init__(self, model: str, settings: Settings) -> None:

@@ -1,7 +1,6 @@
 r"""Reading a judge's reply: which rating it states, if it states one without doubt.
 
-One way of reading serves every rubric; they differ in the scale and in the word that they ask for (``rating=2``,
-``Rating: [[7]]``, ``{"score": 8}``). A statement is a word for a rating, what links it to a value (``=``, ``:``,
+A statement is a word for a rating, what links it to a value (``=``, ``:``,
 ``is``), and the value with what belongs to it (``/10``, ``out of 10``); or ``[[7]]``, ``\boxed{7}``, ``I give it a 7``;
 or the value of a key such as ``score`` in a JSON object. A reply is a verdict if all ratings that it states have the
 same offered value and at least one of them is not merely spoken of: quoted, denied, supposed, or said by another.
@@ -64,17 +63,9 @@ class Statement(NamedTuple):
     value: int  # the rating, or :data:`NOT_OFFERED`
     mentioned: bool = False  # whether the rating is merely spoken of
 
-    def overlaps(self, other: Statement) -> bool:
-        """Whether two statements share a place."""
-        return self.start < other.end and other.start < self.end
-
 
 def read_rating(reply: str, scale: OfferedScale) -> Reading | None:
     """Reads the rating that a reply states, in the format that the prompt asked for or in a plain variant of it.
-
-    Args:
-        reply: The judge's completion.
-        scale: What the prompt offers.
 
     Returns:
         The reading, or None where a careful reader would ask again.
@@ -143,8 +134,7 @@ def _without(places: list[Any], text: str, instead: str = " ") -> str:
 class _Folding(dict[int, str]):
     """Maps each character to one of its kind: compatibility forms and digits of any script to ASCII, to lower case.
 
-    One character stays one character, so that places in the folded text are places in the reply. Marks of direction
-    and other invisible characters become spaces.
+    Marks of direction and other invisible characters become spaces.
     """
 
     def __missing__(self, code: int) -> str:
@@ -199,10 +189,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}]', re.DOTALL)
 
 
 def _objects_in(text: str, original: str) -> list[_Object] | None:
-    """Finds the outermost JSON objects, in linear time; None where one was cut off, or where there are too many.
-
-    What opens like an object and is no JSON is left to be read as prose.
-    """
+    """Finds the outermost JSON objects, in linear time; None where one was cut off, or where there are too many."""
     objects: list[_Object] = []
     position = opened = 0
     while opening := _OPENING.search(text, position):
@@ -398,7 +385,12 @@ def _statements_in(text: str, scale: OfferedScale) -> list[Statement]:
             if _CRITERION.search(about) or (mentioned and match["verb"]):
                 continue
         statements.append(Statement(start, end, value, mentioned))
-    return statements + [found for found in _given_in(text, scale) if not any(found.overlaps(s) for s in statements)]
+    given = [
+        found
+        for found in _given_in(text, scale)
+        if all(found.end <= s.start or s.end <= found.start for s in statements)
+    ]
+    return statements + given
 
 
 def _labels_in(text: str) -> list[tuple[int, str]]:

@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from culture_tasks.judges.rubric.verdicts import JudgeItem
-from culture_tasks.prompt_files import PromptFile, load
+from culture_tasks.prompt_files import load
 from culture_tasks.text import storable
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 LONGEST_TEXT = 32_000
 """Characters of one filled-in text that a judge is shown; the rest is cut, and the cut is named in the prompt."""
-
 
 Form = Literal["free", "json_schema", "regex"]
 """How an endpoint holds a reply to a form (see :meth:`Rubric.form`)."""
@@ -94,7 +93,8 @@ class Rubric:
         """
         system = _system_wording(self.package, self.system, delimiters)
         messages: list[Message] = [{"role": "system", "content": system}] if system else []
-        return [*messages, {"role": "user", "content": self._prompt(self.user).fill(_values(item, delimiters, secret))}]
+        user = load(self.package, self.user).fill(_values(item, delimiters, secret))
+        return [*messages, {"role": "user", "content": user}]
 
     def form(self, form: Form) -> Mapping[str, Any]:
         """Returns the parameters with which an endpoint holds a reply to a form: the reasons, then the rating.
@@ -129,29 +129,25 @@ class Rubric:
         """Returns the messages that follow an unreadable reply."""
         return [
             {"role": "assistant", "content": shortened(reply)},
-            {"role": "user", "content": self._prompt(self.reminder).text},
+            {"role": "user", "content": load(self.package, self.reminder).text},
         ]
 
     def prompt_sha256(self, *, delimiters: bool = True) -> str:
         """Hash of all wording that a judge sees besides the item."""
-        prompts = [self._prompt(name) if name else None for name in (self.system, self.user, self.reminder)]
-        prompts.append(_about_delimiters() if delimiters else None)
-        hashes = [prompt.sha256 if prompt else None for prompt in prompts]
+        names = (self.system, self.user, self.reminder)
+        hashes = [load(self.package, name).sha256 if name else None for name in names]
+        hashes.append(load(*_ABOUT_DELIMITERS).sha256 if delimiters else None)
         return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
 
-    def _prompt(self, name: str) -> PromptFile:
-        return load(self.package, name)
+
+_ABOUT_DELIMITERS = (__package__, "delimiters.v1")
 
 
 @cache
 def _system_wording(package: str, name: str | None, delimiters: bool) -> str:
     prompts = [load(package, name)] if name else []
-    prompts += [_about_delimiters()] if delimiters else []
+    prompts += [load(*_ABOUT_DELIMITERS)] if delimiters else []
     return "\n\n".join(prompt.text for prompt in prompts)
-
-
-def _about_delimiters() -> PromptFile:
-    return load(__package__, "delimiters.v1")
 
 
 def _values(item: JudgeItem, delimiters: bool, secret: str) -> dict[str, str]:
@@ -174,13 +170,9 @@ def shortened(text: str) -> str:
 
 
 def delimited(name: str, text: str, secret: str = "") -> str:
-    """Wraps a text in tags that it can't close: they end in a hash of the text and a secret.
+    """Wraps a text in tags that it can't close: they end in a hash of the text and a secret that no author knows.
 
-    Args:
-        name: What the text is: ``question``, ``reference`` or ``response``.
-        text: The text, already :func:`shortened`.
-        secret: What no author of the text can know. Without one, anybody can compute the tags: that prompt names a
-            request (see :class:`~culture_tasks.judges.completions.ChatRequest`), and is not sent.
+    Without a secret, anybody can compute the tags: that prompt names a request, and is not sent.
     """
     code = hashlib.sha256(f"{secret}\n{name}\n{text}".encode()).hexdigest()[:12]
     return f"<{name}-{code}>\n{text}\n</{name}-{code}>"
