@@ -18,6 +18,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -184,47 +185,6 @@ class _Object(NamedTuple):
 
 # A brace that begins an object: what follows is a key or the end.
 _OPENING = re.compile(r'\{(?=\s{0,40}["}])')
-# A string, a quotation mark that opens one without an end, or a brace.
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|["{}]', re.DOTALL)
-
-
-def _objects_in(text: str, original: str) -> list[_Object] | None:
-    """Finds the outermost JSON objects, in linear time; None where one was cut off, or where there are too many."""
-    objects: list[_Object] = []
-    position = opened = 0
-    while opening := _OPENING.search(text, position):
-        start, position = opening.start(), _end_of_object(text, opening.start())
-        opened += 1
-        if opened > _MOST_STATEMENTS or (position == 0 and "}" not in text[start:]):
-            return None
-        if position == 0:
-            break
-        for written in dict.fromkeys((original[start:position], text[start:position])):
-            if (content := _parsed(written)) is not None:
-                objects.append(_Object(start, position, content))
-                break
-    return objects
-
-
-def _end_of_object(text: str, start: int) -> int:
-    """Returns the place after the brace that closes the one at ``start``, or 0 where it is never closed."""
-    depth = 0
-    for token in _TOKEN.finditer(text, start):
-        mark = token.group()
-        if mark == '"':
-            return 0
-        depth += (mark == "{") - (mark == "}")
-        if depth == 0:
-            return token.end()
-    return 0
-
-
-def _parsed(text: str) -> dict[str, Any] | None:
-    try:
-        content: dict[str, Any] = json.loads(text, object_pairs_hook=_without_duplicates, strict=False)
-    except (ValueError, RecursionError):
-        return None
-    return content
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -232,6 +192,33 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) != len(pairs):
         raise ValueError("an object has a key twice")
     return content
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_duplicates, strict=False)
+
+
+def _objects_in(text: str, original: str) -> list[_Object] | None:
+    """Finds the outermost JSON objects; None where one was cut off, or where there are too many.
+
+    What opens like an object and is no JSON is left to be read as prose.
+    """
+    objects: list[_Object] = []
+    position = 0
+    for _ in range(_MOST_STATEMENTS + 1):
+        opening = _OPENING.search(text, position)
+        if opening is None:
+            return objects
+        start = opening.start()
+        position = start + 1
+        for written in dict.fromkeys((original, text)):
+            with suppress(ValueError, RecursionError):
+                content, position = _DECODER.raw_decode(written, start)
+                objects.append(_Object(start, position, content))
+                break
+        else:
+            if "}" not in text[start:]:
+                return None
+    return None
 
 
 def _stated_in(found: _Object, text: str, scale: OfferedScale) -> Iterator[Statement]:
