@@ -123,20 +123,16 @@ class KeyValueStore:
         saved = 0
         try:
             if not isinstance(error, LayoutError):
-                saved = self._salvage(aside)
+                database, before = self._connection(), len(self)
+                with database, closing(sqlite3.connect(f"{aside.resolve().as_uri()}?mode=ro", uri=True)) as old:
+                    old.text_factory = _text
+                    for order in ("ASC", "DESC"):  # the rows before the damage, and those behind it
+                        self._insert(database, self._readable(old, order))
+                saved = len(self) - before
         finally:
             logger.warning(
                 "%s can't be read (%s): set aside as %s; %d rows were saved", self._file, error, aside.name, saved
             )
-
-    def _salvage(self, damaged: Path) -> int:
-        """Copies the rows before and behind the damage."""
-        database, before = self._connection(), len(self)
-        with database, closing(sqlite3.connect(f"{damaged.resolve().as_uri()}?mode=ro", uri=True)) as old:
-            old.text_factory = _text
-            for order in ("ASC", "DESC"):
-                self._insert(database, self._readable(old, order))
-        return len(self) - before
 
     def _readable(self, database: sqlite3.Connection, order: str) -> Iterator[tuple[Any, ...]]:
         with suppress(sqlite3.Error):

@@ -137,38 +137,26 @@ class Estimator:
 
     def _requests(self, of: Estimate, rubric: Rubric, *, prompt: Bounds, times: int) -> Estimate:
         """Adds requests with prompts of this length, and their replies."""
-        replies = _kept_replies(self._replies, of.judge, rubric)
-        sent = times * (replies.requests_a_verdict if replies else 1.0)
+        kept = [stats for stats in self._replies if (stats.model, stats.rubric) == (of.judge, rubric.name)]
+        replies, tokens = sum(each.completions for each in kept), sum(each.usage.completion_tokens for each in kept)
+        first = replies - sum(each.asked_again for each in kept)
         limit = int({**rubric.sampling, **self._settings.judge_parameters}.get("max_tokens") or 32_768)
-        reply = Bounds(replies.mean, replies.mean) if replies else Bounds(min(SHORTEST_REPLY, limit), limit)
+        sent, reply = float(times), Bounds(min(SHORTEST_REPLY, limit), limit)
+        is_measured = replies >= FEWEST_REPLIES and tokens > 0
+        if is_measured:
+            sent, reply = times * (replies / first if first else 1.0), Bounds(tokens / replies, tokens / replies)
         return replace(
             of,
             requests=of.requests + sent,
             tokens_in=of.tokens_in + prompt.times(sent),
             tokens_out=of.tokens_out + reply.times(sent),
-            measured=of.measured and replies is not None,
+            measured=of.measured and is_measured,
         )
 
     def _tokens(self, messages: Sequence[Message]) -> int:
         """Returns the tokens of a chat: those of its texts, and a few that mark each message."""
         texts = sum(self._counter.count(message["content"]) for message in messages)
         return texts + _TOKENS_A_MESSAGE * len(messages) + _TOKENS_A_REQUEST
-
-
-@dataclass(frozen=True, slots=True)
-class _Replies:
-    mean: float
-    requests_a_verdict: float
-
-
-def _kept_replies(stats: Iterable[JudgeStats], model: str, rubric: Rubric) -> _Replies | None:
-    """Returns how long the kept replies of a judge are, and how often it was asked for one; None without enough."""
-    own = [each for each in stats if each.model == model and each.rubric == rubric.name]
-    replies, tokens = sum(each.completions for each in own), sum(each.usage.completion_tokens for each in own)
-    if replies < FEWEST_REPLIES or not tokens:
-        return None
-    first = replies - sum(each.asked_again for each in own)
-    return _Replies(tokens / replies, replies / first if first else 1.0)
 
 
 def total_by_judge(estimates: Iterable[Estimate]) -> Mapping[str, Estimate]:

@@ -251,7 +251,10 @@ class BatchEndpoint:
     def _unreachable(self, doing: str, error: Exception) -> JudgeUnreachableError:
         status = getattr(error, "status_code", None)
         is_no = status is not None and 400 <= status < 500 and status not in _UNDECIDED
-        reason = one_line(self._address.secrets.hidden(_reason(error)))
+        body, cause = getattr(error, "body", None), error.__cause__
+        words = (body.get("message") if isinstance(body, dict) else body) or error
+        details = f" ({type(cause).__name__}: {cause})" if cause and not status else ""
+        reason = one_line(self._address.secrets.hidden(f"{f'HTTP {status}: ' if status else ''}{words}{details}"))
         return (RefusedError if is_no else JudgeUnreachableError)(
             f"judge at {self._address.shown}: can't {doing}: {reason}. Nothing is lost: the same command goes on where "
             "this one stopped."
@@ -263,12 +266,3 @@ def _name_of(reply: Any) -> str:
     if not isinstance(reply.id, str) or not reply.id:
         raise ValueError("the reply names nothing")
     return reply.id
-
-
-def _reason(error: Exception) -> str:
-    """Returns an endpoint's words on an error, or the error's own."""
-    body, status, cause = getattr(error, "body", None), getattr(error, "status_code", None), error.__cause__
-    message = body.get("message") if isinstance(body, dict) else body
-    if status:
-        return f"HTTP {status}: {message or error}"
-    return f"{message or error}" + (f" ({type(cause).__name__}: {cause})" if cause else "")

@@ -199,32 +199,26 @@ def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
     others = [file for file in files if file.resolve() != into.resolve()]
     if absent := [file for file in others if not file.is_file()]:
         raise JudgeError(f"verdict cache: {absent[0]} isn't there. Name the files of caches.")
-    with _opened(into) as target:
-        return [_copy(file, target) for file in others]
-
-
-def _copy(file: Path, target: sqlite3.Connection) -> CopyCount:
     names = ", ".join(f"{name} = excluded.{name}" for name in LAYOUT.columns if name != "key")
     places = ", ".join("?" * len(LAYOUT.columns))
     upsert = (
         f"INSERT INTO completions VALUES ({places}) ON CONFLICT (key) DO UPDATE SET {names} "  # noqa: S608  # our own
         "WHERE excluded.created > completions.created"
     )
-    completions = copied = unreadable = 0
-    for rows in _rows(file):
-        readable = [row for row in rows if read_row(row) is not None]
-        with target:
-            copied += target.executemany(upsert, readable).rowcount if readable else 0
-        completions += len(readable)
-        unreadable += len(rows) - len(readable)
-    return CopyCount(file, completions, copied, unreadable)
-
-
-def _rows(file: Path) -> Iterator[list[tuple[Any, ...]]]:
-    with _opened(file) as database:
-        cursor = database.execute("SELECT * FROM completions")
-        while rows := cursor.fetchmany(_ROWS_PER_COMMIT):
-            yield rows
+    counts = []
+    with _opened(into) as target:
+        for file in others:
+            completions = copied = unreadable = 0
+            with _opened(file) as database:
+                cursor = database.execute("SELECT * FROM completions")
+                while rows := cursor.fetchmany(_ROWS_PER_COMMIT):
+                    readable = [row for row in rows if read_row(row) is not None]
+                    with target:
+                        copied += target.executemany(upsert, readable).rowcount if readable else 0
+                    completions += len(readable)
+                    unreadable += len(rows) - len(readable)
+            counts.append(CopyCount(file, completions, copied, unreadable))
+    return counts
 
 
 _ROWS_PER_COMMIT = 5_000

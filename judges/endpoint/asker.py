@@ -122,7 +122,14 @@ class Asker:
             if not result.retry or (hopeless and gate.silence.given_up is None):
                 return Answer(result, attempts)
             began = await (self._admitted(exchange) if is_slowed else self._rested(exchange, wait, on_rest))
-        return Answer(self._refusal(exchange), attempts)
+        why, last = gate.silence.given_up, self._last_problem
+        if exchange.unaffordable and self._budget is not None:
+            refusal = Problem(self._budget.reason, retry=False, code=USED_UP)
+        elif why is None:
+            refusal = Problem("the judge was closed before it answered", retry=False)
+        else:
+            refusal = replace(last, message=f"{why}. Its last reply: {last.message}", retry=False)
+        return Answer(refusal, attempts)
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -182,14 +189,6 @@ class Asker:
             return await self._admitted(exchange)
         finally:
             self.resting -= 1
-
-    def _refusal(self, exchange: _Exchange) -> Problem:
-        if exchange.unaffordable and self._budget is not None:
-            return Problem(self._budget.reason, retry=False, code=USED_UP)
-        why = self._gate.silence.given_up
-        if why is None:
-            return Problem("the judge was closed before it answered", retry=False)
-        return replace(self._last_problem, message=f"{why}. Its last reply: {self._last_problem.message}", retry=False)
 
     def _tell(self) -> None:
         """Logs, once each, that the endpoint has stopped answering, that it is given up, and that it is back."""

@@ -226,10 +226,7 @@ def one_line(text: str) -> str:
 
 
 def retriable(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether a reply of this status may become a better one: 408, 409, 429 and 5xx.
-
-    The endpoint's header ``x-should-retry`` decides where there is one.
-    """
+    """Whether a reply may become a better one: by the header ``x-should-retry``, else for 408, 409, 429 and 5xx."""
     decision = headers.get("x-should-retry")
     if decision in ("true", "false"):
         return decision == "true"

@@ -129,17 +129,16 @@ class Engine:
         await self.asker.close()
 
     async def _load(self) -> None:
-        while jobs := self._next_jobs():
+        while True:
+            with self._lock:
+                jobs = [self._inbox.popleft() for _ in range(min(_JOBS_A_BATCH, len(self._inbox)))]
+                self._is_loading = bool(jobs)
+            if not jobs:
+                return
             while len(self._ready) > 2 * self.asker.concurrency:
                 self._room.clear()
                 await self._room.wait()
             await self._route(jobs)
-
-    def _next_jobs(self) -> list[VerdictJob]:
-        with self._lock:
-            jobs = [self._inbox.popleft() for _ in range(min(_JOBS_A_BATCH, len(self._inbox)))]
-            self._is_loading = bool(jobs)
-            return jobs
 
     async def _route(self, jobs: Iterable[VerdictJob]) -> None:
         """Has each job follow an identical one, answers it from the cache, or leaves it to the workers."""

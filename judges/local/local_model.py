@@ -116,18 +116,9 @@ def check_model(backend: str, arguments: str, secrets: Secrets) -> bool:
     Raises:
         JudgeUnreachableError: If it can't.
     """
-    cls = _class_of(backend)
-    options = model_options(arguments)
-    for problem in _problems(backend, options) if backend in _LOCAL else ():
-        raise JudgeUnreachableError(secrets.hidden(f"judge lm_eval:{backend}: {problem} {OTHERWISE}"))
-    from lm_eval.models.api_models import TemplateAPI
-
-    return isinstance(cls, type) and issubclass(cls, TemplateAPI)
-
-
-def _class_of(backend: str) -> Any:
     import lm_eval.models  # noqa: F401  # fills the registry
     from lm_eval.api import registry
+    from lm_eval.models.api_models import TemplateAPI
 
     if backend not in registry.model_registry:
         known = sorted(registry.model_registry.keys())
@@ -139,12 +130,15 @@ def _class_of(backend: str) -> Any:
     try:
         if package is not None and find_spec(package) is None:
             raise ModuleNotFoundError(f"No module named {package!r}")
-        return registry.get_model(backend)
+        cls: Any = registry.get_model(backend)
     except ImportError as error:
         raise JudgeUnreachableError(
             f"judge lm_eval:{backend}: the backend can't be imported here ({error}). Install the package, or name "
             f"another backend, such as lm_eval:hf. {OTHERWISE}"
         ) from error
+    for problem in _problems(backend, model_options(arguments)) if backend in _LOCAL else ():
+        raise JudgeUnreachableError(secrets.hidden(f"judge lm_eval:{backend}: {problem} {OTHERWISE}"))
+    return isinstance(cls, type) and issubclass(cls, TemplateAPI)
 
 
 def _problems(backend: str, options: Mapping[str, Any]) -> Iterator[str]:
@@ -154,7 +148,8 @@ def _problems(backend: str, options: Mapping[str, Any]) -> Iterator[str]:
         yield "it needs the argument pretrained=…, as in lm_eval:hf,pretrained=Qwen/Qwen3-8B."
         return
     yield from _missing_gpus(backend, options)
-    yield from _missing_weights(Path(pretrained) / str(options.get("subfolder", "")))
+    if (folder := Path(pretrained) / str(options.get("subfolder", ""))).is_dir():
+        yield from _missing_weights(folder)
     elsewhere = "://" in pretrained or any(os.environ.get(name) for name in _OTHER_HUBS)
     if not elsewhere and "mistral" not in (options.get("config_format"), options.get("tokenizer_mode")):
         yield from _unreadable_model(pretrained, options)
@@ -180,8 +175,6 @@ def _missing_gpus(backend: str, options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _missing_weights(folder: Path) -> Iterator[str]:
-    if not folder.is_dir():
-        return
     for index in sorted(folder.glob("*.index.json")):
         try:
             shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
@@ -244,7 +237,11 @@ class LocalModel:
         """
         if not self._has_template:
             return "\n\n".join(message["content"] for message in messages) + "\n\n"
-        return self._rendered(messages if self._keeps_system else _without_system(messages)) or ""
+        system = [message["content"] for message in messages if message["role"] == "system"]
+        if system and not self._keeps_system:
+            first, *rest = (message for message in messages if message["role"] != "system")
+            messages = [{"role": first["role"], "content": "\n\n".join([*system, first["content"]])}, *rest]
+        return self._rendered(messages) or ""
 
     def fits(self, prompt: str, new_tokens: int) -> bool:
         """Whether prompt and reply fit into the model's context; lm-eval would cut the prompt's beginning off."""
@@ -319,12 +316,6 @@ def _generation_options(sampling: Mapping[str, Any]) -> dict[str, Any]:
 
         options["structured_outputs"] = StructuredOutputsParams(**form)
     return {**options, "until": [], "do_sample": options["temperature"] > 0, "max_gen_toks": sampling["max_tokens"]}
-
-
-def _without_system(messages: Sequence[Message]) -> list[Message]:
-    system = [message["content"] for message in messages if message["role"] == "system"]
-    others = [message for message in messages if message["role"] != "system"]
-    return [{"role": others[0]["role"], "content": "\n\n".join([*system, others[0]["content"]])}, *others[1:]]
 
 
 def _evaluated_model() -> Any:
