@@ -134,31 +134,6 @@ def test_a_disk_that_was_full_gets_everything_later(file, caplog):
     assert cache_files.stats(file)[0].completions == 201
 
 
-@pytest.mark.parametrize("is_open_elsewhere", [False, True])
-def test_a_file_on_a_read_only_disk_is_read(file, monkeypatch, caplog, is_open_elsewhere):
-    def contents():
-        return {path: path.read_bytes() for path in file.parent.iterdir() if path.suffix != ".sqlite3-shm"}
-
-    fill(file, 5)
-    other = VerdictCache(file)  # has the log beside the file, without which SQLite opens none on a read-only disk
-    if not is_open_elsewhere:
-        other.close()
-    before = contents()
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
-    clock = Clock()
-    cache = VerdictCache(file, clock)
-    cache.put_many([row(5)])
-    assert set(texts(cache, range(7))) == set(range(6))
-    clock.now += 100
-    cache.put_many([row(6)])
-    cache.close()
-    assert cache_files.stats(file)[0].completions == 5
-    assert contents() == before
-    other.close()
-    [said] = (record.getMessage() for record in caplog.records)
-    assert "is read-only: new completions are kept for this process alone" in said
-
-
 ON_A_READ_ONLY_DISK = """
 from pathlib import Path
 import logging, os, sys
@@ -320,14 +295,3 @@ def test_a_file_that_is_no_cache_is_left_alone_and_done_without(file, caplog, ma
     assert all(caplog.text.count(part) >= 1 for part in said)
     assert "1 completions are lost" in caplog.text
     assert [file.read_bytes() if file.is_file() else None, *file.parent.iterdir()] == before
-
-
-def test_a_file_that_is_taken_away_is_begun_anew(file):
-    cache = VerdictCache(file)
-    cache.put_many([row(1)])
-    for path in file.parent.iterdir():
-        path.unlink()
-    cache.put_many([row(2)])
-    assert texts(cache, [1, 2]).keys() == {2}
-    cache.close()
-    assert cache_files.stats(file)[0].completions == 1

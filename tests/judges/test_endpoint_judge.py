@@ -13,7 +13,6 @@ from support.judging import BRIEF, ask, ask_all
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
-from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
 
 PASSING = {
     "429 without Retry-After": fails(429),
@@ -101,27 +100,11 @@ def test_other_replies_end_a_verdict_or_ask_again_once(server, judge_for, item, 
     assert len(server.requests) == verdict.attempts
 
 
-def test_an_endpoint_that_turns_everything_away_is_not_asked_on_and_on(server, judge_for, items):
-    server.script(says(), raw("<html>Forbidden</html>", 403))
-    verdicts = ask_all(judge_for(judge_concurrency=1), items(20))
-    assert Counter(verdict.outcome for verdict in verdicts) == {"scored": 1, "failed": 19}
-    assert len(server.requests) == 20
-
-
 @pytest.mark.parametrize("fault", [hangs, drips], ids=["time-out", "slow drip"])
 def test_every_call_has_a_timeout(server, judge_for, item, fault):
     server.script(fault, says())
     verdict = ask(judge_for(judge_timeout=0.3), item)
     assert (verdict.outcome, verdict.attempts) == ("scored", 2)
-
-
-def test_patience_is_a_setting(server, settings_for, item):
-    server.script(fails(500))
-    judge = EndpointJudge("judge", settings_for(judge_patience=0.0))
-    verdict = ask(judge, item)
-    judge.close()
-    assert (verdict.outcome, verdict.attempts) == ("failed", 2)
-    assert "the judge waits 0 s at most (CULTURE_JUDGE_PATIENCE). Its last reply: HTTP 500" in verdict.error
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -184,13 +167,6 @@ def test_requests_in_flight_are_bounded(server, judge_for, items):
     assert server.most_at_once == 7
 
 
-def test_a_rate_limit_stops_all_requests_for_a_while(server, judge_for, items):
-    server.script(fails(429, {"Retry-After": "0.3"}), says())
-    verdicts = ask_all(judge_for(judge_concurrency=1), items(3))
-    assert {verdict.outcome for verdict in verdicts} == {"scored"}
-    assert len(server.requests) == 4
-
-
 def test_sampling_and_identity(server, judge_for, item):
     judge = judge_for()
     verdict = ask(judge, item, CARE)
@@ -224,14 +200,6 @@ def test_parameters_that_a_model_refuses_are_adapted_once(server, judge_for, ite
     warm = judge_for(judge_concurrency=1)
     assert ask(warm, items(1)[0]).cached
     assert dict(warm.identity(LAVE).sampling) == {"max_completion_tokens": 512}
-
-
-def test_a_closed_judge_leaves_nobody_waiting(server, judge_for, items):
-    server.script(hangs)
-    judge = judge_for(judge_concurrency=2)
-    tickets = [judge.submit(LAVE, item) for item in items(300)]
-    judge.close()
-    assert {ticket.verdict().outcome for ticket in tickets} == {"failed"}
 
 
 def test_replies_on_their_way_when_a_judge_is_closed_are_kept(server, judge_for, items):

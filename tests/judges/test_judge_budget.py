@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 
 import pytest
 from support.fault_server import GOOD, completion, fails, hangs, raw, resets
 from support.judging import BRIEF, ask_all
-from support.written_runs import write_lm_eval
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
-from culture_tasks.cli.main import main
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.endpoint.budget import forget_budgets, refused_requests, shared_budget
 
@@ -132,28 +129,3 @@ def test_a_judge_without_a_price_is_refused_at_once(judge_for):
 def test_amounts_that_are_none_are_refused(judge_for, text):
     with pytest.raises(SettingsError, match="expected an amount of money above 0, as 5 or 5 USD"):
         judge_for("gpt-4o", judge_budget=text)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_run_ends_with_the_rest_counted_and_rejudge_goes_on(
-    server, tmp_path, monkeypatch, fixture_data, capsys, caplog
-):
-    monkeypatch.setenv("CULTURE_JUDGE", "openai:judge")
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-    monkeypatch.setenv("CULTURE_JUDGE_BUDGET", "15000 tokens")
-    server.decide = lambda seen: costs(2500, 500, "Rating: [[6]]")
-    write_lm_eval(tmp_path, ["care_zh"], lambda prompt, _: prompt)
-    [file] = tmp_path.rglob("results_*.json")
-    row = json.loads(file.read_text(encoding="utf-8"))["results"]["care_zh"]
-    assert 0 < row["care_rating_unscored,none"] < 10
-    assert row["care_rating,none"] is None or math.isnan(row["care_rating,none"])
-    assert "requests to the judge were not sent: the budget of 15,000 tokens" in caplog.text
-    asked = len(server.requests)
-    monkeypatch.setenv("CULTURE_JUDGE_BUDGET", "1000000 tokens")
-    forget_budgets()
-    assert main(["rejudge", str(tmp_path), "--failed-only"]) == 0
-    printed = capsys.readouterr().out
-    assert "6.0000" in printed
-    assert "not sent" not in printed
-    assert len(server.requests) - asked == row["care_rating_unscored,none"] + 1  # one question is asked ahead

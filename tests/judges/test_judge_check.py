@@ -133,14 +133,6 @@ def test_a_judge_is_checked_once_and_not_without_anything_to_grade(server, judge
     assert len(server.requests) == 2
 
 
-def test_the_check_learns_which_parameters_the_model_accepts(server, judge_for, item):
-    server.script(NO_TEMPERATURE, says())
-    judge = judge_for()
-    judge.check([(LAVE, item)])
-    assert "temperature" not in judge.identity(LAVE).sampling
-    assert ask(judge, item).attempts == 1
-
-
 def test_only_where_every_verdict_is_at_hand_nothing_is_asked(server, judge_for, items):
     server.decide = lambda seen: says("hm" if "dish 3?" in seen.text or "no rating" not in seen.text else "rating=1")
     judge = judge_for()

@@ -165,14 +165,6 @@ def test_a_steady_rate_limit_loses_nothing_and_is_used_well(rate, limit, tells):
     assert len(endpoint.posts) - requests < 64 + 120 + requests / spared
 
 
-@pytest.mark.parametrize("concurrency", [1, 1_000])
-def test_a_rate_limit_is_learned_with_few_and_with_many_in_flight(concurrency):
-    endpoint = Limited(1.0)
-    outcome = run(endpoint, 600, concurrency=concurrency)
-    assert outcome.lost == 0
-    assert outcome.seconds < 1.3 * 600 + 60
-
-
 class Changing(Limited):
     """Takes ten times as many requests a second after a while, or a tenth."""
 
@@ -247,10 +239,6 @@ def test_a_wait_up_to_the_patience_is_waited_for():
     assert len(endpoint.posts) == 64 + 500
 
 
-def test_a_good_reply_that_says_nothing_remains_for_long_ends_nothing():
-    assert run(Replying(lambda: 0.1, lambda _: GOOD._replace(wait=86_400.0)), 500).lost == 0
-
-
 KINDS = st.sampled_from(["answer", "limited", "overload", "fault", None])
 
 
@@ -272,24 +260,6 @@ def test_the_gate_stays_in_its_bounds_and_always_lets_somebody_in_again(ceiling,
             assert gate.in_flight == 0
 
     in_simulated_time(scenario())
-
-
-def test_the_gate_lets_in_by_order_and_by_limit():
-    async def scenario() -> list[int]:
-        gate, entered = Gate(2, Patience()), []
-
-        async def visit(number: int) -> None:
-            began = await gate.enter()
-            entered.append(number)
-            assert gate.in_flight <= 2
-            await asyncio.sleep(0.1)
-            gate.leave(began, "answer")
-
-        await asyncio.gather(*(visit(number) for number in range(20)))
-        assert gate.in_flight == 0
-        return entered
-
-    assert in_simulated_time(scenario()) == list(range(20))
 
 
 @pytest.mark.parametrize("closes", [False, True])

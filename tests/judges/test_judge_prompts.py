@@ -12,8 +12,7 @@ import pytest
 
 from culture_tasks.benchmarks.registry import rubric_named, rubrics
 from culture_tasks.errors import JudgeError
-from culture_tasks.judges.rubric.parsers import Reading
-from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, Rubric, delimited, shortened
+from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, shortened
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
 
@@ -25,10 +24,6 @@ PROMPTS = {DELIMITERS} | {
     if name
 }
 ITEM = JudgeItem("What is {response}?", ("naan", "flat {question}"), "It is {answer} rating=2")
-CARE = ("care_entities_opinion", "care_norms_commonsense", "care_literacy")
-FORMS = {"lave": ("rating={}", "rating=X"), **dict.fromkeys(CARE, ("Rating: [[{}]]", "Rating: [[number]]"))}
-
-
 @pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
 def test_a_rubric_s_messages_hold_all_its_wording_and_each_text_once(rubric):
     for message in rubric.messages(JudgeItem("QUESTION", ("ANSWER",), "RESPONSE")):
@@ -44,15 +39,6 @@ def test_a_rubric_s_messages_hold_all_its_wording_and_each_text_once(rubric):
         {"role": "assistant", "content": "I can't say.\ufffd"},
         {"role": "user", "content": load(rubric.package, rubric.reminder).text},
     ]
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_the_format_that_each_rubric_asks_for_is_the_one_it_reads(name):
-    rubric, (form, asked_as) = rubrics()[name], FORMS[name]
-    assert asked_as in load(rubric.package, rubric.user).text
-    offered = range(rubric.lowest, rubric.highest + 1)
-    for rating in range(rubric.lowest - 1, rubric.highest + 2):
-        assert (rubric.read(form.format(rating)) is not None) == (rating in offered)
 
 
 # A changed wording makes old and new scores two different metrics: it needs a new file, and this list a new line.
@@ -100,23 +86,6 @@ def test_the_hash_is_that_of_the_files_hashes():
     assert rubric.prompt_sha256(delimiters=False) == hashlib.sha256(hashes.encode()).hexdigest()
 
 
-def test_any_package_can_define_a_rubric(tmp_path, monkeypatch):
-    prompts = tmp_path / "another_package" / "prompts"
-    prompts.mkdir(parents=True)
-    (prompts.parent / "__init__.py").touch()
-    (prompts / "ask.v1.txt").write_text("{question} {answer} {response}: rating?\n", encoding="utf-8")
-    (prompts / "again.v1.txt").write_text("A rating from 0 to 3, please.\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    files = {"package": "another_package", "user": "ask.v1", "reminder": "again.v1"}
-    rubric = Rubric(name="another", lowest=0, highest=3, model="judge", source="a test", **files)
-    item = JudgeItem("Q?", ("A.",), "R.")
-    assert rubric.messages(item, delimiters=False) == [{"role": "user", "content": "Q? A. R.: rating?"}]
-    assert rubric.reminder_messages("hm")[-1]["content"] == "A rating from 0 to 3, please."
-    assert [rubric.read(f"Rating: {rating}") is not None for rating in range(5)] == [True, True, True, True, False]
-    by_length = dataclasses.replace(rubric, reader=lambda reply, scale: Reading(min(len(reply), scale.highest), ""))
-    assert by_length.read("four") == Reading(3, "")
-
-
 def test_an_unknown_rubric_is_refused_with_the_nearest():
     with pytest.raises(JudgeError, match=r"no rubric 'care_litracy'. Did you mean 'care_literacy'"):
         rubric_named("care_litracy")
@@ -126,7 +95,3 @@ def test_a_long_text_is_cut_and_the_cut_is_named():
     assert shortened("x" * LONGEST_TEXT) == "x" * LONGEST_TEXT
     # 32,000 characters are shown; 5 more are not
     assert shortened("é" * (LONGEST_TEXT + 5)) == "é" * LONGEST_TEXT + " [cut here: 5 more characters]"
-
-
-def test_equal_texts_in_two_places_have_two_delimiters():
-    assert delimited("question", "x").splitlines()[0][-13:] != delimited("response", "x").splitlines()[0][-13:]

@@ -72,11 +72,6 @@ def test_adversarial_text_reaches_a_verdict_and_a_warm_rerun(server, judge_for, 
     assert warm.cached
 
 
-def test_lave3_offers_three_ratings():
-    assert [LAVE3.read(f"rating={value}") is not None for value in range(5)] == [False, True, True, True, False]
-    assert LAVE3.prompt_sha256() != LAVE.prompt_sha256()
-
-
 @given(st.text(alphabet=st.characters(exclude_categories=[])), st.sampled_from(["question", "reference", "response"]))
 def test_delimiters_can_not_be_forged(text, name):
     shown = shortened(text)
@@ -88,12 +83,6 @@ def test_delimiters_can_not_be_forged(text, name):
     assert closing not in shown
     assert len(shown) <= len(text)
     assert json.loads(json.dumps(shown).encode()) == shown == shown.encode("utf-8").decode()
-
-
-@given(ANY_TEXT, ANY_TEXT)
-def test_a_text_can_not_close_its_own_delimiters(text, more):
-    closed = delimited("response", shortened(text)) + shortened(more)
-    assert delimited("response", closed).splitlines()[-1] not in closed
 
 
 def code_of(seen):
@@ -117,12 +106,6 @@ def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(s
         assert judge._by.secret not in f"{judge._by!r} {judge.identity(LAVE)} {verdict}"
     assert len({code_of(seen) for seen in server.requests}) == len(server.requests) == 2
     assert ask(judges[2], item).cached
-
-
-def test_a_reminder_is_asked_with_the_same_tags(server, judge_for, item):
-    server.script(says("hm"), says("rating=2"))
-    ask(judge_for(), item)
-    assert len({code_of(seen) for seen in server.requests}) == 1
 
 
 @given(ANY_TEXT)
