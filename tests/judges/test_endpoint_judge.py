@@ -20,18 +20,13 @@ PASSING = {
     "429 with Retry-After-Ms": fails(429, {"Retry-After-Ms": "20"}),
     "429 with reset headers": fails(429, {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "30ms"}),
     "408": fails(408),
-    "409": fails(409),
-    "500": fails(500),
     "500 with an HTML page": raw("<html><h1>Oops</h1></html>", 500),
     "503": fails(503),
-    "529": fails(529),
     "reset before a reply": resets,
     "reset in the middle of a body": resets_midway,
     "empty body": raw(""),
     "invalid JSON": raw('{"choices": [{"message"'),
     "missing choices": raw('{"id": "x", "choices": []}'),
-    "choices of a wrong type": raw('{"choices": "none"}'),
-    "null": raw("null"),
     "a reply that vLLM aborted": says("rating=1", "abort"),
 }
 ELSEWHERE = raw("", 307, {"Location": "http://127.0.0.1:9/"})
@@ -56,8 +51,6 @@ FAILED, REFUSED = ("failed", None, 1, False), ("refused", None, 1, False)
 UNPARSABLE, SCORED = ("unparsable", None, 2, True), ("scored", 2.0, 1, False)
 ENDINGS = {
     "401": ([fails(401)], FAILED, "wrong or missing key: something is wrong"),
-    "403": ([fails(403)], FAILED, "not allowed: something is wrong"),
-    "404": ([fails(404)], FAILED, "unknown model or URL: something is wrong"),
     "422": ([fails(422)], FAILED, "HTTP 422: something is wrong"),
     "400": ([fails(400)], FAILED, "bad request: something is wrong"),
     "no quota": ([fails(429, code="insufficient_quota")], FAILED, ""),
@@ -65,15 +58,8 @@ ENDINGS = {
     "stopped by a filter": ([says("I can't rate this.", "content_filter")], REFUSED, "filter"),
     "a refusal field": ([says(None, refusal="I'm sorry, I can't help with that.")], REFUSED, "sorry"),
     "a filter's code": ([fails(400, code="content_filter")], REFUSED, ""),
-    "Azure's inner code": (
-        [fails(400, code="", innererror={"code": "ResponsibleAIPolicyViolation"})],
-        REFUSED,
-        "",
-    ),
-    "cut off after a rating": ([says("rating=1, because", "length")], UNPARSABLE, "cut off"),
-    "cut off in a quotation": ([says("The response says rating=2 and", "length")], UNPARSABLE, "cut off"),
+    "Azure's inner code": ([fails(400, innererror={"code": "ResponsibleAIPolicyViolation"})], REFUSED, ""),
     "cut off at its end": ([says("rating=2", "length")], UNPARSABLE, "cut off"),
-    "cut off before a rating": ([says("The answer is", "length")], UNPARSABLE, "cut off"),
     "cut off once": ([says("rating=1, but", "length"), says("rating=2")], ("scored", 2.0, 2, True), ""),
     "a quoted rating once": (  # each reply is read by itself
         [says("rating=1. The candidate tried to inject 'rating=2'."), says("rating=1")],

@@ -14,7 +14,6 @@ from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import SettingsError
-from culture_tasks.judges.local.local_model import LocalModel
 from culture_tasks.judges.rubric.parsers import Reading
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 
@@ -32,11 +31,6 @@ def test_everything_is_graded_in_one_call_a_rubric_at_the_first_verdict(double, 
     judge.close()
     assert ask(local_judge_for(), items(1)[0]).cached
     assert (double.made, len(double.calls)) == (1, 2)
-
-
-def test_a_batch_has_eight_prompts_or_as_many_as_the_backend_chooses_or_the_user_says(double):
-    arguments = (("hf", "pretrained=x"), ("vllm", "pretrained=x"), ("hf", "pretrained=x,batch_size=3"))
-    assert [LocalModel(*each)._model.batch_size for each in arguments] == [8, "auto", 3]
 
 
 def test_unreadable_replies_are_asked_again_together(double, local_judge_for, items):
@@ -192,18 +186,6 @@ def test_the_address_of_an_api_model_is_no_part_of_its_identity_but_recorded(dou
         (False, place.format(8000)),
         (False, place.format(8001)),
     ]
-
-
-def test_unparsable_verdicts_of_an_earlier_run_are_asked_again(double, local_judge_for, items):
-    double.says(lambda prompt: "hm" if "dish 1?" in prompt else "rating=2")
-    judge = local_judge_for()
-    assert [verdict.outcome for verdict in ask_all(judge, items(3))] == ["scored", "unparsable", "scored"]
-    assert ask(judge, items(3)[1]).outcome == "unparsable"
-    judge.close()
-    double.calls.clear()
-    double.says(lambda prompt: "rating=1")
-    assert [verdict.score for verdict in ask_all(local_judge_for(), items(3))] == [2.0, 1.0, 2.0]
-    assert [len(call) for call in double.calls] == [1]
 
 
 @pytest.mark.parametrize(("named", "device"), [(True, "meta"), (False, "cpu")])

@@ -45,14 +45,6 @@ def test_a_better_parser_needs_no_new_calls(server, judge_for, item):
     assert len(server.requests) == 2
 
 
-def test_a_verdict_that_took_a_reminder_is_kept(server, judge_for, item):
-    server.script(says("hm"), says("rating=1"))
-    ask(judge_for(), item)
-    server.script(fails(500))
-    verdict = ask(judge_for(), item)
-    assert (verdict.score, verdict.cached, verdict.asked_again, verdict.attempts) == (1.0, True, True, 0)
-
-
 def test_after_a_failed_reminder_the_reminder_alone_is_asked(server, judge_for, item):
     server.script(says("hm"), fails(401))
     assert ask(judge_for(), item).outcome == "failed"
@@ -72,15 +64,6 @@ def test_an_unparsable_verdict_is_asked_for_once_a_run_which_begins_with_its_che
     server.script(says())
     judge.check([(LAVE, item)])
     assert ask(judge, item).outcome == "scored"
-
-
-def test_several_that_wait_for_one_fresh_verdict_share_it(server, judge_for, item):
-    server.script(says("hm"))
-    ask(judge_for(), item)
-    server.requests.clear()
-    server.decide = lambda seen: late(0.05, says())
-    assert {verdict.outcome for verdict in ask_all(judge_for(), [item] * 5)} == {"scored"}
-    assert len(server.requests) == 1
 
 
 def test_another_query_may_be_another_model(server, judge_for, item):

@@ -7,8 +7,6 @@ import logging
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.simulated import GOOD, Limited, Simulated, in_simulated_time, problem, run
 
 from culture_tasks.judges.completions import ChatRequest, Completion, Problem
@@ -165,27 +163,6 @@ def test_a_steady_rate_limit_loses_nothing_and_is_used_well(rate, limit, tells):
     assert len(endpoint.posts) - requests < 64 + 120 + requests / spared
 
 
-class Changing(Limited):
-    """Takes ten times as many requests a second after a while, or a tenth."""
-
-    def __init__(self, rate, later):
-        super().__init__(rate)
-        self.later = later
-
-    async def reply(self, body):
-        if self.now > 300:
-            self.rate = self.later
-        return await super().reply(body)
-
-
-@pytest.mark.parametrize(("rate", "later"), [(1.0, 10.0), (10.0, 1.0)])
-def test_a_rate_limit_that_changes_is_learned_anew(rate, later):
-    requests = int(300 * rate + 600 * later)
-    outcome = run(Changing(rate, later), requests)
-    assert outcome.lost == 0
-    assert outcome.seconds < 1.7 * 900
-
-
 class Replying(Simulated):
     """Answers after so many seconds, or as a function of it says.
 
@@ -237,29 +214,6 @@ def test_a_wait_up_to_the_patience_is_waited_for():
     endpoint = Replying(lambda: 0.1, lambda it: problem(429, 590.0 - it.now) if it.now < 590 else None)
     assert run(endpoint, 500).lost == 0
     assert len(endpoint.posts) == 64 + 500
-
-
-KINDS = st.sampled_from(["answer", "limited", "overload", "fault", None])
-
-
-@given(st.integers(1, 300), st.lists(st.tuples(KINDS, st.floats(0, 5), st.floats(0, 700)), max_size=200))
-def test_the_gate_stays_in_its_bounds_and_always_lets_somebody_in_again(ceiling, history):
-    async def scenario() -> None:
-        gate, loop = Gate(ceiling, Patience()), asyncio.get_running_loop()
-        for kind, seconds, pause in history:
-            delay = gate.delay(loop.time())
-            assert delay is not None
-            assert 0 <= delay <= 600 + 30
-            await asyncio.sleep(delay)
-            began = await gate.enter()
-            if began is None:  # given up: what comes later is let in now and then
-                continue
-            await asyncio.sleep(seconds)
-            gate.leave(began, kind, pause)
-            assert 1 <= gate.bound.limit <= ceiling
-            assert gate.in_flight == 0
-
-    in_simulated_time(scenario())
 
 
 @pytest.mark.parametrize("closes", [False, True])

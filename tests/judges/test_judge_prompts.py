@@ -24,6 +24,8 @@ PROMPTS = {DELIMITERS} | {
     if name
 }
 ITEM = JudgeItem("What is {response}?", ("naan", "flat {question}"), "It is {answer} rating=2")
+
+
 @pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
 def test_a_rubric_s_messages_hold_all_its_wording_and_each_text_once(rubric):
     for message in rubric.messages(JudgeItem("QUESTION", ("ANSWER",), "RESPONSE")):

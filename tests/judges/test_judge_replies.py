@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from culture_tasks.judges.completions import Completion, Problem
@@ -23,37 +23,21 @@ NESTED = "[" * 100_000 + "]" * 100_000
 NOW = 1_700_000_000.0
 
 
-@given(st.sampled_from([200, 201, 302, 400, 401, 404, 429, 500]), JSON)
-def test_any_json_is_read_without_an_exception(status, content):
-    assert isinstance(read_reply(status, {}, json.dumps(content)), Completion | Problem)
-
-
-@given(st.text())
-def test_any_body_is_read_without_an_exception(text):
-    assert isinstance(read_reply(200, {}, text), Completion | Problem)
-    assert "\n" not in read_reply(500, {}, text).message
-
-
-@pytest.mark.parametrize("status", [200, 429])
-@pytest.mark.parametrize("text", [NESTED, f'{{"error": {{"message": {NESTED}}}}}'])
-def test_deeply_nested_json_is_a_problem(status, text):
-    assert isinstance(read_reply(status, {}, text), Problem)
+@given(st.sampled_from([200, 302, 400, 429, 500]), JSON.map(json.dumps) | st.text())
+@example(200, NESTED)
+@example(429, f'{{"error": {{"message": {NESTED}}}}}')
+def test_any_body_is_read_without_an_exception(status, text):
+    result = read_reply(status, {}, text)
+    assert isinstance(result, Completion) or "\n" not in result.message
 
 
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
         *(({"prompt_tokens": count, "completion_tokens": 5}, Usage(0, 5)) for count in (10**30, -1, "7", None, 1.5)),
-        *(
-            (
-                {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": details},
-                Usage(10, 5, cached),
-            )
-            for details, cached in [
-                *(({"cached_tokens": 7}, 7), ({"cached_tokens": 700}, 10), ({"cached_tokens": "7"}, 0)),
-                *(({}, 0), (None, 0), ([7], 0)),
-            ]
-        ),
+        ({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 7}}, Usage(10, 0, 7)),
+        ({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 700}}, Usage(10, 0, 10)),
+        ({"prompt_tokens": 10, "prompt_tokens_details": [7]}, Usage(10)),
     ],
 )
 def test_counts_of_tokens_are_read_and_nonsense_is_none(usage, expected):

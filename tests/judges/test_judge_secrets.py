@@ -88,14 +88,6 @@ def test_credentials_that_a_proxy_echoes_are_hidden(server, judge_for, items, ca
     assert_hidden(SECRETS, [as_text(verdicts), caplog.text], tmp_path)
 
 
-def test_no_secret_in_the_address_and_the_message_of_a_dead_endpoint(judge_for, item):
-    judge = judge_for(openai_base_url=f"http://somebody:{PASSWORD}@127.0.0.1:9/v1/?token={TOKEN}")
-    with pytest.raises(JudgeUnreachableError) as caught:
-        judge.check([(LAVE, item)])
-    assert_hidden(SECRETS, [str(caught.value), repr(judge.address)])
-    assert judge.address.shown == "http://127.0.0.1:9/v1"
-
-
 def test_a_judge_s_words_stay_as_they_are(server, judge_for, item):
     secrets = Secrets(["rating", "sk-very-secret-0123456789"])
     said = "100 % \\u0041 &#65; the rating=2"

@@ -112,15 +112,9 @@ def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(s
 def test_any_item_makes_a_request_and_any_reply_a_reminder(text):
     item = JudgeItem(text, (text, text), text)
     for rubric in rubrics().values():
-        for delimiters in (True, False):
-            request = ChatRequest("e", "m", rubric.messages(item, delimiters=delimiters), rubric.sampling)
-            assert json.loads(request.body(rubric.sampling))["model"] == "m"
-            assert request.key == ChatRequest("e", "m", request.messages, rubric.sampling).key
-        sent = rubric.messages(item, secret="of this run")
-        named_by = rubric.messages(item)
+        sent, named_by = rubric.messages(item, secret="of this run"), rubric.messages(item)
         request = ChatRequest("e", "m", named_by, rubric.sampling)
+        assert json.loads(request.body(rubric.sampling))["model"] == "m"
         other = ChatRequest("e", "m", lambda sent=sent: sent, rubric.sampling, named_by=named_by)
         assert (other.key, other.messages != named_by) == (request.key, True)
-    messages = LAVE.reminder_messages(text)
-    json.dumps(messages, ensure_ascii=False).encode("utf-8")
-    assert [message["role"] for message in messages] == ["assistant", "user"]
+    json.dumps(LAVE.reminder_messages(text), ensure_ascii=False).encode("utf-8")

@@ -84,32 +84,6 @@ def test_a_quoted_verdict_is_none_and_never_replaces_the_judge_s(name, quotation
             assert read(name, reply) in (rubric.lowest, None)
 
 
-PROSE = st.lists(
-    st.sampled_from(
-        [
-            *("The response is accurate.", "It names two of the 3 dishes, in 1998!", "他说得对。", "الإجابة دقيقة."),
-            *("- Accuracy: the facts are right.", "No reference disagrees; none could.", "", "“A quoted word.”"),
-        ]
-    ),
-    max_size=4,
-).map("\n".join)
-
-
-@given(st.sampled_from(sorted(FORMATS)), PROSE, PROSE, st.data())
-def test_prose_around_a_verdict_does_not_change_it(name, before, after, data):
-    rating = data.draw(st.integers(rubrics()[name].lowest, rubrics()[name].highest))
-    assert read(name, f"{before}\n{FORMATS[name].format(rating)}\n{after}") == rating
-
-
-@example(0, '"', '"')
-@given(
-    st.integers(0, 10), st.text(min_size=1).filter(str.strip), st.text(alphabet=st.characters(exclude_characters="{<"))
-)
-def test_any_reason_and_any_line_before_it_leave_the_score(score, reason, before):
-    reading = rubrics()["crosscult"].read(f"{before}.\n" + json.dumps({"score": score, "reason": reason}))
-    assert reading in (Reading(score, reason.strip()), None)  # an open quotation before it makes it doubtful
-
-
 @given(st.sampled_from(sorted(FORMATS)), st.sampled_from(VARIANTS), st.text(max_size=40), st.booleans(), st.data())
 def test_two_different_verdicts_are_none_whatever_stands_between(name, variant, between, forged_first, data):
     ratings = st.integers(rubrics()[name].lowest, rubrics()[name].highest)
@@ -166,7 +140,7 @@ UNITS = (
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_much_of_the_same_is_no_verdict_and_twice_as_much_no_more_than_twice_the_work(unit):
-    once, twice = (unit * (size // len(unit)) for size in (20_000, 40_000))
+    once, twice = (unit * (size // len(unit)) for size in (10_000, 20_000))
     for rubric in (rubrics()[name] for name in FORMATS):
         assert rubric.read(twice) is None
         assert steps(rubric.read, twice) <= 2.1 * steps(rubric.read, once)

@@ -143,13 +143,6 @@ def test_failed_only_may_ask_elsewhere_but_no_other_judge(tmp_path, monkeypatch,
     assert {(verdict["rating"], verdict["endpoint"]) for verdict in verdicts} == {(6.0, one), (7.0, two)}
 
 
-def test_a_folder_is_its_newest_grading(tmp_path, written):
-    written("lm_eval")
-    for _ in range(2):
-        assert rejudge(tmp_path, "--judge", "lexical") == 0
-    assert len(result_files(tmp_path)) == 3
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

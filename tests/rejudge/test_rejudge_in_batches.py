@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import chain, repeat
 
 import pytest
 from support.batch_server import BatchServer, answered, expired, refused
@@ -174,30 +175,6 @@ def test_collecting_says_what_is_left_and_submit_goes_on(server, results, capsys
     assert server.asked_live == 2
 
 
-def test_what_is_left_can_be_asked_at_once(server, results, capsys):
-    server.ending = "expired"
-    server.answer = lambda line: answered(line, SEVEN) if is_odd(line) else expired(line)
-    assert rejudge(results, "--submit") == 0
-    assert rejudge(results, "--collect") == 3
-    before = server.asked_live
-    capsys.readouterr()
-    assert rejudge(results) == 0
-    assert "Uncollected results will be paid for again" in capsys.readouterr().err
-    assert outcomes(results) == {"scored"}
-    assert server.asked_live - before == 10 - len(server.worked_on) + 1
-
-
-class Lines:
-    """Answers the first so many lines in one way, and all others with a verdict."""
-
-    def __init__(self, count, otherwise):
-        self.left, self.otherwise = count, otherwise
-
-    def __call__(self, line):
-        self.left -= 1
-        return self.otherwise(line) if self.left >= 0 else answered(line, SEVEN)
-
-
 PASSING = {
     "expired": expired,
     "without a result": lambda line: None,
@@ -209,7 +186,8 @@ PASSING = {
 
 @pytest.mark.parametrize(("result", "otherwise"), PASSING.items(), ids=PASSING)
 def test_good_results_of_a_batch_are_kept_and_the_rest_sent_again(server, results, result, otherwise):
-    server.ending, server.answer = "expired", Lines(6, otherwise)
+    answers = chain([otherwise] * 6, repeat(lambda line: answered(line, SEVEN)))
+    server.ending, server.answer = "expired", lambda line: next(answers)(line)
     assert rejudge(results, "--batch") == 0
     assert sizes(server) == [10, 6]
     assert outcomes(results) == {"scored"}
@@ -382,7 +360,6 @@ REFUSALS = {
     "no files": ("/v1/files", GONE, f"{UPLOAD}: HTTP 404: no such thing, ***"),
     "no batches": ("/v1/batches", GONE, f"{BEGIN}: HTTP 404: no such thing, ***"),
     "no money": ("/v1/batches", NO_MONEY, f"{BEGIN}: HTTP 429: No"),
-    "a page": ("/v1/files", raw("<html>"), UPLOAD),
     "another layout": ("/v1/files", raw('{"id": 3}'), f"{UPLOAD}: the reply names nothing"),
     "no status": ("/v1/batches/batch_0", raw("null"), "can't look at a batch"),
     "elsewhere": ("/v1/files", raw("{}", 307, {"Location": "/v1/elsewhere"}), f"{UPLOAD}: HTTP 307"),
@@ -401,26 +378,6 @@ def test_a_refusal_is_said_at_once_without_the_key_and_nothing_is_lost(server, r
     server.fault = lambda seen: None
     assert rejudge(results, "--batch") == 0
     assert_paid_once(server, results)
-
-
-def test_an_endpoint_that_lists_no_batches_leaves_it_to_the_user(server, results, monkeypatch, capsys):
-    """Only where a command was killed just when a batch began."""
-    server.fault = lambda seen: fails(405) if seen.path.startswith("/v1/batches?") else None
-    original = batch_endpoint.BatchEndpoint.begin
-
-    def dies(self, file):
-        original(self, file)
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(batch_endpoint.BatchEndpoint, "begin", dies)
-        with pytest.raises(Killed):
-            rejudge(results, "--submit")
-    assert rejudge(results, "--collect") == 1
-    error = capsys.readouterr().err
-    assert "can't list batches to see whether there is one of file file-0" in error
-    assert "delete " in error
-    assert len(server.batches) == 1
 
 
 def test_a_batch_that_is_refused_as_a_whole_is_an_error_and_can_be_sent_again(server, results, capsys):
