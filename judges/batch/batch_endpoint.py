@@ -23,9 +23,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.completions import Completion, Problem
-from culture_tasks.judges.endpoint.addresses import Address
+from culture_tasks.judges.endpoint.addresses import Address, Secrets
 from culture_tasks.judges.endpoint.client import one_line, read_reply
-from culture_tasks.judges.endpoint.redaction import Secrets
 from culture_tasks.settings import Settings
 
 T = TypeVar("T")

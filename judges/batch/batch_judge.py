@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from culture_tasks.judges.batch.batch_endpoint import BatchLine, name_of
-from culture_tasks.judges.cache.cache_files import Kept
 from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.asker import Adaptations, limit_of
 from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
@@ -147,7 +146,7 @@ class BatchJudge(EndpointJudge):
         self._unfinished = [job for jobs in open_.values() for job in jobs]
         return {name_of(key): jobs[0] for key, jobs in open_.items()}
 
-    def _answer(self, job: VerdictJob, kept: Kept | None) -> Answer | None:
+    def _answer(self, job: VerdictJob, kept: Answer | None) -> Answer | None:
         """Returns the answer to a request: a batch's, or else the cache's; None where it is open."""
         name = name_of(job.request.key)
         self._requested.add(name)

@@ -83,19 +83,7 @@ class CachedRow:
         return *values, _checksum(values)
 
 
-class Kept(NamedTuple):
-    """A completion as the cache holds it, and when it came, in seconds since 1970."""
-
-    completion: Completion
-    created: float
-
-    @property
-    def answer(self) -> Answer:
-        """The completion as the answer to its request."""
-        return Answer(self.completion, kept_since=self.created)
-
-
-def read_row(row: tuple[Any, ...]) -> Kept | None:
+def read_row(row: tuple[Any, ...]) -> Answer | None:
     """Reads the columns of a row; None where they aren't as they were written."""
     if _checksum(row[:-1]) != row[-1]:
         return None
@@ -108,7 +96,7 @@ def read_row(row: tuple[Any, ...]) -> Kept | None:
         usage=usage.in_a_batch if batch else usage,
         sampling=None if sampling is None else _decoded(sampling),
     )
-    return Kept(completion, created)
+    return Answer(completion, kept_since=created)
 
 
 _encoded = json.JSONEncoder(sort_keys=True).encode
@@ -166,15 +154,14 @@ def export(file: Path) -> Iterator[dict[str, Any]]:
     unreadable = 0
     with _opened(file) as database:
         for row in database.execute("SELECT * FROM completions ORDER BY created"):
-            kept = read_row(row)
-            if kept is None:
+            if read_row(row) is None:
                 unreadable += 1
                 continue
             record = dict(zip(LAYOUT.columns, row, strict=True))
             del record["checksum"]
             record["key"] = record["key"].hex()
-            record["sampling"] = kept.completion.sampling
-            record["created"] = datetime.fromtimestamp(kept.created, UTC).isoformat()
+            record["sampling"] = None if record["sampling"] is None else _decoded(record["sampling"])
+            record["created"] = datetime.fromtimestamp(record["created"], UTC).isoformat()
             yield record
     if unreadable:
         logger.warning("verdict cache: %s: %d rows are not as they were written, and left out", file, unreadable)

@@ -24,7 +24,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar
 
-from culture_tasks.judges.cache.cache_files import LAYOUT, CachedRow, Kept, read_row
+from culture_tasks.judges.cache.cache_files import LAYOUT, CachedRow, read_row
+from culture_tasks.judges.completions import Answer
 from culture_tasks.key_value_store import KeyValueStore, is_read_only
 from culture_tasks.settings import user_cache_file
 
@@ -59,10 +60,10 @@ class VerdictCache:
         self._in_trouble = False
         self._retry_at = 0.0
 
-    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Kept]:
+    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """Reads the completions of these keys, as far as they are there."""
         waiting = [self._waiting[key] for key in keys if key in self._waiting]
-        completions = {row.request.key: Kept(row.completion, row.created) for row in waiting}
+        completions = {row.request.key: Answer(row.completion, kept_since=row.created) for row in waiting}
         damaged: list[bytes] = []
         try:
             for row in self._store.get_many([key for key in keys if key not in completions]):
@@ -81,7 +82,7 @@ class VerdictCache:
             self._begin_trouble(error)
         return completions | self._read([key for key in keys if key not in completions])
 
-    def _read(self, keys: Sequence[bytes]) -> dict[bytes, Kept]:
+    def _read(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """Reads the completions of these keys in the read-only file, if there is one that can be read."""
         if self._read_only is None:
             return {}
@@ -227,7 +228,7 @@ class CacheThread:
         if wakes:
             self._calls.put(self._commit)
 
-    def get_many(self, keys: Sequence[bytes]) -> Future[dict[bytes, Kept]]:
+    def get_many(self, keys: Sequence[bytes]) -> Future[dict[bytes, Answer]]:
         """Reads the completions of these keys, as far as they are there."""
         return self.call(lambda cache: cache.get_many(keys))
 

@@ -17,8 +17,7 @@ from multidict import istr
 from yarl import URL
 
 from culture_tasks.judges.completions import Completion, Problem
-from culture_tasks.judges.endpoint.addresses import Address
-from culture_tasks.judges.endpoint.redaction import Secrets
+from culture_tasks.judges.endpoint.addresses import Address, Secrets
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.text import storable
 

@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
-from culture_tasks.judges.cache.cache_files import Kept
 from culture_tasks.judges.cache.verdict_cache import opened_cache, released
 from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import Address
@@ -157,14 +156,14 @@ class Engine:
         if self._elsewhere and self._watcher is None:
             self._watcher = asyncio.get_running_loop().create_task(self._watch())
         keys = [job.request.key for job in claimed if not job.afresh]
-        stored: dict[bytes, Kept] = {}
+        stored: dict[bytes, Answer] = {}
         try:
             stored = await asyncio.wrap_future(self.cache.get_many(keys))
         except Exception:
             # Broad: the cache handles errors of files itself, and whatever else breaks in it, the endpoint can answer.
             logger.exception("verdict cache: %d completions could not be looked up", len(keys))
         self._ready.extend(job for job in claimed if job.request.key not in stored)
-        hits = [(job, stored[job.request.key].answer) for job in claimed if job.request.key in stored]
+        hits = [(job, stored[job.request.key]) for job in claimed if job.request.key in stored]
         return [rest for job, answer in hits for rest in self._settle(job, answer)]
 
     async def _watch(self) -> None:

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from culture_tasks.judges.cache.cache_files import CachedRow, Kept
+from culture_tasks.judges.cache.cache_files import CachedRow
 from culture_tasks.judges.cache.verdict_cache import CacheThread
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
+from culture_tasks.judges.endpoint.addresses import Secrets
 from culture_tasks.judges.endpoint.asker import MOST_TOKENS, Adaptations, limit_of
-from culture_tasks.judges.endpoint.redaction import Secrets
 from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, Form, Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Outcome, Usage, Verdict
 from culture_tasks.text import without_reasoning
@@ -252,15 +252,15 @@ class VerdictJob:
             self.progress.waiting(event)
 
 
-def kept_answer(job: VerdictJob, kept: Kept | None) -> Answer | None:
+def kept_answer(job: VerdictJob, kept: Answer | None) -> Answer | None:
     """Returns the cache's answer to a job, unless it is to be asked afresh."""
-    return None if kept is None or job.afresh else kept.answer
+    return None if job.afresh else kept
 
 
 def open_requests(
     jobs: Sequence[VerdictJob],
     cache: CacheThread,
-    answer: Callable[[VerdictJob, Kept | None], Answer | None] = kept_answer,
+    answer: Callable[[VerdictJob, Answer | None], Answer | None] = kept_answer,
 ) -> dict[bytes, list[VerdictJob]]:
     """Answers jobs as far as answers are at hand, and returns the others by the key of the request that is open.
 

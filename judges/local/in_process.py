@@ -16,11 +16,10 @@ from pydantic import SecretStr
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, released
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
-from culture_tasks.judges.endpoint.addresses import secrets_of
+from culture_tasks.judges.endpoint.addresses import secrets_of, secrets_of_arguments
 from culture_tasks.judges.endpoint.asker import Adaptations
 from culture_tasks.judges.endpoint.endpoint_judge import OTHERWISE, is_at_hand, unreadable
 from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, VerdictJob, open_requests
-from culture_tasks.judges.endpoint.redaction import secrets_of_arguments
 from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.local.local_model import (
     BACKEND_WITH_FORMS,

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 from culture_tasks.errors import JudgeUnreachableError, nearest
 from culture_tasks.judges.completions import Completion
+from culture_tasks.judges.endpoint.addresses import Secrets, is_secret_name, shown_arguments, shown_url
 from culture_tasks.judges.endpoint.endpoint_judge import OTHERWISE
-from culture_tasks.judges.endpoint.redaction import Secrets, is_secret_name, shown_arguments, shown_url
 from culture_tasks.judges.rubric.rubrics import Message
 from culture_tasks.text import without_reasoning
 

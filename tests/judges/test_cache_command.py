@@ -21,7 +21,7 @@ def put(file, model, *usages):
     for number, usage in enumerate(usages):
         request = ChatRequest("http://x/v1", model, [{"role": "user", "content": str(number)}], {})
         cache.put_many([CachedRow(request, "lave", Completion("rating=2", usage=usage))])
-        assert cache.get_many([request.key])[request.key].completion.usage == usage
+        assert cache.get_many([request.key])[request.key].reply.usage == usage
     cache.close()
 
 
@@ -106,7 +106,7 @@ def test_caches_are_merged_into_one(file, tmp_path, capsys):
     assert first == f"{file}: 3 completions, 3 copied to {into}"
     assert second == f"{other}: 3 completions, 2 copied to {into}, 1 rows left out that are not as they were written"
     cache = VerdictCache(into)
-    found = {key: kept.completion.text for key, kept in cache.get_many([newer, older, new, damaged]).items()}
+    found = {key: kept.reply.text for key, kept in cache.get_many([newer, older, new, damaged]).items()}
     cache.close()
     assert found == {newer: "rating=3", older: "rating=2", new: "rating=3"}
     assert run("merge", file, other, "--into", into) == 0

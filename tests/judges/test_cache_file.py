@@ -16,7 +16,7 @@ from culture_tasks import key_value_store
 from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.cache.cache_files import CachedRow
 from culture_tasks.judges.cache.verdict_cache import CacheThread, VerdictCache
-from culture_tasks.judges.completions import ChatRequest, Completion
+from culture_tasks.judges.completions import Answer, ChatRequest, Completion
 from culture_tasks.judges.rubric.verdicts import Usage
 
 
@@ -28,7 +28,7 @@ def row(number: int, text: str = "rating=2") -> CachedRow:
 def texts(cache, numbers):
     keys = {number: row(number).request.key for number in numbers}
     kept = [(number, cache.get_many([key]).get(key)) for number, key in keys.items()]
-    return {number: found.completion.text for number, found in kept if found}
+    return {number: found.reply.text for number, found in kept if found}
 
 
 class Clock:
@@ -92,7 +92,9 @@ def test_completions_are_read_as_they_were_put_and_stay(file):
     thread.put([row(1, "second")])
     thread.close()
     cache = VerdictCache(file)
-    assert cache.get_many([*keys, b"absent"]) == {each.request.key: (each.completion, each.created) for each in rows}
+    assert cache.get_many([*keys, b"absent"]) == {
+        each.request.key: Answer(each.completion, kept_since=each.created) for each in rows
+    }
     cache.close()
 
 

@@ -12,7 +12,7 @@ from support.judging import ask
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
-from culture_tasks.judges.endpoint.redaction import Secrets
+from culture_tasks.judges.endpoint.addresses import Secrets
 from culture_tasks.judges.local import local_model
 from culture_tasks.judges.local.in_process import InProcessJudge
 

@@ -15,7 +15,7 @@ from support.judging import BRIEF, KEY, ask, ask_all
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.endpoint import endpoint_judge
-from culture_tasks.judges.endpoint.redaction import Secrets
+from culture_tasks.judges.endpoint.addresses import Secrets
 from culture_tasks.judges.local.in_process import InProcessJudge
 from culture_tasks.judges.selection import parse_spec
 
