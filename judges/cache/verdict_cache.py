@@ -22,7 +22,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Literal, NamedTuple
 
 from culture_tasks.judges.cache.cache_files import LAYOUT, CachedRow, read_row
 from culture_tasks.judges.completions import Answer
@@ -33,7 +33,6 @@ if sys.platform != "win32":
     import fcntl
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 
 _SECONDS_TO_RETRY = 30.0
 _BYTES_OF_A_PLACE = 7
@@ -205,10 +204,7 @@ def _place(key: bytes) -> int:
 
 
 class CacheThread:
-    """A thread with a :class:`VerdictCache`, for several judges.
-
-    Calls are carried out in order: a completion can be read once :meth:`put` has returned.
-    """
+    """A thread with a :class:`VerdictCache`, for several judges: a completion can be read once ``put`` has returned."""
 
     def __init__(self, file: Path | None) -> None:
         self.users = 0
@@ -216,7 +212,7 @@ class CacheThread:
         self._file = file
         self._lock = threading.Lock()
         self._arrived: list[CachedRow] = []
-        self._calls: SimpleQueue[Callable[[VerdictCache], None] | None] = SimpleQueue()
+        self._calls: SimpleQueue[Literal["commit", "end"] | _LookUp] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="culture-tasks-cache", daemon=True)
         self._thread.start()
 
@@ -226,56 +222,50 @@ class CacheThread:
             wakes = not self._arrived
             self._arrived += rows
         if wakes:
-            self._calls.put(self._commit)
+            self._calls.put("commit")
 
     def get_many(self, keys: Sequence[bytes]) -> Future[dict[bytes, Answer]]:
         """Reads the completions of these keys, as far as they are there."""
-        return self.call(lambda cache: cache.get_many(keys))
-
-    def call(self, function: Callable[[VerdictCache], T]) -> Future[T]:
-        """Has the thread call a function with the cache."""
-        future: Future[T] = Future()
-
-        def answer(cache: VerdictCache) -> None:
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(function(cache))
-                except Exception as error:  # noqa: BLE001  # broad: any error of the function is the caller's
-                    future.set_exception(error)
-
-        self._calls.put(answer)
-        return future
+        look_up = _LookUp(keys, Future())
+        self._calls.put(look_up)
+        return look_up.future
 
     def flush(self) -> None:
         """Waits until all that was put is committed, or waits for a file that can't be written for now."""
-        self.call(lambda _: None).result()
+        self.get_many([]).result()
 
     def close(self) -> None:
         """Commits all rows that were put, closes the file and ends the thread."""
-        self._calls.put(None)
+        self._calls.put("end")
         self._thread.join()
         self.claims.close()
 
-    def _commit(self, cache: VerdictCache) -> None:
-        with self._lock:
-            rows, self._arrived = self._arrived, []
-        try:
-            cache.put_many(rows)
-        finally:
-            for row in rows:
-                self.claims.release(row.request.key)
-
     def _run(self) -> None:
         cache = VerdictCache(self._file)
-        try:
-            while (call := self._calls.get()) is not None:
+        while True:
+            call = self._calls.get()
+            with self._lock:
+                rows, self._arrived = self._arrived, []
+            try:
+                cache.put_many(rows)
+            except Exception:
+                # Broad: the cache handles errors of files itself, and no other may end the thread that others need.
+                logger.exception("verdict cache: completions are not kept")
+            for row in rows:
+                self.claims.release(row.request.key)
+            if call == "end":
+                cache.close()
+                return
+            if isinstance(call, _LookUp) and call.future.set_running_or_notify_cancel():
                 try:
-                    call(cache)
-                except Exception:
-                    # Broad: the cache handles errors of files itself, and no other may end the thread that others need.
-                    logger.exception("verdict cache: completions are not kept")
-        finally:
-            cache.close()
+                    call.future.set_result(cache.get_many(call.keys))
+                except Exception as error:  # noqa: BLE001  # broad: any error is the caller's
+                    call.future.set_exception(error)
+
+
+class _LookUp(NamedTuple):
+    keys: Sequence[bytes]
+    future: Future[dict[bytes, Answer]]
 
 
 _lock = threading.Lock()
