@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import threading
 import zlib
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from support.fault_server import completion, raw, says
@@ -119,69 +120,43 @@ def test_a_body_longer_than_any_completion_is_not_read_to_its_end(server, head, 
     assert len(sent) < 1_000
 
 
-@pytest.fixture
-def certificate(tmp_path):
-    if shutil.which("openssl") is None:
-        pytest.skip("needs openssl")
+class Judge(BaseHTTPRequestHandler):
+    """Grades any request."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(BODY)))
+        self.end_headers()
+        self.wfile.write(BODY)
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_a_secure_connection_needs_a_certificate_that_is_trusted(tmp_path, monkeypatch):
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     command += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)]
     subprocess.run(command, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-    return context, certificate
+    with HTTPServer(("localhost", 0), Judge) as secure:
+        secure.socket = context.wrap_socket(secure.socket, server_side=True)
+        thread = threading.Thread(target=secure.serve_forever)
+        thread.start()
+        url = f"https://localhost:{secure.server_port}/v1"
+        [untrusted] = post_all(url)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        [trusted] = post_all(url)
+        secure.shutdown()
+        thread.join()
+    assert (untrusted.retry, "no trusted connection" in untrusted.message) == (False, True)
+    assert trusted.text == "rating=2"
 
 
-@pytest.fixture
-def serve():
-    """Serves completions in a thread, each with the path that was asked for as its model; returns the port."""
-    box = {}
-
-    async def answer(reader, writer):
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
-                body = json.dumps(completion("rating=2", model=head.split(b" ")[1].decode())).encode()
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-        except (asyncio.IncompleteReadError, OSError):
-            writer.transport.abort()
-
-    async def main(ready, context):
-        box["stop"], box["loop"] = asyncio.Event(), asyncio.get_running_loop()
-        listening = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
-        box["port"] = listening.sockets[0].getsockname()[1]
-        ready.set()
-        await box["stop"].wait()
-        listening.close()
-
-    def start(context=None):
-        ready = threading.Event()
-        box["thread"] = threading.Thread(target=lambda: asyncio.run(main(ready, context)))
-        box["thread"].start()
-        ready.wait()
-        return box["port"]
-
-    yield start
-    if box:
-        box["loop"].call_soon_threadsafe(box["stop"].set)
-        box["thread"].join()
-
-
-def test_secure_connections(certificate, serve, monkeypatch):
-    context, file = certificate
-    url = f"https://localhost:{serve(context)}/v1"
-    [untrusted] = post_all(url)
-    assert isinstance(untrusted, Problem)
-    assert not untrusted.retry
-    assert "no trusted connection" in untrusted.message
-    monkeypatch.setenv("SSL_CERT_FILE", str(file))
-    assert [result.text for result in post_all(url, 3)] == ["rating=2"] * 3
-
-
-def test_a_proxy_is_gone_through_and_a_dead_one_is_a_problem_without_its_password(serve):
-    proxy = "http://user:proxy-password-1234@127.0.0.1:{}"
-    [result] = post_all("http://judge.invalid/v1", proxy=proxy.format(serve()))
-    assert (result.text, result.model) == ("rating=2", "http://judge.invalid/v1/chat/completions")
-    [problem] = post_all("http://judge.invalid/v1", proxy=proxy.format(9))
+def test_a_dead_proxy_is_a_problem_without_its_password():
+    [problem] = post_all("http://judge.invalid/v1", proxy="http://user:proxy-password-1234@127.0.0.1:9")
     assert problem.retry
     assert "proxy-password" not in problem.message

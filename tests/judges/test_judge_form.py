@@ -13,7 +13,6 @@ from support.fault_server import fails, says
 from support.judging import ask
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
-from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.registry import rubrics
 
@@ -62,15 +61,6 @@ def test_the_form_is_sent_and_names_the_judge(server, judge_for, item, form, nam
     assert not ask(judge_for(), item).cached  # verdicts with and without the form don't mix
     assert name not in server.requests[-1].body
     assert ask(judge_for(judge_form=form), item).cached
-
-
-def test_a_schema_asks_for_the_reasons_first_and_a_pattern_takes_its_place(server, judge_for, item):
-    server.script(says('{"reason": "Right.", "score": 7}'))
-    for form in ("json_schema", "regex"):
-        assert ask(judge_for(judge_form=form), item, CROSSCULT).score == 7.0
-    schema, pattern = (seen.body for seen in server.requests)
-    assert list(schema_of(schema)["properties"]) == ["reason", "score"]
-    assert "response_format" not in pattern
 
 
 @pytest.mark.parametrize(("form", "name"), [SCHEMA, REGEX])

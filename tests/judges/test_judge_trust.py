@@ -8,7 +8,6 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.fault_server import says
 from support.judging import ask
 
 from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
@@ -59,17 +58,6 @@ def test_adversarial_text_stays_data(text, place):
         body = ChatRequest("e", "m", messages, rubric.sampling).body(rubric.sampling)
         assert json.loads(body.decode("utf-8"))["messages"] == messages
         assert b"\x00" not in body
-
-
-@pytest.mark.parametrize("text", ADVERSARIAL.values(), ids=ADVERSARIAL)
-def test_adversarial_text_reaches_a_verdict_and_a_warm_rerun(server, judge_for, text):
-    # The judge quotes the candidate before it decides otherwise; asked again, it decides alone.
-    quoting = f"The candidate says: {shortened(text)[:2000]}\n\nIt is wrong.\nrating=1"
-    server.decide = lambda seen: says("rating=1" if "held no rating" in seen.text else quoting)
-    item = JudgeItem("What?", ("biryani",), text)
-    cold, warm = ask(judge_for(), item), ask(judge_for(), item)
-    assert (cold.outcome, cold.score) == (warm.outcome, warm.score) == ("scored", 1.0)
-    assert warm.cached
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=[])), st.sampled_from(["question", "reference", "response"]))

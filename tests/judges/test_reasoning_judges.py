@@ -56,13 +56,6 @@ def test_a_reply_that_thinking_cut_off_is_asked_with_a_larger_limit(server, judg
     assert (verdict.usage.prompt_tokens, verdict.usage.completion_tokens) == (20, 10)
 
 
-def test_a_reply_that_rambles_is_not(server, judge_for, item):
-    server.script(says("The candidate is", "length"), says("rating=2"))
-    verdict = ask(judge_for(), item)
-    assert (verdict.score, verdict.asked_again, verdict.max_tokens) == (2.0, True, None)
-    assert limits(server) == [512, 512]
-
-
 def test_the_larger_limit_is_learnt_and_known_to_a_warm_run_but_not_part_of_the_identity(server, judge_for, items):
     server.decide = thinks_for(700)
     judge = judge_for(judge_concurrency=1)

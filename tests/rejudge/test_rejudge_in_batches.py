@@ -227,24 +227,6 @@ def test_refused_lines_say_why_and_hold_no_key(server, results):
     assert KEY not in "".join(path.read_text("utf-8") for path in results.rglob("*") if path.is_file())
 
 
-def test_damaged_lines_are_counted_and_their_requests_sent_again(server, results, capsys):
-    original = server.put
-
-    def put(lines):
-        server.put = original
-        name = original(lines)
-        good = server.files[name].split(b"\n")
-        damaged = [good[0][:40], b"[1]", b'{"custom_id": 3}', *good[3:], b'{"custom_id": "unknown", "response": null}']
-        server.files[name] = b"\n".join(damaged)
-        return name
-
-    server.put = put
-    assert rejudge(results, "--batch") == 0
-    assert "3 lines of its results can't be read" in capsys.readouterr().err
-    assert sizes(server) == [10, 3]
-    assert outcomes(results) == {"scored"}
-
-
 SPOILT = {
     "no file": lambda server, batch: batch.update(output_file_id=None),
     "a file that is gone": lambda server, batch: server.files.pop(batch["output_file_id"]),
