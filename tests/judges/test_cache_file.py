@@ -96,42 +96,28 @@ def test_completions_are_read_as_they_were_put_and_stay(file):
     cache.close()
 
 
-def test_completions_that_a_lock_kept_out_are_written_when_it_ends(file, caplog):
+@pytest.mark.parametrize(("trouble", "said"), [("a lock", "locked"), ("a full disk", "is full")])
+def test_completions_that_trouble_kept_out_are_written_when_it_ends(file, caplog, trouble, said):
     clock = Clock()
     cache = VerdictCache(file, clock)
     cache.put_many([row(0)])
-    other = locked(file)
-    for number in range(1, 50):
-        cache.put_many([row(number)])
-        clock.now += 0.5
-    assert set(texts(cache, range(50))) == set(range(50))
-    assert caplog.text.count("wait in memory") == 1
-    other.close()
-    clock.now += 100
-    cache.put_many([row(50)])
-    assert "works again" in caplog.text
-    cache.close()
-    assert cache_files.stats(file)[0].completions == 51
-    assert "lost" not in caplog.text
-
-
-def test_a_disk_that_was_full_gets_everything_later(file, caplog):
-    clock = Clock()
-    cache = VerdictCache(file, clock)
-    cache.put_many([row(0)])
-    database = cache._store._database
+    database, other = cache._store._database, locked(file) if trouble == "a lock" else None
     pages = database.execute("PRAGMA page_count").fetchone()[0]
     database.execute(f"PRAGMA max_page_count = {pages}")
-    for number in range(1, 200):
+    for number in range(1, 100):
         cache.put_many([row(number, "x" * 3000)])
-        clock.now += 0.1
-    assert set(texts(cache, range(200))) == set(range(200))
-    assert caplog.text.count("is full") == 1
+        clock.now += 0.25
+    assert set(texts(cache, range(100))) == set(range(100))
+    assert caplog.text.count("wait in memory") == caplog.text.count(said) == 1
     database.execute("PRAGMA max_page_count = 100000")
+    if other:
+        other.close()
     clock.now += 60
-    cache.put_many([row(200)])
+    cache.put_many([row(100)])
+    assert "works again" in caplog.text
     cache.close()
-    assert cache_files.stats(file)[0].completions == 201
+    assert cache_files.stats(file)[0].completions == 101
+    assert "lost" not in caplog.text
 
 
 ON_A_READ_ONLY_DISK = """
@@ -187,20 +173,6 @@ def test_new_completions_go_to_the_user_s_cache_where_the_file_is_on_a_read_only
     assert said.count("read-only") == 1
     assert f"{first}\n" in said
     assert f"{[*first, 7]}\n" in on_the_mount(8)
-
-
-@pytest.mark.parametrize("lasts", [True, False])
-def test_the_last_try_is_at_the_end_and_losses_are_named(file, caplog, lasts):
-    fill(file, 0)
-    cache = VerdictCache(file)
-    other = locked(file)
-    cache.put_many([row(1), row(2)])
-    if not lasts:
-        other.close()
-    cache.close()
-    other.close()
-    assert ("2 completions are lost" in caplog.text) == lasts
-    assert sum(found.completions for found in cache_files.stats(file)) == (0 if lasts else 2)
 
 
 NO_DATABASE = b"this is no database, and long enough to be read as one" * 100

@@ -49,13 +49,3 @@ def test_headers_can_not_be_split(field):
     with pytest.raises(SettingsError, match="line break") as caught:
         address_of(Settings(**{field: "a-secret-or-name\r\nX-Evil: 1"}), "m")
     assert "a-secret-or-name" not in str(caught.value)
-
-
-def test_proxies_of_the_environment(monkeypatch):
-    for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("https_proxy", "http://proxy:3128")
-    monkeypatch.setenv("no_proxy", "localhost,127.0.0.1")
-    assert Settings.proxy_for("https://api.openai.com/v1") == "http://proxy:3128"
-    assert Settings.proxy_for("https://localhost/v1") is None
-    assert Settings.proxy_for("http://example.org/v1") is None

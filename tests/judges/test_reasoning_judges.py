@@ -147,13 +147,9 @@ def test_the_user_s_parameters_are_sent_and_name_the_judge(server, judge_for, it
     ("value", "complaint"),
     [
         ("[1]", "not a JSON object"),
-        ("{", "not a JSON object"),
         ('{"a": NaN}', "not a JSON object"),
         ("[" * 100_000, "not a JSON object"),
         ('{"model": "x"}', "may not set 'model'"),
-        ('{"messages": []}', "may not set 'messages'"),
-        ('{"stream": true}', "may not set 'stream'"),
-        ('{"n": 2}', "may not set 'n'"),
         ('{"max_tokens": 2}', "use CULTURE_JUDGE_MAX_TOKENS"),
     ],
 )

@@ -205,25 +205,18 @@ def test_good_results_of_a_batch_are_kept_and_the_rest_sent_again(server, result
     assert [tuple(run["tokens"]) for run in again] == [(20, 10)] * 6
 
 
-def test_a_line_that_always_fails_is_given_up_after_three_batches(server, results):
-    server.answer = lambda line: expired(line) if is_odd(line) else answered(line, SEVEN)
+def test_refused_lines_say_why_and_hold_no_key_and_expired_ones_are_given_up_after_three_batches(server, results):
+    answers = [
+        lambda line: refused(line, 400, message=f"bad words by {KEY}", code="content_filter"),
+        lambda line: refused(line, 401, message=f"key {KEY} is wrong"),
+        expired,
+    ]
+    server.answer = lambda line: answers[len(line["body"]["messages"][1]["content"]) % 3](line)
     assert rejudge(results, "--batch") == 0
-    failed = [run for run in verdicts(results) if run["outcome"] == "failed"]
-    assert sizes(server) == [10, len(failed), len(failed)]
-    assert "This request could not be executed" in failed[0]["error"]
-
-
-def test_refused_lines_say_why_and_hold_no_key(server, results):
-    def answer(line):
-        if is_odd(line):
-            return refused(line, 400, message=f"bad words by {KEY}", code="content_filter")
-        return refused(line, 401, message=f"key {KEY} is wrong")
-
-    server.answer = answer
-    assert rejudge(results, "--batch") == 0
-    assert sizes(server) == [10]  # nothing of it would be better in another batch
+    lost = [run["error"] for run in verdicts(results) if "***" not in run["error"]]
+    assert sizes(server) == [10, len(lost), len(lost)]  # the others would be no better in another batch
     assert outcomes(results) == {"refused", "failed"}
-    assert all("***" in run["error"] for run in verdicts(results))
+    assert all("This request could not be executed" in error for error in lost)
     assert KEY not in "".join(path.read_text("utf-8") for path in results.rglob("*") if path.is_file())
 
 
@@ -263,13 +256,12 @@ def test_results_that_can_not_be_fetched_are_paid_for_again_only_when_told(serve
     assert outcomes(results) == {"scored"}
 
 
-@pytest.mark.parametrize(("limit", "value"), [("MOST_LINES", 4), ("MOST_BYTES", 12_000)])
-def test_files_are_split_by_the_endpoint_s_limits(server, results, monkeypatch, limit, value):
-    monkeypatch.setattr(batch_endpoint, limit, value)
+def test_files_are_split_by_the_endpoint_s_limits(server, results, monkeypatch):
+    monkeypatch.setattr(batch_endpoint, "MOST_BYTES", 12_000)
     assert rejudge(results, "--batch") == 0
     files = [server.files[batch["input_file_id"]] for batch in server.batches.values()]
     assert len(files) > 2
-    assert all((text.count(b"\n") if limit == "MOST_LINES" else len(text)) <= value for text in files)
+    assert all(len(text) <= 12_000 for text in files)
     assert_paid_once(server, results)
 
 
