@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from dataclasses import dataclass
-from types import ModuleType
 
 import pytest
 from support.fault_server import fails, says
 from support.judging import ask
 
-from culture_tasks.benchmarks.care.rubrics import LITERACY as CARE
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.benchmarks.registry import rubrics
 
@@ -70,34 +66,3 @@ def test_an_endpoint_without_forms_is_asked_for_free_text(server, judge_for, ite
     assert ask(judge, item).score == 2.0
     assert f"takes no {name}" in caplog.text
     assert judge.identity(LAVE).sampling == LAVE.sampling
-
-
-@pytest.mark.parametrize(
-    ("form", "expected", "reply"),
-    [
-        ("json_schema", {"json": schema_of(CARE.form("json_schema"))}, '{"explanation": "Right.", "rating": 9}'),
-        ("regex", CARE.form("regex")["structured_outputs"], "Right.\nRating: [[9]]"),
-    ],
-)
-def test_vllm_in_this_process_gets_the_form_as_a_parameter(
-    double, local_judge_for, item, monkeypatch, form, expected, reply
-):
-    @dataclass
-    class StructuredOutputsParams:
-        json: object = None
-        regex: str | None = None
-
-    def generate_until(self, requests):
-        sent.extend(request.args[1]["structured_outputs"] for request in requests)
-        return [reply] * len(requests)
-
-    sent, double.generate_until = [], generate_until
-    module = ModuleType("vllm.sampling_params")
-    module.StructuredOutputsParams = StructuredOutputsParams
-    monkeypatch.setitem(sys.modules, "vllm", ModuleType("vllm"))
-    monkeypatch.setitem(sys.modules, "vllm.sampling_params", module)
-    judge = local_judge_for("vllm,pretrained=somewhere", judge_form=form)
-    assert ask(judge, item, CARE).score == 9.0
-    assert sent == [StructuredOutputsParams(**expected)]
-    form_sent = {name: value for name, value in CARE.form(form).items() if value is not None}
-    assert judge.identity(CARE).sampling == CARE.sampling | form_sent

@@ -133,7 +133,6 @@ def none_left(kind, reset, remaining="0"):
     ("headers", "seconds"),
     [
         ({}, None),
-        ({"retry-after": "7"}, 7.0),
         ({"retry-after": "1.5"}, 1.5),
         ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
         ({"retry-after": "Tue, 14 Nov 2023 22:13:30 GMT"}, 10.0),
@@ -141,11 +140,9 @@ def none_left(kind, reset, remaining="0"):
         ({"retry-after": "soon"}, None),
         (none_left("-requests", "6m0s"), 360.0),
         (none_left("-tokens", "1h2m3.5s"), 3723.5),
-        (none_left("-tokens", "20ms"), 0.02),
         (none_left("-requests", "6m0s", remaining="9"), None),
         (none_left("", str(NOW + 30)), 30.0),
         (none_left("", str(int(1000 * (NOW + 30)))), 30.0),
-        (none_left("", "30"), 30.0),
         ({"x-ratelimit-remaining": "0"}, None),
     ],
 )
