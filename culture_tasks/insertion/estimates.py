@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 EVALUATED = ""
 """The key of the model under evaluation among a method's models; others have the name of the option that names them."""
 
+Models = Mapping[str, Any]
+"""Models of transformers without weights, by these keys."""
+
 _GIB = 2**30
 _ARITHMETIC, _READING = 0.4, 0.6  # shares of a device's peak
 _LAUNCH = 0.0008  # seconds for the kernels of one layer
@@ -35,8 +38,8 @@ _IN_FLIGHT = 64  # requests that a backend decodes together
 ASSUMED = (
     f"{_ARITHMETIC:.0%} of the device's arithmetic and {_READING:.0%} of its memory bandwidth are used; transformers "
     f"takes {1000 * _LAUNCH:g} ms for a layer of a decoding step, a backend none, and it decodes {_IN_FLIGHT} requests "
-    f"together; each of {READERS} cores prepares an image in {1e6 * _PIXELS:g} µs for each of its tokens; every answer has "
-    "all of its tokens; the requests that should use an insertion do; encoders take no time"
+    f"together; each of {READERS} cores prepares an image in {1e6 * _PIXELS:g} µs for each of its tokens; every "
+    "answer has all of its tokens; the requests that should use an insertion do; encoders take no time"
 )
 """The assumptions of all estimates."""
 

@@ -34,11 +34,9 @@ from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase
 from culture_tasks.insertion.core.value_store import ValueStore
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
     from culture_tasks.insertion.core.training import Checkpoints
     from culture_tasks.insertion.core.training_data import TrainingData
-    from culture_tasks.insertion.estimates import CaseShape, Work
+    from culture_tasks.insertion.estimates import CaseShape, Models, Work
 
 
 class MethodConfig(BaseModel):
@@ -155,7 +153,7 @@ class InsertionMethod(ABC):
         return {option: getattr(config, option) for option in cls.other_models}
 
     @classmethod
-    def work(cls, config: Any, models: Mapping[str, PreTrainedModel], cases: CaseShape) -> Work | None:  # noqa: ARG003
+    def work(cls, config: Any, models: Models, cases: CaseShape) -> Work | None:  # noqa: ARG003
         """Returns its computation, by which a plan estimates hours and memory; None means no estimate.
 
         Args:

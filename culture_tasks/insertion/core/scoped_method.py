@@ -55,7 +55,7 @@ from culture_tasks.insertion.core.training import (
 )
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers
-from culture_tasks.insertion.estimates import CaseShape, Work
+from culture_tasks.insertion.estimates import CaseShape, Models, Work
 
 _PROJECTION = "classifier.projection"
 _REPLACEMENT = "replacement."
@@ -102,7 +102,7 @@ class ScopedMethod(InsertionMethod):
         return {**names, "replacement": names["replacement"] or REPLACEMENTS.get(architecture)}
 
     @classmethod
-    def work(cls, config: ScopedConfig, models: Mapping[str, PreTrainedModel], cases: CaseShape) -> Work:
+    def work(cls, config: ScopedConfig, models: Models, cases: CaseShape) -> Work:
         """Passes of the replacement model over the sample and the generality items, and backward through a layer."""
         replacement = models["replacement"]
         layers = decoder_layers(replacement)

@@ -23,7 +23,7 @@ from culture_tasks.insertion.core.weight_edits import (
     with_weights_by_row,
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
-from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Work
+from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
 from culture_tasks.insertion.methods.finetune.config import FineTuneConfig
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class FineTuneMethod(WeightMethod):
     config: FineTuneConfig
 
     @classmethod
-    def work(cls, config: FineTuneConfig, models: Mapping[str, PreTrainedModel], cases: CaseShape) -> Work:  # noqa: ARG003
+    def work(cls, config: FineTuneConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
         """One pass up to the layer, then forward and backward through that layer in each step."""
         model = models[EVALUATED]
         layers = decoder_layers(model)

@@ -12,7 +12,7 @@ from culture_tasks.insertion.core.insertion_method import FitContext, InsertionM
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.text_encoders import SentenceEncoder, make_encoder
-from culture_tasks.insertion.estimates import CaseShape, Work
+from culture_tasks.insertion.estimates import CaseShape, Models, Work
 from culture_tasks.insertion.methods.ike import demonstrations
 from culture_tasks.insertion.methods.ike.config import IkeConfig
 
@@ -38,7 +38,7 @@ class IkeMethod(InsertionMethod):
     config: IkeConfig
 
     @classmethod
-    def work(cls, config: IkeConfig, models: Mapping[str, PreTrainedModel], cases: CaseShape) -> Work:  # noqa: ARG003
+    def work(cls, config: IkeConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
         """Shows demonstrations of some 64 tokens, and the insertions."""
         return Work(shown_tokens=64 * (config.demonstrations + 1))
 

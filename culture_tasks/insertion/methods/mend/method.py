@@ -21,7 +21,7 @@ from culture_tasks.insertion.core.weight_edits import (
     with_weights_by_row,
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
-from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Work
+from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
 from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import Editors, token_gradients
 from culture_tasks.insertion.methods.mend.editor_training import EditorTraining
@@ -47,7 +47,7 @@ class MendMethod(WeightMethod):
     config: MendConfig
 
     @classmethod
-    def work(cls, config: MendConfig, models: Mapping[str, PreTrainedModel], cases: CaseShape) -> Work:
+    def work(cls, config: MendConfig, models: Models, cases: CaseShape) -> Work:
         """One pass to the gradients of a sample, then passes through the edited layers, and the editors' own."""
         model = models[EVALUATED]
         layers = decoder_layers(model)
