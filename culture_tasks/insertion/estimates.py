@@ -44,7 +44,8 @@ ASSUMED = (
 """The assumptions of all estimates."""
 
 
-class CaseShape(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CaseShape:
     """The number of training cases, of their distinct requests, and the mean number of items of a case."""
 
     count: int
