@@ -43,14 +43,7 @@ Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
 class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
     """``--model knowledge_insertion --model_args pretrained=…,method=…,state=DIR``.
 
-    Args:
-        arguments: Those of :class:`~culture_tasks.harness.lmms_eval.knowledge_insertion_arguments.InsertionArguments`.
-
-    Attributes:
-        costs: The costs of the run, on all ranks together; None before it is over.
-
-    Raises:
-        CultureTasksError: If an argument can't be used, before any inference.
+    ``costs`` are those of the run, on all ranks together; None before it is over.
     """
 
     is_simple = False

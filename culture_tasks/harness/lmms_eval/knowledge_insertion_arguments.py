@@ -74,11 +74,7 @@ class InsertionArguments(BaseModel):
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> InsertionArguments:
-        """Reads and checks arguments.
-
-        Raises:
-            SettingsError: For the first one that can't be used.
-        """
+        """Reads and checks arguments."""
         try:
             arguments = cls.model_validate(
                 {
@@ -160,11 +156,7 @@ class InsertionArguments(BaseModel):
         return default if self.answers is None else Path(self.answers)
 
     def check_devices(self, device: torch.device, ranks: int) -> None:
-        """Makes sure that the backend can run where the model does.
-
-        Raises:
-            SettingsError: If there are several ranks, or the model has another GPU than the first.
-        """
+        """Makes sure that the backend can run where the model does."""
         if ranks > 1:
             raise SettingsError(
                 f"{NAME}: backend={self.backend} runs in one process, and this run has {ranks}. Start one; for more "
@@ -177,11 +169,7 @@ class InsertionArguments(BaseModel):
             )
 
     def model_options(self, device: torch.device, accelerator: Any) -> ModelOptions:
-        """Returns how this rank loads the model.
-
-        Raises:
-            SettingsError: If several ranks with ``device_map`` are more than the GPUs.
-        """
+        """Returns how this rank loads the model."""
         return ModelOptions(
             revision=self.revision,
             dtype=self.dtype,
@@ -206,16 +194,7 @@ def _share_of_gpus(accelerator: Any) -> dict[int, int] | None:
 
 
 def share(gpus: int, ranks: int, rank: int) -> range:
-    """Returns the GPUs of a rank: its own and every ``ranks``-th after it.
-
-    Args:
-        gpus: Number of GPUs of the machine.
-        ranks: Number of ranks on the machine.
-        rank: Number of the rank on the machine, from 0.
-
-    Raises:
-        SettingsError: If there are more ranks than GPUs.
-    """
+    """Returns the GPUs of a rank of this machine, both numbered from 0: its own and every ``ranks``-th after it."""
     if gpus < ranks:
         raise SettingsError(
             f"{NAME}: {ranks} ranks with device_map on {gpus} GPUs. Start at most as many ranks as there are GPUs."

@@ -57,14 +57,9 @@ _PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by leng
 class ModelAnswer:
     """A model's answer to one request.
 
-    Attributes:
-        text: The answer without special tokens.
-        prompt_tokens: Number of tokens that the model was shown, those of images among them; None if unknown.
-        new_tokens: Number of tokens of the answer, special ones too; None if unknown.
-        activated: Index of the insertion that was used, from 0; None if none was, or if a method uses all.
-        similarity: Highest router score of the request; None if nothing was compared.
-        threshold: The least score that activates an insertion.
-        seconds: Time that the answer took on its own; None if it was one of a batch.
+    Tokens are counted with those of images and special ones; None where unknown. ``activated`` is the index of the
+    insertion that was used, from 0, None if none was or if a method uses all; ``similarity`` the highest router score,
+    None if nothing was compared; ``seconds`` the time of an answer on its own, None in a batch.
     """
 
     text: str
@@ -130,20 +125,10 @@ class ModelOptions:
 
 
 class MultimodalModel:
-    """A model with its processor.
+    """A model with its processor; the model is left frozen and in evaluation mode.
 
-    Args:
-        model: The model, which is left frozen and in evaluation mode.
-        processor: Its processor.
-        source: The model's name or folder, as the user gave it.
-        template: Variables of the chat template.
-        images: Options of the image processor.
-
-    Attributes:
-        identity: Fingerprints of the model, of its weights as they were when this object was made.
-
-    Raises:
-        SettingsError: If the model can't be used.
+    ``source`` is its name or folder, as the user gave it; ``template`` and ``images`` are those of :class:`ModelOptions`.
+    Its ``identity`` is that of the weights as they were when this object was made.
     """
 
     def __init__(
@@ -164,12 +149,7 @@ class MultimodalModel:
 
     @classmethod
     def load(cls, pretrained: str, options: ModelOptions | None = None) -> MultimodalModel:
-        """Loads a checkpoint.
-
-        Raises:
-            SettingsError: If there is no such checkpoint or device, it is not a model of images and text, or the GPU is
-                too small for its weights.
-        """
+        """Loads a checkpoint."""
         from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor
 
         options = options or ModelOptions()
@@ -241,14 +221,11 @@ class MultimodalModel:
         return self._batched(queries, batches, answered)
 
     def generate_unless(self, query: Query, decoding: AnswerDecoding, gate: Gate) -> ModelAnswer | None:
-        """Answers a request unless the gate, given the features of its prefill, says stop.
+        """Answers a request, or returns None if the gate, given the features of its prefill, says stop.
 
         The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding
         simply continues with the state that it has: one prefill, whatever kind of cache the model keeps, and the same
         computation as :meth:`generate`.
-
-        Returns:
-            The answer, or None if the gate stopped it.
         """
         encoded = self._encoded([query], with_spans=True)
         masks = self._masks(encoded, [query])
@@ -264,11 +241,7 @@ class MultimodalModel:
         return None if stops[0] else answer
 
     def features(self, query: Query) -> torch.Tensor:
-        """Computes the features of a request, with the same prefill as :meth:`generate_unless`.
-
-        Raises:
-            DataError: If the request has no image, or the question isn't found in the prompt.
-        """
+        """Computes the features of a request, with the same prefill as :meth:`generate_unless`."""
         return next(self.features_of([query]))[1]
 
     def features_of(self, queries: Sequence[Query], batch_size: int = 1) -> Iterator[tuple[int, torch.Tensor]]:
@@ -305,10 +278,8 @@ class MultimodalModel:
     def answer_scorer(self, pairs: Sequence[tuple[Query, str]] | Encoded) -> Callable[[], AnswerLogits]:
         """Returns a function that predicts given answers in one forward pass, with the weights of the moment.
 
-        Images are read and encoded once. Gradients flow to all parameters that require them.
-
-        Args:
-            pairs: Requests with answers, or the result of :meth:`encode_answered`.
+        Images are read and encoded once. Gradients flow to all parameters that require them. ``pairs`` are requests with
+        answers, or the result of :meth:`encode_answered`.
         """
         encoded = pairs if isinstance(pairs, Encoded) else self.encode_answered(pairs)
         inputs = self._placed(encoded.inputs)
@@ -421,12 +392,7 @@ def _in_order(queries: Sequence[Query], size: int) -> Iterator[list[int]]:
 
 
 def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:
-    """Loads how a checkpoint's conversations are encoded, without its weights.
-
-    Raises:
-        SettingsError: If there is no such checkpoint, it is not a model of images and text, or its image processor
-            lacks an option.
-    """
+    """Loads how a checkpoint's conversations are encoded, without its weights."""
     from transformers import AutoProcessor
 
     with _explained(pretrained):
@@ -457,17 +423,7 @@ def _check_device(name: str) -> None:
 
 
 def check_room(pretrained: str, config: Any, dtype: str, *, free: int) -> None:
-    """Makes sure that weights fit into the memory of a GPU, before any are loaded.
-
-    Args:
-        pretrained: The checkpoint, for the message.
-        config: Its configuration.
-        dtype: The data type; ``auto`` means the checkpoint's.
-        free: Free memory of the GPU, in bytes.
-
-    Raises:
-        SettingsError: If they don't.
-    """
+    """Refuses weights that don't fit into the ``free`` bytes of a GPU, before any are loaded."""
     from transformers import AutoModelForImageTextToText
 
     kind = getattr(config, "dtype", None) if dtype == "auto" else getattr(torch, dtype.removeprefix("torch."))

@@ -17,14 +17,7 @@ DEFAULT_NEW_TOKENS = 1024
 
 @dataclass(frozen=True, slots=True)
 class AnswerDecoding:
-    """Decoding settings; the default is the paper's (section E.2).
-
-    Attributes:
-        max_new_tokens: Maximum number of tokens of an answer.
-        temperature: 0 is greedy.
-        top_p: Nucleus, if it samples.
-        num_beams: Number of beams; 1 means no beam search.
-    """
+    """Decoding settings; the default is the paper's (section E.2). Temperature 0 is greedy, 1 beam no beam search."""
 
     max_new_tokens: Annotated[int, Field(ge=1)] = 64
     temperature: Annotated[float, Field(ge=0)] = 0.0
@@ -36,9 +29,6 @@ class AnswerDecoding:
         """Reads a request's ``generation_kwargs``.
 
         ``until`` is ignored, as in lmms-eval's own chat models: lmms-eval adds one to every task.
-
-        Raises:
-            SettingsError: If a value is not a number in range.
         """
         given = {name: gen_kwargs[name] for name in asdict(cls()) if gen_kwargs.get(name) is not None}
         try:

@@ -38,14 +38,10 @@ Spans = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A batch of conversations as a model's inputs, on the CPU.
+    """A batch of conversations as a model's inputs, on the CPU, padded on the left.
 
-    Attributes:
-        inputs: Arguments of the model; ``input_ids`` has the shape (conversations, tokens), padded on the left.
-        prompts: The text of each conversation before image placeholders were replaced.
-        spans: The spans of each conversation's tokens, on demand.
-        prompt_ends: With them, the end of the last token of each text in ``prompts``: some tokenizers drop trailing
-            blanks.
+    ``prompts`` are the texts before image placeholders were replaced. On demand there are ``spans`` of each
+    conversation's tokens, and ``prompt_ends``, the end of the last token of each text: some tokenizers drop trailing blanks.
     """
 
     inputs: dict[str, Any]
@@ -55,16 +51,7 @@ class Encoded:
 
 
 class Encoding:
-    """The processor of a model with the user's options.
-
-    Args:
-        processor: The processor.
-        template: Variables of the chat template.
-        images: Options of the image processor, such as ``max_patches`` or ``max_pixels``.
-
-    Raises:
-        SettingsError: If the image processor has no such option.
-    """
+    """The processor of a model with the user's options."""
 
     def __init__(
         self, processor: ProcessorMixin, template: Mapping[str, Any], images: Mapping[str, int] | None = None
@@ -115,10 +102,7 @@ class Encoding:
     ) -> Encoded:
         """Encodes conversations with answers after them, and ``labels`` that leave out all but the answers.
 
-        Args:
-            conversations: The conversations.
-            answers: An answer to each.
-            end: Token that ends an answer, or None.
+        The token ``end`` ends an answer; None adds none.
         """
         encoded = self.encode(conversations)
         rows = [torch.tensor([*self._tokens(answer), *([] if end is None else [end])]) for answer in answers]
@@ -139,11 +123,7 @@ class Encoding:
         return Encoded(inputs, encoded.prompts)
 
     def end_of_answer(self, ends: Sequence[int]) -> int | None:
-        """Returns the token that ends an answer in a conversation: the first after it that also ends a generation.
-
-        Args:
-            ends: Tokens that end a generation.
-        """
+        """Returns the token that ends an answer in a conversation: the first after it that also ends a generation."""
         answer = "culture"
         request: list[Message] = [{"role": "user", "content": [text_part("?")]}]
         answered = [*request, {"role": "assistant", "content": [text_part(answer)]}]

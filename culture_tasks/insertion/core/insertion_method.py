@@ -70,13 +70,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class FitContext:
-    """Aids of a fit.
-
-    Attributes:
-        store: Stores what is costly to compute, so that a killed fit can resume.
-        progress: Shows the progress.
-        checkpoints: Where a training by gradients keeps its checkpoints; None keeps none.
-    """
+    """Aids of a fit: a store of what is costly to compute, so that a killed fit can resume, and where checkpoints are kept."""
 
     store: ValueStore
     progress: Progress = silent
@@ -122,11 +116,7 @@ class InsertionMethod(ABC):
 
     @classmethod
     def read_config(cls, options: Mapping[str, object]) -> MethodConfig:
-        """Makes options of the method.
-
-        Raises:
-            SettingsError: If an option is unknown, or a value is not allowed.
-        """
+        """Makes options of the method."""
         known = cls.config_class.model_fields
         try:
             return cls.config_class.model_validate(dict(options))
@@ -141,14 +131,9 @@ class InsertionMethod(ABC):
 
     @classmethod
     def models_of(cls, config: MethodConfig, architecture: str) -> dict[str, str | None]:  # noqa: ARG003
-        """Returns the names of the models that it loads beside the model, by the option that names them.
+        """Returns the names of the models that it loads beside a model of an architecture (``model_type``), by option.
 
-        Args:
-            config: Options.
-            architecture: The model's (``model_type``).
-
-        Returns:
-            Names, or None where the options name no model and there is no default.
+        A name is None where the options name no model and there is no default.
         """
         return {option: getattr(config, option) for option in cls.other_models}
 
@@ -236,11 +221,7 @@ class InsertionMethod(ABC):
         self.data, self._description = data.facts, None
 
     def save(self, folder: Path) -> state.Description:
-        """Writes the fitted state.
-
-        Raises:
-            CultureTasksError: If nothing was fitted.
-        """
+        """Writes the fitted state."""
         description = self._described()
         state.write(folder, description, self._tensors())
         return description
@@ -296,11 +277,7 @@ class InsertionMethod(ABC):
         return {}
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        """Restores the results of :meth:`_tensors` and :meth:`_facts`.
-
-        Raises:
-            StateError: If they don't fit.
-        """
+        """Restores the results of :meth:`_tensors` and :meth:`_facts`."""
         raise NotImplementedError(f"{self.name} has a state, and no _restore")
 
     def _replacement(self) -> ModelIdentity | None:

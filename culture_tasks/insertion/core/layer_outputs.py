@@ -90,9 +90,7 @@ def layer_output(
 def published_layer(published: Mapping[int, int], layers: int) -> int:
     """Returns the layer of the published model whose depth is nearest, moved in proportion.
 
-    Args:
-        published: Published layers by the number of layers of their models.
-        layers: Number of layers of the model.
+    ``published`` are layers by the number of layers of their models.
     """
     depth = min(published, key=lambda count: abs(count - layers))
     return published[depth] * layers // depth

@@ -27,14 +27,7 @@ _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at mo
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option of a method.
-
-    Attributes:
-        name: Its name.
-        kind: Its allowed values in words, such as ``integer, at least 1``.
-        default: Its default.
-        meaning: Its effect.
-    """
+    """An option of a method; ``kind`` says its allowed values, such as ``integer, at least 1``."""
 
     name: str
     kind: str
@@ -48,12 +41,7 @@ def method_names() -> tuple[str, ...]:
 
 
 def method_class(name: str) -> type[InsertionMethod]:
-    """Returns the class of a method.
-
-    Raises:
-        SettingsError: If there is no such method.
-        CultureTasksError: If it breaks the rules, or two packages have a method of this name.
-    """
+    """Returns the class of a method."""
     points = [point for point in entry_points(group=ENTRY_POINTS) if point.name == name]
     places = [*(["culture_tasks"] if name in methods.folders() else []), *(point.value for point in points)]
     if not places:
@@ -96,11 +84,7 @@ def _problem(name: str, method: object) -> str | None:
 
 
 def method_config(name: str, options: Mapping[str, object]) -> MethodConfig:
-    """Makes a method's options.
-
-    Raises:
-        SettingsError: If the method or an option is unknown, or a value is not allowed.
-    """
+    """Makes a method's options."""
     return method_class(name).read_config(options)
 
 

@@ -44,15 +44,8 @@ def captured_states(model: PreTrainedModel) -> Iterator[list[torch.Tensor]]:
 def pooled(states: Sequence[torch.Tensor], masks: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Returns the features of each request: means over the question's tokens, then over the image's.
 
-    Args:
-        states: The states that :func:`captured_states` collected.
-        masks: The masks of each request, as :func:`question_and_image` returns them.
-
-    Returns:
-        Tensors of shape (2, hidden size), float32.
-
-    Raises:
-        CultureTasksError: If there are more or fewer states than tokens.
+    They have the shape (2, hidden size), float32. The states are those of :func:`captured_states`, the masks those of
+    :func:`question_and_image`.
     """
     length = masks[0].shape[1]
     if states[0].shape[1] != length:
@@ -71,18 +64,6 @@ def question_and_image(encoded: Encoded, row: int, question: str, image_tokens: 
 
     A processor replaces each image placeholder of the prompt by as many tokens as the image needs before it counts
     characters. So the question is found by its distance from the end, which no image may separate from it.
-
-    Args:
-        encoded: Requests, with spans.
-        row: Place of the request among them.
-        question: The question.
-        image_tokens: Ids of tokens that are image patches.
-
-    Returns:
-        Booleans, shape (2, L).
-
-    Raises:
-        DataError: If the request has no image, or the question isn't in the prompt, or is before an image.
     """
     ids = encoded.inputs["input_ids"][row]
     visual = torch.isin(ids, torch.tensor(list(image_tokens), dtype=ids.dtype))

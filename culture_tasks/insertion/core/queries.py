@@ -30,13 +30,7 @@ image may be a :class:`QueryImage`."""
 
 @dataclass(frozen=True, slots=True)
 class QueryImage:
-    """An image of a query, which is loaded on demand.
-
-    Attributes:
-        key: SHA-256 of its pixels.
-        size: Width and height in pixels.
-        load: Loads it.
-    """
+    """An image of a query, which is loaded on demand; its key is the SHA-256 of its pixels."""
 
     key: str
     size: tuple[int, int]
@@ -56,12 +50,8 @@ class Query:
     """A request to a model: a conversation that holds a question.
 
     The conversation is made on demand and not kept, so that thousands of queries don't hold thousands of images. After
-    the first time an outline is kept: the texts, and the key and size of each image.
-
-    Args:
-        question: The question, as it is worded in the conversation.
-        load: Makes the conversation.
-        outline: Makes the outline where that is possible without the images.
+    the first time an outline is kept: the texts, and the key and size of each image. ``outline`` makes it where that is
+    possible without the images.
     """
 
     def __init__(
@@ -85,11 +75,7 @@ class Query:
         return cls(question, lambda: [*opening, {"role": "user", "content": content}])
 
     def messages(self) -> list[Message]:
-        """Returns the conversation, with its images loaded.
-
-        Raises:
-            DataError: If an image can't be read, or a part is neither text nor image.
-        """
+        """Returns the conversation, with its images loaded."""
         try:
             return [_normal(message) for message in self._load()]
         except (OSError, SyntaxError) as error:
@@ -156,12 +142,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """An insertion sample e = (i, q, a) (section 3.1).
-
-    Attributes:
-        query: Image and question, phrased as any request is.
-        answer: The answer to insert.
-    """
+    """An insertion sample e = (i, q, a) (section 3.1)."""
 
     query: Query
     answer: str
@@ -174,13 +155,7 @@ class Insertion:
 
 @dataclass(frozen=True, slots=True)
 class Negative:
-    """A locality item of a training case: behaviour to preserve.
-
-    Attributes:
-        query: The request.
-        answer: The data's own answer to it.
-        kind: Which kind of locality it tests.
-    """
+    """A locality item of a training case: a request whose behaviour is to be preserved, and the data's own answer."""
 
     query: Query
     answer: str
@@ -212,14 +187,7 @@ class TrainingCase:
 
 
 def read_all(queries: Iterable[Query], progress: Progress) -> list[Query]:
-    """Reads requests, several at once, so that an image that can't be read is found before anything is computed.
-
-    Returns:
-        The distinct requests, whose keys are known by now.
-
-    Raises:
-        DataError: For the first image that can't be read.
-    """
+    """Returns the distinct requests, each read, so that an image that can't be read is found before anything is computed."""
     distinct = list(dict.fromkeys(queries))
     with ThreadPoolExecutor(min(_READERS, os.cpu_count() or 1)) as pool:
         for _ in progress(pool.map(lambda query: query.key, distinct), "requests", total=len(distinct)):

@@ -39,14 +39,7 @@ Place = TypeVar("Place", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One request to answer.
-
-    Attributes:
-        query: The request.
-        decoding: How to decode.
-        insertions: The samples to insert before it, in order.
-        compare: Whether the plain model answers too.
-    """
+    """One request to answer after insertions, in order; ``compare`` asks for the plain model's answer too."""
 
     query: Query
     decoding: AnswerDecoding
@@ -60,12 +53,7 @@ class Job:
 
 
 class Outcome(NamedTuple):
-    """The answers to a job.
-
-    Attributes:
-        answer: The answer after the insertions.
-        base: The plain model's answer, if the job compares.
-    """
+    """The answer after a job's insertions, and the plain model's if the job compares."""
 
     answer: ModelAnswer
     base: str | None = None
@@ -73,16 +61,10 @@ class Outcome(NamedTuple):
 
 @dataclass
 class Costs:
-    """The work of a run and its time.
+    """The work of a run and its time, in seconds.
 
-    Attributes:
-        answered: Distinct requests that were answered now.
-        found: Distinct requests whose answer was in the store.
-        seconds: Time of answering.
-        inserted: Insertions.
-        insertion_seconds: Time of inserting.
-        prepared_seconds: Time of computing ahead for insertions and requests.
-        alone: Time of each job's answer that was given on its own, in this run or an earlier one.
+    ``found`` are distinct requests whose answer was in the store; ``alone`` are the times of answers that were given on
+    their own, in this run or an earlier one.
     """
 
     answered: int = 0
@@ -108,12 +90,7 @@ class AnswerEngine(Protocol):
 
 
 class InBatches:
-    """The engine that generates with transformers, in batches.
-
-    Args:
-        model: The model.
-        batch_size: Requests that are answered together.
-    """
+    """The engine that generates with transformers, in batches."""
 
     def __init__(self, model: MultimodalModel, batch_size: int = 1) -> None:
         self._model = model
@@ -147,10 +124,7 @@ class _Prompt(NamedTuple):
 class _ChainWeights:
     """The weights of chains, made when a batch of requests needs them and dropped when no later one does.
 
-    Args:
-        method: The method.
-        inserted: What is inserted before each request, by the requests' places, which are in the order of answering.
-        costs: Gets the work and its time.
+    ``inserted`` has what is inserted before each request, by the requests' places, in the order of answering.
     """
 
     def __init__(self, method: WeightMethod, inserted: Mapping[int, tuple[Insertion, ...]], costs: Costs) -> None:
@@ -160,12 +134,7 @@ class _ChainWeights:
         self._made: dict[Chain, Weights] = {(): method.weights}
 
     def of(self, chosen: Sequence[int], numbers: Sequence[int]) -> list[Weights]:
-        """Returns the weights of the requests of a batch; samples of several chains are inserted together.
-
-        Args:
-            chosen: Places of requests.
-            numbers: Which of these the batch has.
-        """
+        """Returns the weights of the requests of a batch, some of ``chosen``; samples of several chains are inserted together."""
         start, places = now(self._method.model.device), [chosen[number] for number in numbers]
         self._made = {chain: weights for chain, weights in self._made.items() if self._last[chain] >= min(places)}
         chains = {_chain(self._inserted[place]): self._inserted[place] for place in places}
@@ -181,17 +150,10 @@ class _ChainWeights:
 
 
 class Runner:
-    """Runs one method over one store of answers.
+    """Runs one method, fitted or loaded, over one store of answers.
 
-    Args:
-        method: The method, fitted or loaded.
-        store: Where answers are stored.
-        engine: Answers prompts of the plain model; None means transformers, in batches of the method's size.
-        one_at_a_time: Whether every request is answered on its own, chain by chain, as the paper did to measure
-            latency (Table 4); nothing is prepared ahead then.
-
-    Attributes:
-        costs: The work so far.
+    The engine answers prompts of the plain model; None means transformers, in batches of the method's size. With
+    ``one_at_a_time`` every request is answered on its own, chain by chain, as the paper did to measure latency (Table 4).
     """
 
     def __init__(
@@ -217,11 +179,7 @@ class Runner:
         return _hash([self._engine.identity, *self._method_identity])
 
     def run(self, jobs: Sequence[Job], progress: Progress = silent) -> list[Outcome]:
-        """Answers all jobs, grouped by their insertions.
-
-        Raises:
-            DataError: For the first image that can't be read, before anything is answered.
-        """
+        """Answers all jobs, grouped by their insertions."""
         if not self._method.inserts:
             jobs = [replace(job, insertions=()) for job in jobs]
         read_all((query for job in jobs for query in (job.query, *(item.query for item in job.insertions))), progress)

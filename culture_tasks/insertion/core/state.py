@@ -43,13 +43,7 @@ class DataFacts(BaseModel):
 
 
 class ModelFacts(BaseModel):
-    """A model that a method was fitted with.
-
-    Attributes:
-        source: The model's name or folder, as the user gave it.
-        weights: Its fingerprint before anything was trained.
-        parts: The ingredients of the fingerprint (:class:`~culture_tasks.insertion.core.identity.ModelIdentity`).
-    """
+    """A model that a method was fitted with: its name, its fingerprint before anything was trained, and the parts of that."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -130,16 +124,7 @@ def exists(folder: Path) -> bool:
 
 
 def write(folder: Path, description: Description, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Writes a state; each file is written completely or not at all, and a mixture of two states can't be read.
-
-    Args:
-        folder: The folder; made if it doesn't exist.
-        description: ``state.json``, which has the hash of the tensors.
-        tensors: The tensors.
-
-    Raises:
-        StateError: If it can't be written.
-    """
+    """Writes a state; each file is written completely or not at all, and a mixture of two states can't be read."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tensor_files.write(folder / _TENSORS, tensors)
@@ -153,11 +138,7 @@ def write(folder: Path, description: Description, tensors: Mapping[str, torch.Te
 
 
 def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
-    """Reads a state.
-
-    Raises:
-        StateError: If it is missing, broken, of another format, or a mixture of two.
-    """
+    """Reads a state."""
     path = folder / _DESCRIPTION
     try:
         description = Description.model_validate_json(path.read_text(encoding="utf-8"))
@@ -189,17 +170,7 @@ def differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
 
 
 def check_model(folder: Path, fitted: ModelFacts | None, identity: ModelIdentity | None, role: str = "model") -> None:
-    """Makes sure that a state belongs to a model.
-
-    Args:
-        folder: The state's folder, for the message.
-        fitted: The model that the state was fitted with; None if there was none.
-        identity: The model that was loaded; None if there is none.
-        role: What the model is to the method, for the message.
-
-    Raises:
-        StateError: If it has other weights, another data type, configuration, processor, or options of these.
-    """
+    """Makes sure that a state belongs to a model."""
     expected = fitted or ModelFacts()
     found = ModelFacts() if identity is None else ModelFacts.of(identity)
     different = differences(found.compared, expected.compared)
@@ -211,17 +182,7 @@ def check_model(folder: Path, fitted: ModelFacts | None, identity: ModelIdentity
 
 
 def check_data(folder: Path, data: DataFacts, raw: str, scenarios: frozenset[str]) -> None:
-    """Makes sure that a state may be evaluated on data.
-
-    Args:
-        folder: The state's folder, for the message.
-        data: What the method was fitted on.
-        raw: Fingerprint of the raw cases under evaluation; empty where unknown.
-        scenarios: Scenarios inserted in the evaluation.
-
-    Raises:
-        StateError: If the raw cases differ, or a scenario was trained on.
-    """
+    """Makes sure that a state may be evaluated on data."""
     if raw and data.raw and raw != data.raw:
         raise StateError(
             f"{folder}: fitted on data with fingerprint {data.raw}, but the evaluated data have {raw}. "

@@ -15,12 +15,7 @@ from culture_tasks.insertion.core.state import DataFacts
 
 @dataclass(frozen=True, slots=True)
 class TrainingData:
-    """The data that a method is fitted on.
-
-    Attributes:
-        cases: The training cases, in a fixed order.
-        facts: What a state records about them.
-    """
+    """The data that a method is fitted on."""
 
     cases: Sequence[TrainingCase]
     facts: DataFacts
@@ -35,10 +30,6 @@ def load_training_data(
         data_folder: The user's data folder, or None for the Hub.
         limit: Take this many, evenly spaced over all; None takes all.
         benchmark: The benchmark that they are from; None means the only one that offers any.
-
-    Raises:
-        SettingsError: If the benchmark offers none, or several do and none is named.
-        DataError: If the data can't be used, an image is missing or broken, or nothing is for training.
     """
     offers = {name: entry for name, entry in benchmarks().items() if isinstance(entry, OffersTraining)}
     name = next(iter(offers)) if benchmark is None and len(offers) == 1 else benchmark

@@ -34,11 +34,6 @@ class VllmEngine:
     """vLLM as the engine of a :class:`~culture_tasks.insertion.core.runner.Runner`.
 
     It starts when it is first given requests. Before that the model gives the memory of its weights back.
-
-    Args:
-        model: The model on transformers. vLLM loads its checkpoint, in its data type.
-        options: How the model was loaded.
-        arguments: Further arguments of ``vllm.LLM``, which :func:`check_arguments` accepts.
     """
 
     def __init__(self, model: MultimodalModel, options: ModelOptions, arguments: Mapping[str, Any]) -> None:
@@ -65,11 +60,7 @@ class VllmEngine:
     def answers(
         self, queries: Sequence[Query], decodings: Sequence[AnswerDecoding]
     ) -> Iterator[tuple[int, ModelAnswer]]:
-        """Yields the place of a request, with its answer, some hundred at a time.
-
-        Raises:
-            CultureTasksError: If vLLM can't be started, or can't answer a request with its arguments.
-        """
+        """Yields the place of a request, with its answer, some hundred at a time."""
         sampling = {decoding: self._sampling(decoding) for decoding in dict.fromkeys(decodings)}
         if self._llm is None:
             self._llm = self._started()
@@ -144,12 +135,7 @@ class VllmEngine:
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> None:
-    """Makes sure that vLLM is installed and has arguments of these names.
-
-    Raises:
-        MissingExtraError: If it isn't installed.
-        SettingsError: If it lacks an argument, or the model sets it.
-    """
+    """Makes sure that vLLM is installed and has arguments of these names."""
     if importlib.util.find_spec("vllm") is None:
         raise MissingExtraError("backend=vllm", "vllm", "vllm")
     from vllm import EngineArgs

@@ -25,12 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class WeightMethod(InsertionMethod):
-    """A method whose insertions are other values of weights.
-
-    Args:
-        model: The model, which stays as it is.
-        config: Options.
-    """
+    """A method whose insertions are other values of weights."""
 
     edits_weights: ClassVar[bool] = True
 
@@ -45,12 +40,7 @@ class WeightMethod(InsertionMethod):
 
     @abstractmethod
     def edited(self, insertions: Sequence[Insertion], before: Sequence[Weights]) -> list[Weights]:
-        """Returns the weights after one more insertion into each of several chains, in the model's own type.
-
-        Args:
-            insertions: The sample that is inserted into each chain.
-            before: The weights of each chain so far.
-        """
+        """Returns the weights after one more insertion into each of several chains, in the model's own type."""
 
     @property
     def by_row(self) -> bool:

@@ -34,10 +34,6 @@ class FineTuneMethod(WeightMethod):
 
     Steps are made on float32 copies of the weights. The model computes with these, rounded to its own type. Samples of
     a chain are inserted one after the other, each from the weights that the one before left.
-
-    Args:
-        model: The model.
-        config: Options.
     """
 
     name: ClassVar[str] = "finetune"

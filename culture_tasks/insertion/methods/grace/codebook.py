@@ -12,14 +12,7 @@ MARGIN = 1e-5
 
 @dataclass
 class CodebookEntry:
-    """An entry.
-
-    Attributes:
-        key: Input of the edited linear map at the end of the inserted request, shape (inputs,), float32.
-        value: Output that replaces the map's, shape (outputs,), float32; it is learned.
-        radius: Greatest distance of a request that uses the entry.
-        answer: The inserted answer.
-    """
+    """A key with its learned value, both float32 vectors; a request within the radius of the key uses it."""
 
     key: torch.Tensor
     value: torch.Tensor
@@ -28,11 +21,7 @@ class CodebookEntry:
 
 
 class Codebook:
-    """The entries, in the order of their insertion.
-
-    Args:
-        radius: First radius of an entry.
-    """
+    """The entries, in the order of their insertion."""
 
     def __init__(self, radius: float) -> None:
         self.entries: list[CodebookEntry] = []

@@ -29,10 +29,6 @@ class GraceMethod(InsertionMethod):
     nor replaced, neither when a value learns nor afterwards. A value begins with random numbers between 0 and 1
     (``cold``) and learns the loss of the sample's answer. Two answers are the same if their texts are; the published
     code compares the means of their token ids.
-
-    Args:
-        model: The model, which computes with the codebook while something is inserted.
-        config: Options.
     """
 
     name: ClassVar[str] = "grace"

@@ -24,10 +24,6 @@ class IkeMethod(InsertionMethod):
 
     Demonstrations are text only, and are looked up when a sample is inserted. With several samples, the demonstrations
     nearest to any of them are shown, the nearest last.
-
-    Args:
-        model: The model.
-        config: Options.
     """
 
     name: ClassVar[str] = "ike"
@@ -77,7 +73,7 @@ class IkeMethod(InsertionMethod):
 
     def parameter_count(self) -> int:
         """Parameters of the sentence encoder."""
-        return 0 if self._encoder is None else self._encoder.parameter_count()
+        return 0 if self._encoder is None else self._encoder.parameters
 
     def _encode(self, sentences: Sequence[str]) -> torch.Tensor:
         if self._encoder is None:

@@ -24,10 +24,6 @@ class LoraMethod(InsertionMethod):
     B is 0 at first, and A is drawn from a normal distribution, whose deviation the paper leaves open: 1 / sqrt(3 d) for
     d inputs, that of the uniform distribution which peft uses by default. The loss is that of the sample's answer.
     Samples of a chain train the same matrices one after the other.
-
-    Args:
-        model: The model, which computes with the added matrices while something is inserted.
-        config: Options.
     """
 
     name: ClassVar[str] = "lora"

@@ -27,15 +27,7 @@ WRAP = "wrap.v1"
 
 
 class MckiMethod(InsertionMethod):
-    """Section 4 and Appendix D of the paper.
-
-    Args:
-        model: The model, which stays frozen.
-        config: Options.
-
-    Attributes:
-        threshold: Tau of equation 3.
-    """
+    """Section 4 and Appendix D of the paper."""
 
     name: ClassVar[str] = "mcki"
     config_class: ClassVar[type[MethodConfig]] = MckiConfig

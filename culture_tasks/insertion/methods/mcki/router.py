@@ -11,10 +11,6 @@ class Router(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
 
     Two norms, two projections and a fusion projection (section D.1). The paper names no activation between them, and
     the parameter count of its Table 4 leaves no room for more layers.
-
-    Args:
-        hidden_size: Width of the model's hidden states.
-        route_dim: Width of the vector.
     """
 
     def __init__(self, hidden_size: int, route_dim: int) -> None:
@@ -26,14 +22,7 @@ class Router(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
         self.fusion = nn.Linear(2 * route_dim, route_dim)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
-        """Maps requests.
-
-        Args:
-            features: Means over question tokens, then over visual tokens, shape (..., 2, hidden size).
-
-        Returns:
-            Vectors of length 1, shape (..., route dim).
-        """
+        """Maps features of shape (..., 2, hidden size), of the question and of the image, to vectors (..., route dim)."""
         features = features.to(self.fusion.weight.device)
         text = self.question_projection(self.question_norm(features[..., 0, :]))
         image = self.visual_projection(self.visual_norm(features[..., 1, :]))

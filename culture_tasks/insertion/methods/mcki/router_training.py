@@ -18,10 +18,8 @@ from culture_tasks.insertion.methods.mcki.router import Router
 class RouterCase(NamedTuple):
     """A training case as the router sees it.
 
-    Attributes:
-        features: Returns the features of P_j, the insertion sample first, then its generality items, and of N_j, shape
-            (P + N, 2, hidden size).
-        weights: w_n of each negative, shape (N,).
+    ``features`` returns those of P_j, the insertion sample first, and of N_j, shape (P + N, 2, hidden size); ``weights``
+    are w_n of each negative, shape (N,).
     """
 
     features: Callable[[], torch.Tensor]
@@ -36,12 +34,10 @@ class RouterCase(NamedTuple):
 
 
 def train(router: Router, cases: Sequence[RouterCase], config: MckiConfig, progress: Progress = silent) -> float:
-    """Trains the router in place, one case a step, in an order that depends on the seed alone.
+    """Trains the router in place, one case a step, in an order that depends on the seed alone; returns the mean loss.
 
-    Keys and request vectors both come from the router under training, so gradients flow through both.
-
-    Returns:
-        The mean loss of the last pass.
+    Keys and request vectors both come from the router under training, so gradients flow through both. The loss is
+    that of the last pass.
     """
     optimizer = torch.optim.Adam(router.parameters(), lr=config.learning_rate)
     order, shuffler = list(cases), random.Random(config.seed)  # noqa: S311 - an order, not a secret
@@ -109,12 +105,7 @@ def scores(router: Router, cases: Sequence[RouterCase]) -> tuple[list[float], li
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A threshold and its accuracy.
-
-    Attributes:
-        threshold: tau, in [-1, 1].
-        accuracy: Share of the scores that are on the right side of it, 0 to 1.
-    """
+    """The threshold tau, and the share of scores that are on the right side of it, 0 to 1."""
 
     threshold: float
     accuracy: float

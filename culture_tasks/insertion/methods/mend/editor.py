@@ -66,8 +66,7 @@ def weight_gradient(rows: torch.Tensor, inputs: int) -> torch.Tensor:
 class Moments:
     """Count, mean and sum of squared deviations of rows, which can be merged with the moments of other rows.
 
-    Attributes:
-        values: One vector: the count, the means, the sums of squared deviations; shape (1 + 2 * width,), float64.
+    ``values`` is one vector of the count, the means and the sums; shape (1 + 2 * width,), float64.
     """
 
     values: torch.Tensor
@@ -110,12 +109,7 @@ class Moments:
 class Editor(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     """Transforms the gradients of all weights of one shape; before training it changes nothing.
 
-    Args:
-        inputs: Number of a weight's inputs.
-        outputs: Number of its outputs.
-        weights: How many weights share the editor; each has its own scale and shift.
-        rank: Rank of the layers.
-        hidden_layers: Number of layers before the last.
+    Each of the ``weights`` that share it has its own scale and shift.
     """
 
     def __init__(self, *, inputs: int, outputs: int, weights: int, rank: int, hidden_layers: int) -> None:
@@ -127,13 +121,7 @@ class Editor(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
         self.register_buffer("moments", Moments.none(width).values)
 
     def forward(self, rows: torch.Tensor, weight: int, moments: Moments | None) -> torch.Tensor:
-        """Transforms a gradient.
-
-        Args:
-            rows: The gradient, token by token, as :func:`token_gradients` returns it.
-            weight: Place of its weight among the weights that share the editor.
-            moments: Moments to normalise by; None leaves gradients as they are.
-        """
+        """Transforms a gradient, token by token; without moments it isn't normalised."""
         if moments is not None:
             rows = moments.normalized(rows)
         for layer in self.layers:
@@ -163,17 +151,7 @@ class _ResidualLayer(nn.Module):  # type: ignore[misc]  # torch is not followed 
 
 
 class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
-    """The editors and edit rates of all edited weights, which MEND learns.
-
-    Args:
-        linears: The linear maps whose weights are edited, by name.
-        config: Options.
-
-    Attributes:
-        linears: The linear maps.
-        of_shape: The editor of each shape of weights, such as ``4x3``.
-        rates: How far an edit of each weight goes.
-    """
+    """The editors and edit rates of all edited weights, which MEND learns."""
 
     def __init__(self, linears: Mapping[str, nn.Linear], config: MendConfig) -> None:
         super().__init__()
@@ -216,12 +194,7 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     def transformed(
         self, gradients: Mapping[str, torch.Tensor], more: Mapping[str, Moments] | None = None
     ) -> dict[str, torch.Tensor]:
-        """Returns the transformed gradients of one edit.
-
-        Args:
-            gradients: The gradients, by the names of linear maps.
-            more: Moments to normalise by besides the running ones.
-        """
+        """Returns the transformed gradients of one edit, normalised by the running moments and by ``more``."""
         results: dict[str, torch.Tensor] = {}
         for shape, names in self._sharing.items():
             moments = self._running(shape) if more is None else self._running(shape).merged(more[shape])
@@ -235,12 +208,8 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     ) -> dict[str, torch.Tensor]:
         """Returns the edited weights in float32: W - rate * (sum of outer products of the transformed gradient).
 
-        The minus makes an edit a step of descent as long as an editor is the identity, with a rate above 0.
-
-        Args:
-            transformed: The result of :meth:`transformed`.
-            rates: How far each weight goes, mostly :attr:`rates`.
-            before: The weights W, by their names.
+        The minus makes an edit a step of descent as long as an editor is the identity, with a rate above 0. ``before``
+        are the weights W, by their names.
         """
         weights: dict[str, torch.Tensor] = {}
         for rate, (name, linear) in zip(rates, self.linears.items(), strict=True):

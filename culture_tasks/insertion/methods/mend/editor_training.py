@@ -34,12 +34,6 @@ class EditorTraining(Learner[TrainingCase]):
 
     Gradients are normalised by the running moments of all steps before and by the case's own. The moments of a step's
     cases join the running ones after the step, so that the number of processes changes nothing.
-
-    Args:
-        model: The plain model.
-        editors: The editors to train.
-        config: Options.
-        batch_size: How many items are read at a time.
     """
 
     def __init__(self, model: MultimodalModel, editors: Editors, config: MendConfig, batch_size: int) -> None:

@@ -34,10 +34,6 @@ class MendMethod(WeightMethod):
     descent (the published code adds it); edits of a chain add up, each made from the gradient of the weights as they
     are by then, and rounded to the weights' type; a running mean and deviation are taken over all tokens that have a
     gradient; the divergence on locality items is measured on the data's own answers.
-
-    Args:
-        model: The model.
-        config: Options.
     """
 
     name: ClassVar[str] = "mend"

@@ -44,10 +44,6 @@ class WiseMethod(InsertionMethod):
     by the sample; each side memory has its own threshold, as in the published code. The published code also decays
     weights, applies an activation function to outputs before it compares them, takes the largest token's activation in
     long prompts, and may stop early: the formulas don't, and neither does this.
-
-    Args:
-        model: The model, which computes with side memories while something is inserted.
-        config: Options.
     """
 
     name: ClassVar[str] = "wise"

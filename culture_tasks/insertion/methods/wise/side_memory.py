@@ -13,11 +13,9 @@ from culture_tasks.insertion.methods.wise.config import WiseConfig
 
 @dataclass
 class SideMemory:
-    """One side memory W', as its difference from the main memory W.
+    """One side memory W', as its difference W' - W from the main memory, in the model's data type.
 
-    Attributes:
-        delta: W' - W, in the model's data type, shape (outputs, inputs).
-        least: Smallest routing activation of the requests that were inserted here; infinite before the first.
+    ``least`` is the smallest routing activation of the requests that were inserted here; infinite before the first.
     """
 
     delta: torch.Tensor
@@ -43,11 +41,6 @@ def margin_loss(edit: torch.Tensor, irrelevant: torch.Tensor, config: WiseConfig
     """Returns the loss of equation 5, 0 if both activations are as far apart as they should be.
 
     max(0, i - alpha) + max(0, beta - e) + max(0, gamma - (e - i)), with e and i the activations.
-
-    Args:
-        edit: Activation of the inserted request, a scalar.
-        irrelevant: Activation of an irrelevant one, a scalar.
-        config: Alpha, beta and gamma.
     """
     return (
         torch.relu(irrelevant - config.alpha)
