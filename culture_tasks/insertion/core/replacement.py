@@ -64,16 +64,16 @@ class ReplacementModel:
                 f"insertion: replacement_layer={layer}, but the replacement model {model.identity.source!r} has "
                 f"{len(names)} layers. Name one from {-len(names)} to {len(names) - 1}."
             )
-        self.model, self.identity = model, model.identity
+        self.model, self.identity, self._layer = model, model.identity, names[layer]
         self.trained: dict[str, nn.Parameter] = {
-            name: weight for name, weight in model.model.named_parameters() if name.startswith(f"{names[layer]}.")
+            name: weight for name, weight in model.model.named_parameters() if name.startswith(f"{self._layer}.")
         }
 
     def take(self, weights: Mapping[str, torch.Tensor]) -> None:
         """Puts trained weights into the model, or raises ``ValueError`` if they aren't this model's."""
         shapes = {name: weight.shape for name, weight in self.trained.items()}
         if {name: weight.shape for name, weight in weights.items()} != shapes:
-            raise ValueError(f"they are not the weights of {', '.join(shapes)}")
+            raise ValueError(f"they are not the weights of its {self._layer}")
         with torch.no_grad():
             for name, weight in self.trained.items():
                 weight.copy_(weights[name])

@@ -12,11 +12,9 @@ from culture_tasks import prompt_files
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.descent import descend
-from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
-from culture_tasks.insertion.core.layer_outputs import OutputEdits, layer_output
+from culture_tasks.insertion.core.insertion_method import MethodConfig
+from culture_tasks.insertion.core.layer_outputs import OutputMethod, layer_output
 from culture_tasks.insertion.core.queries import Insertion, Query, text_part
-from culture_tasks.insertion.core.training import ParameterGroup, make_optimizer
-from culture_tasks.insertion.core.weight_edits import RepeatedPass
 from culture_tasks.insertion.methods.wise.config import WiseConfig
 from culture_tasks.insertion.methods.wise.side_memory import SideMemory, margin_loss, routing_activations, ties_merged
 
@@ -30,7 +28,7 @@ Prefill = tuple[torch.Tensor, torch.Tensor]
 """Inputs of the linear map, shape (1, tokens, inputs), and which of them are a prompt's, shape (1, tokens)."""
 
 
-class WiseMethod(InsertionMethod):
+class WiseMethod(OutputMethod):
     """Side memories of one layer's down projection (Wang et al., 2024), of which the most activated one is used.
 
     A side memory begins as the main memory. Each sample trains the entries that the shard's random mask leaves open
@@ -48,16 +46,13 @@ class WiseMethod(InsertionMethod):
 
     name: ClassVar[str] = "wise"
     config_class: ClassVar[type[MethodConfig]] = WiseConfig
-    needs_state: ClassVar[bool] = False
-    edits_weights: ClassVar[bool] = True
-    answers_version: ClassVar[int] = 1
     config: WiseConfig
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
         layer = PUBLISHED_LAYERS if self.config.layer is None else self.config.layer
-        self._name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
-        self._edits = OutputEdits(model.model, {self._linear: self._output})
+        name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
+        self._change({name: self._linear})
         self._irrelevant: dict[str, Prefill] = {}
         self._masks: dict[int, torch.Tensor] = {}
         self._is_learning = False
@@ -99,8 +94,7 @@ class WiseMethod(InsertionMethod):
             self.memories.append(SideMemory(torch.zeros_like(weight)))
         memory, mask = self.memories[-1], self._mask(shard)
         irrelevant = self._irrelevant_request(insertion)
-        scorer = self.model.answer_scorer([(insertion.query, insertion.answer)])
-        score = RepeatedPass(self.model.model, [f"{self._name}.weight"], scorer)
+        score = self._passes(insertion)
         parameter = nn.Parameter(memory.delta.float())
         parameter.register_hook(lambda gradient: gradient * mask)
 
@@ -112,7 +106,7 @@ class WiseMethod(InsertionMethod):
             return answer_loss + margin_loss(edit, other, config).mean().to(answer_loss.device)
 
         descend(
-            make_optimizer("sgd", [ParameterGroup({"side memory": parameter}, config.learning_rate)]),
+            torch.optim.SGD([parameter], lr=config.learning_rate),
             loss,
             config.steps,
             insertion=insertion,
@@ -140,7 +134,9 @@ class WiseMethod(InsertionMethod):
             self._irrelevant[question] = self._prefill
         return self._irrelevant[question]
 
-    def _output(self, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None) -> torch.Tensor:
+    def _output(
+        self, name: str, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None
+    ) -> torch.Tensor:
         """Adds what a side memory adds: the one in training, or the one that each request activates."""
         if self._is_learning and prompts is not None:
             self._prefill = inputs.detach(), prompts
