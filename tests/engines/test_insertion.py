@@ -186,7 +186,7 @@ def test_other_images_are_other_prompts(run):
 
 def answered(engine, text, decoding=None):
     image = Image.new("RGB", (56, 56))
-    [(_, answer)] = engine.answers([Query.about(image, text)], [decoding or AnswerDecoding()])
+    [(_, answer)] = engine.answers([Query.about(image, text)], decoding or AnswerDecoding())
     return answer
 
 

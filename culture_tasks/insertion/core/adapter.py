@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.encoding import (
     IGNORED,
@@ -27,7 +27,6 @@ from culture_tasks.insertion.core.encoding import (
     padding_token,
 )
 from culture_tasks.insertion.core.identity import ModelIdentity, identify
-from culture_tasks.insertion.core.prefill import Gate, captured_states, pooled, question_and_image
 from culture_tasks.insertion.core.queries import Query, images_of
 from culture_tasks.insertion.core.reading_ahead import read_ahead
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
@@ -40,14 +39,16 @@ _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
+Gate = Callable[[torch.Tensor], bool]
+"""Decides by the features of a request, shape (2, hidden size), whether generation stops after the prefill."""
+
 WeightsOf = Callable[[Sequence[int]], Sequence[Weights]]
 """Returns the weights of requests by their places."""
 
 ANSWERS_VERSION = 2
 """Raise it whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
 
-It is part of :attr:`~culture_tasks.insertion.core.identity.ModelIdentity.run`, so that stored answers and features of
-older versions are not used then. For a change in one method, raise that method's own version.
+Stored answers and features of older versions are not used then. For a change in one method, raise that method's version.
 """
 
 _PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by length
@@ -75,10 +76,8 @@ class ModelAnswer:
 class AnswerLogits:
     """A model's predictions of given answers, token by token (teacher forcing).
 
-    Attributes:
-        logits: Logits that predict each token of the answers, shape (pairs, T, vocabulary).
-        tokens: The tokens of the answers, the end of the turn among them, shape (pairs, T).
-        mask: Which tokens are an answer's and not padding, shape (pairs, T).
+    Logits have the shape (pairs, T, vocabulary); the tokens, the end of the turn among them, and the mask of those that
+    are an answer's and not padding (pairs, T).
     """
 
     logits: torch.Tensor
@@ -127,8 +126,7 @@ class ModelOptions:
 class MultimodalModel:
     """A model with its processor; the model is left frozen and in evaluation mode.
 
-    ``source`` is its name or folder, as the user gave it; ``template`` and ``images`` are those of :class:`ModelOptions`.
-    Its ``identity`` is that of the weights as they were when this object was made.
+    ``source`` is its name or folder, as the user gave it. Its ``identity`` is that of the weights when it was made.
     """
 
     def __init__(
@@ -170,7 +168,7 @@ class MultimodalModel:
 
     @property
     def encoding_options(self) -> Mapping[str, Any]:
-        """The user's options of the chat template and of images, under the names of :class:`ModelOptions`."""
+        """The ``template`` and the ``images`` of its :class:`ModelOptions`."""
         return self._encoding.settings
 
     @property
@@ -202,14 +200,10 @@ class MultimodalModel:
             queries: The requests.
             decoding: How to decode.
             batch_size: Requests that are answered together; a batch that doesn't fit into the memory is halved.
-            weights: Returns the weights with which requests are answered, when their batch begins; None means the
-                model's.
+            weights: Returns the weights of the requests of a batch when it begins; None means the model's.
 
         Yields:
             The place of a request in ``queries``, with its answer.
-
-        Raises:
-            CultureTasksError: If a single request doesn't fit into the memory.
         """
 
         def answered(encoded: Encoded, places: Sequence[int]) -> list[ModelAnswer]:
@@ -247,13 +241,14 @@ class MultimodalModel:
     def features_of(self, queries: Sequence[Query], batch_size: int = 1) -> Iterator[tuple[int, torch.Tensor]]:
         """Computes the features of requests in batches, the longest first; nothing but the prefill is computed.
 
+        Features are means of the last layer's hidden states over the question's tokens and over the image's, shape
+        (2, hidden size), float32.
+
         Yields:
-            The place of a request in ``queries``, with its features: means of the last layer's hidden states over the
-            question's tokens and over the image's, shape (2, hidden size), float32.
+            The place of a request in ``queries``, with its features.
 
         Raises:
             DataError: If a request has no image, or its question isn't found in the prompt.
-            CultureTasksError: If a single request doesn't fit into the memory.
         """
 
         def prefill(encoded: Encoded, places: Sequence[int]) -> list[torch.Tensor]:
@@ -278,8 +273,8 @@ class MultimodalModel:
     def answer_scorer(self, pairs: Sequence[tuple[Query, str]] | Encoded) -> Callable[[], AnswerLogits]:
         """Returns a function that predicts given answers in one forward pass, with the weights of the moment.
 
-        Images are read and encoded once. Gradients flow to all parameters that require them. ``pairs`` are requests with
-        answers, or the result of :meth:`encode_answered`.
+        Images are read once. Gradients flow to all parameters that require them. ``pairs`` are requests with answers,
+        or the result of :meth:`encode_answered`.
         """
         encoded = pairs if isinstance(pairs, Encoded) else self.encode_answered(pairs)
         inputs = self._placed(encoded.inputs)
@@ -447,3 +442,61 @@ def _check(model: PreTrainedModel, processor: ProcessorMixin) -> None:
     for problem, applies in problems.items():
         if applies:
             raise SettingsError(f"insertion: {type(model).__name__} can't be used: {problem}. Name another model.")
+
+
+@contextmanager
+def captured_states(model: PreTrainedModel) -> Iterator[list[torch.Tensor]]:
+    """Collects the states after the final norm of the first forward pass, shape (requests, L, hidden size)."""
+    states: list[torch.Tensor] = []
+
+    def keep(_module: object, _inputs: object, output: Any) -> None:
+        if not states:
+            states.append(output.last_hidden_state)
+
+    handle = model.base_model.register_forward_hook(keep)
+    try:
+        yield states
+    finally:
+        handle.remove()
+
+
+def pooled(states: Sequence[torch.Tensor], masks: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Returns the features of each request: means over the question's tokens, then over the image's.
+
+    They have the shape (2, hidden size), float32. The states are those of :func:`captured_states`, the masks those of
+    :func:`question_and_image`.
+    """
+    length = masks[0].shape[1]
+    if states[0].shape[1] != length:
+        raise CultureTasksError(
+            f"insertion: the model turned {length} input tokens into {states[0].shape[1]} hidden states. "
+            "Expected a processor that puts one token for each image patch into input_ids: update the checkpoint's."
+        )
+    return [
+        torch.stack([row[mask].float().mean(0) for mask in both.to(row.device)])
+        for row, both in zip(states[0], masks, strict=True)
+    ]
+
+
+def question_and_image(encoded: Encoded, row: int, question: str, image_tokens: Sequence[int]) -> torch.Tensor:
+    """Returns which tokens of a request are the last occurrence of the question, and which are the image's.
+
+    A processor replaces each image placeholder of the prompt by as many tokens as the image needs before it counts
+    characters. So the question is found by its distance from the end, which no image may separate from it.
+    """
+    ids = encoded.inputs["input_ids"][row]
+    visual = torch.isin(ids, torch.tensor(list(image_tokens), dtype=ids.dtype))
+    if not visual.any():
+        raise DataError(f"insertion: the request {question!r:.80} has no image. Expected one.")
+    spans, prompt, question = encoded.spans[row], encoded.prompts[row], question.strip()
+    start = prompt.rfind(question)
+    if start < 0 or not question:
+        raise DataError(
+            f"insertion: the question {question!r:.80} isn't in the prompt that the chat template made. Expected a "
+            "template that keeps the user's text as it is."
+        )
+    start += max(end for _, end in spans) - encoded.prompt_ends[row]
+    mask = torch.tensor([first < start + len(question) and last > start for first, last in spans])
+    if not mask.any() or visual.nonzero().max() > mask.nonzero().min():
+        raise DataError(f"insertion: an image comes after {question!r:.80}. Expected the question after all images.")
+    return torch.stack([mask, visual])

@@ -57,25 +57,23 @@ class VllmEngine:
         described = ["vllm", importlib.metadata.version("vllm"), self._model.identity.run, arguments]
         return hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode()).hexdigest()
 
-    def answers(
-        self, queries: Sequence[Query], decodings: Sequence[AnswerDecoding]
-    ) -> Iterator[tuple[int, ModelAnswer]]:
+    def answers(self, queries: Sequence[Query], decoding: AnswerDecoding) -> Iterator[tuple[int, ModelAnswer]]:
         """Yields the place of a request, with its answer, some hundred at a time."""
-        sampling = {decoding: self._sampling(decoding) for decoding in dict.fromkeys(decodings)}
+        sampling = self._sampling(decoding)
         if self._llm is None:
             self._llm = self._started()
         for start in range(0, len(queries), _CHUNK):
             places = range(start, min(start + _CHUNK, len(queries)))
             prompts = [self._prompt(queries[place]) for place in places]
             try:
-                outputs = self._llm.generate(prompts, [sampling[decodings[place]] for place in places], use_tqdm=False)
+                outputs = self._llm.generate(prompts, sampling, use_tqdm=False)
             except Exception as error:  # its classes differ by version; a request that is too long is one of them
                 raise CultureTasksError(
                     f"insertion: vLLM can't answer ({_described(error)}). Its log may say more. If a request is too "
                     "long, raise max_model_len."
                 ) from error
             for place, output in zip(places, outputs, strict=True):
-                yield place, self._answer(output, decodings[place])
+                yield place, self._answer(output, decoding)
 
     def close(self) -> None:
         """Ends vLLM, which gives its memory back."""
