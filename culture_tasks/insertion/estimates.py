@@ -16,8 +16,8 @@ import torch
 
 from culture_tasks.insertion.core.device_meter import device_name
 from culture_tasks.insertion.core.encoding import Encoding, image_token_ids
+from culture_tasks.insertion.core.progress import READERS
 from culture_tasks.insertion.core.queries import Query
-from culture_tasks.insertion.core.reading_ahead import READERS
 from culture_tasks.insertion.core.weight_edits import decoder_layers
 
 if TYPE_CHECKING:
@@ -63,15 +63,13 @@ class Work:
     their passes cost less than a hundredth of the model's.
 
     Attributes:
-        fit: Passes of the whole fit.
-        fit_in_batches: Whether these are computed in batches, and not case by case.
+        fit: Passes of the whole fit; in batches, or case by case.
         shared_fit: Names a fit that other methods make too, and that each of them finds once it is made.
         insertion: Passes of one insertion.
         request: Passes of one distinct request, besides its answer.
         fit_float32: Parameters times passes over one request that the fit computes in float32 besides.
         insertion_float32: The same for one insertion.
-        shown_tokens: Tokens of text that a request is shown after.
-        shows_image: Whether it is shown after the insertion's image too.
+        shown_tokens: Tokens of text that a request is shown after, maybe with the insertion's image.
         answered_by: The model that answers a request in the scope of an insertion.
         leaves_others_alone: Whether requests out of scope have the plain model's answer.
         chain_bytes: Memory for the edit of each chain of insertions whose requests are in one batch.
@@ -273,14 +271,8 @@ class RowEstimator:
     ) -> RowEstimate:
         """Estimates the row of a method.
 
-        Args:
-            work: The method's computation.
-            shapes: The model under evaluation, and a replacement model under the name of its option.
-            inserts: Whether the method inserts anything.
-            beside_gib: Memory of encoders.
-            backend: Whether a backend generates for the model under evaluation.
-            plain_is_stored: Whether an earlier row has left the plain model's answers.
-            fit_is_stored: Whether an earlier row has made the same fit.
+        What is stored was left by earlier rows: the plain model's answers, or the same fit. ``beside_gib`` is the
+        memory of encoders; a backend generates for the model under evaluation alone.
         """
         model, counts = shapes[EVALUATED], self.requests
         loaded = beside_gib + sum(shape.gib for shape in shapes.values())

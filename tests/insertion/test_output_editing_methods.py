@@ -14,9 +14,9 @@ from torch.nn.functional import linear
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.descent import descend
 from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.queries import AnswerDecoding
 from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.report.building import Options, build

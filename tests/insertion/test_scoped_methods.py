@@ -19,11 +19,10 @@ from support.tiny_world import COLOURS, Instance
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core import replacement, scoped_method, state
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.edit_scopes import Ingredient, ScopeEncoder, StoredVectors, edit_text, in_batches
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.method_registry import method_class, method_config
-from culture_tasks.insertion.core.queries import Insertion, Negative, Query, TrainingCase, text_part
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.core.replacement import REPLACEMENTS, load_replacement, shown_after
 from culture_tasks.insertion.core.training import Checkpoints
 from culture_tasks.insertion.core.training_data import TrainingData
@@ -131,8 +130,8 @@ def told_apart_by_image(scenarios, numbers):
             insertion=Insertion(asked(scenario, number), "never"),
             generality=(Insertion(asked(scenario, number + 1000), "never"),),
             locality=(
-                Negative(asked(other, number), "often", "cross_scenario_locality"),
-                Negative(asked(scenario, number, "هل هذا مناسب ؟"), "نعم", "cross_language_locality"),
+                Insertion(asked(other, number), "often", "cross_scenario_locality"),
+                Insertion(asked(scenario, number, "هل هذا مناسب ؟"), "نعم", "cross_language_locality"),
             ),
         )
 

@@ -12,8 +12,8 @@ from support.tiny_families import FAMILIES
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.queries import AnswerDecoding
 from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.training import train
 from culture_tasks.insertion.core.value_store import ValueStore

@@ -25,29 +25,9 @@ _IMAGES = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 class InsertionArguments(BaseModel):
     """Arguments of the model; others are options of a method without a state, or go to the backend.
 
-    Attributes:
-        pretrained: The multimodal model, on the Hub or in a folder.
-        method: The insertion method.
-        state: Folder that ``culture-tasks insertion fit`` wrote, for methods that need one.
-        answers: File that keeps answers for later runs; ``off`` keeps none. Default: in the user's cache folder.
-        backend: ``vllm`` generates with vLLM, in the data type and with the options of images and of the chat template
-            that the model has; without it, transformers does. Features that a method looks up in the model itself
-            always come from transformers, and so do the answers of a method's second model.
-        paper_latency: Whether one request at a time is answered, as in the paper's Table 4, to measure latency.
-        revision: Branch, tag or commit on the Hub.
-        dtype: Data type; ``auto`` takes the checkpoint's.
-        device: Where the model runs; on several ranks each takes its own GPU.
-        device_map: Spreads one model over several GPUs; on several ranks, over a share of them each.
-        attn_implementation: Attention kernels of transformers.
-        trust_remote_code: Whether code of the checkpoint is run.
-        enable_thinking: Whether a reasoning model reasons; off by default, since answers have 64 tokens.
-        min_patches: Option of the image processor, as lmms-eval's own model classes have it; so are the next three.
-        max_patches: See ``min_patches``.
-        min_pixels: See ``min_patches``.
-        max_pixels: See ``min_patches``.
-        batch_size: Requests that are answered together; a batch that doesn't fit into a GPU is halved. ``auto``
-            begins with 32.
-        max_batch_size: Not used; lmms-eval passes it to every model.
+    docs/insertion.md says what they do. Features that a method looks up in the model itself always come from
+    transformers, and so do the answers of a method's second model. ``max_batch_size`` is not used; lmms-eval passes it
+    to every model.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, coerce_numbers_to_str=True)
@@ -74,7 +54,7 @@ class InsertionArguments(BaseModel):
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> InsertionArguments:
-        """Reads and checks arguments."""
+        """Reads arguments, and refuses the first one that can't be used."""
         try:
             arguments = cls.model_validate(
                 {

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.encoding import (
     IGNORED,
     Encoded,
@@ -27,8 +26,8 @@ from culture_tasks.insertion.core.encoding import (
     padding_token,
 )
 from culture_tasks.insertion.core.identity import ModelIdentity, identify
-from culture_tasks.insertion.core.queries import Query, images_of
-from culture_tasks.insertion.core.reading_ahead import read_ahead
+from culture_tasks.insertion.core.progress import read_ahead
+from culture_tasks.insertion.core.queries import AnswerDecoding, Query, images_of
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ WeightsOf = Callable[[Sequence[int]], Sequence[Weights]]
 ANSWERS_VERSION = 2
 """Raise it whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
 
-Stored answers and features of older versions are not used then. For a change in one method, raise that method's version.
+Stored answers and features of older versions are not used then. For a change in one method, raise that method's own.
 """
 
 _PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by length
@@ -58,9 +57,9 @@ _PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by leng
 class ModelAnswer:
     """A model's answer to one request.
 
-    Tokens are counted with those of images and special ones; None where unknown. ``activated`` is the index of the
-    insertion that was used, from 0, None if none was or if a method uses all; ``similarity`` the highest router score,
-    None if nothing was compared; ``seconds`` the time of an answer on its own, None in a batch.
+    Tokens are counted with those of images and special ones. ``activated`` is the index of the insertion that was used,
+    from 0, ``similarity`` the highest router score, ``seconds`` the time of an answer on its own; each None if there is
+    none.
     """
 
     text: str
@@ -95,16 +94,10 @@ class AnswerLogits:
 class ModelOptions:
     """How a model is loaded.
 
-    Attributes:
-        revision: Branch, tag or commit on the Hub.
-        dtype: ``auto`` takes the checkpoint's.
-        device: The device; None means a GPU if there is one.
-        device_map: Spreads the model over devices; takes precedence over ``device``.
-        max_memory: How many bytes of each device ``device_map`` may use, by its number; None means all.
-        attn_implementation: Attention kernels; None means transformers' choice.
-        trust_remote_code: Whether code of the checkpoint is run.
-        template: Variables of the chat template. Reasoning is off by default, since answers have 64 tokens.
-        images: Options of the image processor, such as ``max_patches`` or ``max_pixels``; without, its own.
+    Defaults are the branch ``main``, the checkpoint's data type, a GPU if there is one (which ``device_map`` overrules,
+    with at most ``max_memory`` bytes of each device by its number), and transformers' attention kernels. ``template``
+    are variables of the chat template: reasoning is off, since answers have 64 tokens. ``images`` are options of the
+    image processor, such as ``max_patches`` or ``max_pixels``.
     """
 
     revision: str | None = None
@@ -217,9 +210,8 @@ class MultimodalModel:
     def generate_unless(self, query: Query, decoding: AnswerDecoding, gate: Gate) -> ModelAnswer | None:
         """Answers a request, or returns None if the gate, given the features of its prefill, says stop.
 
-        The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding
-        simply continues with the state that it has: one prefill, whatever kind of cache the model keeps, and the same
-        computation as :meth:`generate`.
+        The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding goes
+        on: one prefill, whatever kind of cache the model keeps, and the same computation as :meth:`generate`.
         """
         encoded = self._encoded([query], with_spans=True)
         masks = self._masks(encoded, [query])
@@ -461,11 +453,7 @@ def captured_states(model: PreTrainedModel) -> Iterator[list[torch.Tensor]]:
 
 
 def pooled(states: Sequence[torch.Tensor], masks: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Returns the features of each request: means over the question's tokens, then over the image's.
-
-    They have the shape (2, hidden size), float32. The states are those of :func:`captured_states`, the masks those of
-    :func:`question_and_image`.
-    """
+    """Returns the features of each request, means over the question's tokens and over the image's: (2, hidden size)."""
     length = masks[0].shape[1]
     if states[0].shape[1] != length:
         raise CultureTasksError(
@@ -479,7 +467,7 @@ def pooled(states: Sequence[torch.Tensor], masks: Sequence[torch.Tensor]) -> lis
 
 
 def question_and_image(encoded: Encoded, row: int, question: str, image_tokens: Sequence[int]) -> torch.Tensor:
-    """Returns which tokens of a request are the last occurrence of the question, and which are the image's.
+    """Returns which tokens of a request are the last occurrence of the question, and which are the image's, (2, L).
 
     A processor replaces each image placeholder of the prompt by as many tokens as the image needs before it counts
     characters. So the question is found by its distance from the end, which no image may separate from it.

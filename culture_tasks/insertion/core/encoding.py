@@ -40,8 +40,8 @@ Spans = Sequence[Sequence[int]]
 class Encoded:
     """A batch of conversations as a model's inputs, on the CPU, padded on the left.
 
-    ``prompts`` are the texts before image placeholders were replaced. On demand there are ``spans`` of each
-    conversation's tokens, and ``prompt_ends``, the end of the last token of each text: some tokenizers drop trailing blanks.
+    ``prompts`` are the texts before image placeholders were replaced. On demand there are the spans of each
+    conversation's tokens, and the end of the last token of each text: some tokenizers drop trailing blanks.
     """
 
     inputs: dict[str, Any]
@@ -100,10 +100,7 @@ class Encoding:
     def encode_answered(
         self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], end: int | None
     ) -> Encoded:
-        """Encodes conversations with answers after them, and ``labels`` that leave out all but the answers.
-
-        The token ``end`` ends an answer; None adds none.
-        """
+        """Encodes conversations with answers and their last token, and ``labels`` that leave out all but these."""
         encoded = self.encode(conversations)
         rows = [torch.tensor([*self._tokens(answer), *([] if end is None else [end])]) for answer in answers]
         pad = torch.nn.utils.rnn.pad_sequence

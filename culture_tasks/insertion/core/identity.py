@@ -28,12 +28,9 @@ _INCIDENTAL = (
 class ModelIdentity:
     """Fingerprints of a loaded model.
 
-    Attributes:
-        source: The model's name or folder, as the user gave it.
-        weights: Of the weights as loaded, the configuration, the processor and its options: a trained state fits this.
-        run: Of ``weights`` and all else that can change an answer (device, attention kernels, versions of libraries
-            and of our own code): the key of stored answers and features.
-        parts: The ingredients of ``weights``, by names for messages; long ones as hashes.
+    ``weights`` is that of the weights as loaded, the configuration, the processor and its options, whose ``parts``
+    messages name: a trained state fits it. ``run`` is that of ``weights`` and all else that can change an answer
+    (device, attention kernels, versions of libraries and of our own code): the key of stored answers and features.
     """
 
     source: str
@@ -79,10 +76,7 @@ def identify(
 def identify_encoder(
     model: PreTrainedModel, vocabulary: Mapping[str, int], *, source: str, settings: Mapping[str, Any]
 ) -> ModelIdentity:
-    """Computes the identity of a model that turns texts or images into vectors.
-
-    ``settings`` are what else its vectors depend on, such as the length of texts.
-    """
+    """Computes the identity of a model of vectors; they depend on the settings too."""
     import transformers
 
     words, config = _sha256(json.dumps(dict(vocabulary), sort_keys=True)), _cleaned(model.config.to_dict())

@@ -26,11 +26,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion.core import state, tensor_files
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.device_meter import forget_peak, now, peak_gib
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, TrainingCase
 from culture_tasks.insertion.core.value_store import ValueStore
 
 if TYPE_CHECKING:
@@ -47,14 +46,10 @@ class MethodConfig(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The prompt that a request becomes after insertions, and the model that answers it.
+    """The prompt that a request becomes after insertions, and the model that answers it; None means the model itself.
 
-    Attributes:
-        query: The request itself, or the request with something before it.
-        by: The model that answers, if the method has another one; None means the model itself.
-        activated: Index of the insertion that is used; None if none is, or if the method uses all.
-        similarity: Highest score of the request; None if nothing was compared.
-        threshold: The least score that activates an insertion.
+    ``activated`` is the index of the insertion that is used, None if none is or if the method uses all. ``similarity``
+    is the highest score of the request, and ``threshold`` the least score that activates; None if nothing was compared.
     """
 
     query: Query
@@ -70,7 +65,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class FitContext:
-    """Aids of a fit: a store of what is costly to compute, so that a killed fit can resume, and where checkpoints are kept."""
+    """Aids of a fit; the store has what is costly to compute, so that a killed fit can resume."""
 
     store: ValueStore
     progress: Progress = silent
@@ -131,22 +126,12 @@ class InsertionMethod(ABC):
 
     @classmethod
     def models_of(cls, config: MethodConfig, architecture: str) -> dict[str, str | None]:  # noqa: ARG003
-        """Returns the names of the models that it loads beside a model of an architecture (``model_type``), by option.
-
-        A name is None where the options name no model and there is no default.
-        """
+        """Returns the names of the models that it loads beside one of an architecture; None where there is none."""
         return {option: getattr(config, option) for option in cls.other_models}
 
     @classmethod
     def work(cls, config: Any, models: Models, cases: CaseShape) -> Work | None:  # noqa: ARG003
-        """Returns its computation, by which a plan estimates hours and memory; None means no estimate.
-
-        Args:
-            config: The method's options.
-            models: Models without weights: the one under evaluation under ``""``, others under the option that names
-                them.
-            cases: The numbers of training cases.
-        """
+        """Returns its computation, by which a plan estimates hours and memory; None means no estimate."""
         return None
 
     @abstractmethod
@@ -227,11 +212,7 @@ class InsertionMethod(ABC):
         return description
 
     def load(self, folder: Path) -> state.Description:
-        """Reads a fitted state, options too.
-
-        Raises:
-            StateError: If the state is broken, or belongs to another method, version of it, or model.
-        """
+        """Reads a fitted state, options too; ``StateError`` if it is broken, or of another method, version or model."""
         description, tensors = state.read(folder)
         if description.method != self.name:
             raise state.StateError(

@@ -5,7 +5,6 @@ No weight is touched: without the changes the model is as before, bit for bit.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -82,17 +81,10 @@ class OutputMethod(InsertionMethod):
     edits_weights: ClassVar[bool] = True
     answers_version: ClassVar[int] = 1
 
-    def _change(self, linears: Mapping[str, nn.Linear]) -> None:
-        """Names the linear maps, whose outputs are changed from ``self._edits.start()`` on."""
-        self._linears = dict(linears)
-        changes = {linear: partial(self._output, name) for name, linear in linears.items()}
-        self._edits = OutputEdits(self.model.model, changes)
-
-    @abstractmethod
-    def _output(
-        self, name: str, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None
-    ) -> torch.Tensor:
-        """Changes the output of a linear map, as an :data:`OutputEdit` does."""
+    def _change(self, edits: Mapping[str, OutputEdit]) -> None:
+        """Says how outputs of linear maps are changed, by name, from ``self._edits.start()`` on."""
+        self._linears: dict[str, nn.Linear] = {name: self.model.model.get_submodule(name) for name in edits}
+        self._edits = OutputEdits(self.model.model, {self._linears[name]: edit for name, edit in edits.items()})
 
     def _passes(self, insertion: Insertion) -> RepeatedPass[AnswerLogits]:
         """Returns passes over a sample with its answer, in which all before the linear maps is computed once."""

@@ -1,8 +1,8 @@
 """The insertion methods: each folder of :mod:`culture_tasks.insertion.methods` is one, and so is each entry point.
 
-A folder needs ``config.py``, ``method.py`` with the method's class, and an ``__init__.py`` with its ``LABEL``. Another
-package names its class in the entry-point group ``culture_tasks.insertion_methods``, under the method's name. Nothing
-else has to be edited to add one; a method that breaks the rules is reported when it is used.
+A folder needs ``method.py`` with the method's class, and an ``__init__.py`` with its ``LABEL``. Another package names
+its class in the entry-point group ``culture_tasks.insertion_methods``, under the method's name. Nothing else has to be
+edited to add one; a method that breaks the rules is reported when it is used.
 """
 
 from __future__ import annotations
@@ -69,18 +69,11 @@ def method_class(name: str) -> type[InsertionMethod]:
 def _problem(name: str, method: object) -> str | None:
     if not (isinstance(method, type) and issubclass(method, InsertionMethod)):
         return f"has no subclass of InsertionMethod with the name {name!r}"
-    missing = [part for part in ("name", "config_class", "needs_state", "answers_version") if not hasattr(method, part)]
-    if missing:
-        return f"has a class without {missing[0]!r}"
-    if method.name != name:
-        return f"has the name {method.name!r}, not {name!r}"
-    if getattr(method, "__abstractmethods__", frozenset()):
-        return f"lacks {', '.join(sorted(method.__abstractmethods__))}"
-    config: type = method.config_class
-    if not issubclass(config, MethodConfig):
-        return "has a config_class that is not a MethodConfig"
-    unknown = [option for option in method.other_models if option not in config.model_fields]
-    return f"names {unknown[0]!r} in other_models, which is none of its options" if unknown else None
+    if getattr(method, "name", None) != name:
+        return f"has no class with the name {name!r}"
+    missing = [part for part in ("config_class", "needs_state", "answers_version") if not hasattr(method, part)]
+    missing += sorted(method.__abstractmethods__)
+    return f"lacks {', '.join(missing)}" if missing else None
 
 
 def method_config(name: str, options: Mapping[str, object]) -> MethodConfig:

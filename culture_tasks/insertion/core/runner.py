@@ -21,11 +21,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple, Protocol, TypeVar
 
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.device_meter import device_name, now
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, Route
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Query, read_all
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, read_all
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import Weights
 from culture_tasks.insertion.core.weight_method import WeightMethod
@@ -278,8 +277,8 @@ class Runner:
     ) -> Iterator[tuple[int, ModelAnswer]]:
         """Yields the place of a request after insertions into weights, with its answer.
 
-        Rows of a batch may have weights of several chains where the method offers that; otherwise the requests of each
-        chain are answered together.
+        Rows of a batch have weights of several chains where the method offers that; else each chain has its own
+        batches.
         """
         method, model = self._method, self._method.model
         runs = itertools.groupby(range(len(queries)), lambda place: _chain(inserted[place]))

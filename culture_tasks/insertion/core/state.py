@@ -25,14 +25,7 @@ class StateError(CultureTasksError):
 
 
 class DataFacts(BaseModel):
-    """The training data of a state.
-
-    Attributes:
-        raw: Fingerprint of the benchmark's raw cases; empty if the source has none.
-        cases: Fingerprint of the training cases themselves.
-        count: Number of training cases.
-        scenarios: Their scenarios.
-    """
+    """The training data of a state: fingerprints of the raw cases (or empty) and of the cases, and the scenarios."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -43,7 +36,7 @@ class DataFacts(BaseModel):
 
 
 class ModelFacts(BaseModel):
-    """A model that a method was fitted with: its name, its fingerprint before anything was trained, and the parts of that."""
+    """A model that a method was fitted with, and its fingerprint before anything was trained."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -65,19 +58,8 @@ class ModelFacts(BaseModel):
 class Description(BaseModel):
     """``state.json``.
 
-    Attributes:
-        format: Version of this layout.
-        method: The method's name.
-        version: Version of the method's answers; states from before it was recorded are of the first.
-        config: Its options.
-        model: The model's name or folder, as the user gave it.
-        weights: Fingerprint of the model (:class:`~culture_tasks.insertion.core.identity.ModelIdentity`).
-        parts: The ingredients of the fingerprint.
-        replacement: The method's second model, if it has one.
-        data: The training data.
-        facts: Results of the fit that aren't tensors.
-        report: Measurements of the fit, for information.
-        tensors: SHA-256 of the tensors in ``state.safetensors``.
+    States from before the version of the method was recorded are of the first. ``replacement`` is the method's second
+    model, ``facts`` are results of the fit that aren't tensors, ``tensors`` is the SHA-256 of those in the other file.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -33,8 +33,7 @@ from safetensors import SafetensorError
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import tensor_files
 from culture_tasks.insertion.core.insertion_method import MethodConfig
-from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.reading_ahead import read_ahead
+from culture_tasks.insertion.core.progress import Progress, read_ahead, silent
 
 if TYPE_CHECKING:
     from torch import nn
@@ -165,18 +164,9 @@ def train(
     progress: Progress = silent,
     checkpoints: Checkpoints | None = None,
 ) -> dict[str, float]:
-    """Trains, from the latest checkpoint on.
+    """Trains, from the latest checkpoint on, and returns the mean of each part of the losses over the last pass.
 
-    Args:
-        learner: The learner, which is changed in place.
-        cases: The training cases.
-        config: The options of the training.
-        name: The method's name, for messages.
-        progress: Shows the progress and the mean loss of the pass.
-        checkpoints: Where checkpoints are kept; the caller clears them when the result is safe.
-
-    Returns:
-        The mean of each part of the losses over the last pass.
+    The caller clears checkpoints when the result is safe. ``name`` is the method's, for messages.
 
     Raises:
         CultureTasksError: If a loss or a gradient isn't finite, or the checkpoint is broken or another training's.
@@ -197,7 +187,7 @@ def make_optimizer(name: OptimizerName, groups: Sequence[ParameterGroup]) -> tor
 
 
 class _Step(NamedTuple):
-    """Cases whose mean gradient makes one step; ``first`` is the place of its first case in the pass ``epoch``, from 0."""
+    """Cases whose mean gradient makes one step; ``first`` is the place of its first case in the pass, from 0."""
 
     number: int
     epoch: int

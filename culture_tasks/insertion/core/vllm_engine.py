@@ -20,9 +20,8 @@ import torch
 
 from culture_tasks.errors import CultureTasksError, MissingExtraError, SettingsError, nearest
 from culture_tasks.insertion.core.adapter import ModelAnswer, ModelOptions, MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.encoding import ends_of_generation
-from culture_tasks.insertion.core.queries import Query
+from culture_tasks.insertion.core.queries import AnswerDecoding, Query
 
 _CHUNK = 256  # requests whose answers are stored together
 _MEMORY = 0.8  # share of a GPU; the rest is for a method's other models

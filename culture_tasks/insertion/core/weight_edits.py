@@ -63,7 +63,7 @@ def layer_weights(model: PreTrainedModel, layer: str, parts: Collection[Part]) -
 
 
 def layer_linears(model: PreTrainedModel, layers: Iterable[str], names: Collection[str]) -> dict[str, nn.Linear]:
-    """Returns linear maps of layers by the names of their modules; ``names`` are those inside a layer (``mlp.up_proj``)."""
+    """Returns linear maps of layers, by name; ``names`` are those inside a layer, such as ``mlp.up_proj``."""
     linears: dict[str, nn.Linear] = {}
     for layer in layers:
         modules = model.get_submodule(layer).named_modules()
@@ -115,9 +115,9 @@ class _Calling(nn.Module):  # type: ignore[misc]  # torch is not followed by myp
 def with_weights_by_row(model: nn.Module, rows: Sequence[Weights], compute: Callable[[], Result]) -> Result:
     """Computes something with a batch whose rows have different weights, to which gradients flow.
 
-    Nothing is copied: a linear map is applied to neighbouring rows with the same weights at once. The weights of rows
-    are of the same linear maps (:func:`are_linear`); rows of one edit have the same object. If all rows have the same,
-    they may be any parameters. In beam search a row may be repeated.
+    Nothing is copied: a linear map is applied to neighbouring rows with the same weights at once. Rows of one edit have
+    the same object, and all rows weights of the same linear maps (:func:`are_linear`). If all rows have the same, they
+    may be any parameters. In beam search a row may be repeated.
     """
     same = (list(run) for _, run in itertools.groupby(rows, key=id))
     runs = [(run[0], len(run)) for run in same]

@@ -16,9 +16,8 @@ import torch
 from torch import nn
 
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
-from culture_tasks.insertion.core.queries import Insertion, Query
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query
 from culture_tasks.insertion.core.weight_edits import Weights, are_linear, with_weights
 
 _log = logging.getLogger(__name__)

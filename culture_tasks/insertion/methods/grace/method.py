@@ -37,7 +37,7 @@ class GraceMethod(OutputMethod):
         super().__init__(model, config)
         layer = PUBLISHED_LAYERS if self.config.layer is None else self.config.layer
         name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
-        self._change({name: self._linear})
+        self._change({name: self._output})
         self._keys = torch.empty(0)
         self.reset()
 
@@ -71,9 +71,7 @@ class GraceMethod(OutputMethod):
         """Numbers of one entry: key, value and radius."""
         return int(self._linear.in_features + self._linear.out_features + 1)
 
-    def _output(
-        self, name: str, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None
-    ) -> torch.Tensor:
+    def _output(self, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None) -> torch.Tensor:
         """Replaces the output at the last token of the prompts that are within an entry's radius."""
         if prompts is None:
             return output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -39,7 +40,7 @@ class LoraMethod(OutputMethod):
         for layer in layers:
             present = [name for name in names if f"{layer}.{name}" in modules]
             linears |= layer_linears(inner, [layer], present + (unknown if layer == layers[-1] else []))
-        self._change(linears)
+        self._change({name: partial(self._output, name) for name in linears})
         self._factors: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
         self._is_training = False
         self._count = 0
@@ -85,9 +86,7 @@ class LoraMethod(OutputMethod):
         b = torch.zeros(linear.out_features, self.config.rank, device=linear.weight.device)
         return nn.Parameter(a.normal_(std=(3 * linear.in_features) ** -0.5)), nn.Parameter(b)
 
-    def _output(
-        self, name: str, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None
-    ) -> torch.Tensor:
+    def _output(self, name: str, inputs: torch.Tensor, output: torch.Tensor, _prompts: object) -> torch.Tensor:
         a, b = self._factors[name]
         rows = nn.functional.dropout(inputs.to(a.dtype), self.config.dropout, training=self._is_training)
         return (output + self.config.alpha / self.config.rank * (rows @ a.T @ b.T)).to(output.dtype)

@@ -11,17 +11,24 @@ import torch
 from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.edit_scopes import EditMemory, StoredVectors
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Part, Query, TrainingCase, image_part, read_all, text_part
+from culture_tasks.insertion.core.queries import (
+    AnswerDecoding,
+    Insertion,
+    Part,
+    Query,
+    TrainingCase,
+    image_part,
+    read_all,
+    text_part,
+)
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
-from culture_tasks.insertion.methods.mcki.router import make_router, similarities
-from culture_tasks.insertion.methods.mcki.router_training import RouterCase, calibrate, scores, train
+from culture_tasks.insertion.methods.mcki.router import RouterCase, calibrate, make_router, scores, similarities, train
 
 WRAP = "wrap.v1"
 

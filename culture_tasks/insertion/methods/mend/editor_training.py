@@ -9,7 +9,7 @@ import torch
 
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.encoding import Encoded
-from culture_tasks.insertion.core.queries import Insertion, Negative, TrainingCase
+from culture_tasks.insertion.core.queries import Insertion, TrainingCase
 from culture_tasks.insertion.core.training import CaseLosses, Learner, ParameterGroup, full_precision
 from culture_tasks.insertion.core.weight_edits import RepeatedPass, Weights, with_weights
 from culture_tasks.insertion.methods.mend.config import MendConfig
@@ -121,7 +121,7 @@ class EditorTraining(Learner[TrainingCase]):
             plain = score()
         return lambda: divergence(plain, score())
 
-    def _encoded(self, items: Sequence[Insertion | Negative]) -> list[Encoded]:
+    def _encoded(self, items: Sequence[Insertion]) -> list[Encoded]:
         pairs, size = [(item.query, item.answer) for item in items], self._batch_size
         return [self._model.encode_answered(pairs[start : start + size]) for start in range(0, len(pairs), size)]
 
@@ -136,17 +136,10 @@ class EditorTraining(Learner[TrainingCase]):
 
 
 def divergence(plain: AnswerLogits, edited: AnswerLogits) -> torch.Tensor:
-    """Returns the Kullback-Leibler divergence of edited predictions from plain ones.
+    """Returns the Kullback-Leibler divergence of edited predictions of answers from plain ones, a scalar, 0 or more.
 
     It is the sum over the vocabulary of p_plain * (log p_plain - log p_edited), its mean over the tokens of an answer,
     and the sum of that over answers.
-
-    Args:
-        plain: Logits of answers.
-        edited: Logits of the same answers.
-
-    Returns:
-        A scalar, 0 or more; 0 if both predict the same.
     """
     before, after = (torch.log_softmax(logits.logits.float(), dim=-1) for logits in (plain, edited))
     tokens = (before.exp() * (before - after)).sum(-1)

@@ -10,11 +10,10 @@ from torch.nn.functional import linear
 
 from culture_tasks import prompt_files
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.descent import descend
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.layer_outputs import OutputMethod, layer_output
-from culture_tasks.insertion.core.queries import Insertion, Query, text_part
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, text_part
 from culture_tasks.insertion.methods.wise.config import WiseConfig
 from culture_tasks.insertion.methods.wise.side_memory import SideMemory, margin_loss, routing_activations, ties_merged
 
@@ -52,7 +51,7 @@ class WiseMethod(OutputMethod):
         super().__init__(model, config)
         layer = PUBLISHED_LAYERS if self.config.layer is None else self.config.layer
         name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
-        self._change({name: self._linear})
+        self._change({name: self._output})
         self._irrelevant: dict[str, Prefill] = {}
         self._masks: dict[int, torch.Tensor] = {}
         self._is_learning = False
@@ -134,9 +133,7 @@ class WiseMethod(OutputMethod):
             self._irrelevant[question] = self._prefill
         return self._irrelevant[question]
 
-    def _output(
-        self, name: str, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None
-    ) -> torch.Tensor:
+    def _output(self, inputs: torch.Tensor, output: torch.Tensor, prompts: torch.Tensor | None) -> torch.Tensor:
         """Adds what a side memory adds: the one in training, or the one that each request activates."""
         if self._is_learning and prompts is not None:
             self._prefill = inputs.detach(), prompts
