@@ -75,10 +75,6 @@ class FitContext:
 class InsertionMethod(ABC):
     """One method over one model.
 
-    Args:
-        model: The model.
-        config: The method's options, of ``config_class``.
-
     Attributes:
         name: Name of the method, and of its folder.
         config_class: Class of its options.
@@ -149,15 +145,9 @@ class InsertionMethod(ABC):
         store: ValueStore,
         progress: Progress = silent,
     ) -> None:
-        """Computes ahead, in batches, what :meth:`insert` and :meth:`ask` will need.
+        """Computes ahead, in batches, what :meth:`insert` and :meth:`ask` will need, which else compute it one by one.
 
-        Without it they compute the same one by one.
-
-        Args:
-            requests: Requests that :meth:`ask` will get.
-            insertions: Samples that :meth:`insert` will get.
-            store: Stores what is costly to compute, by model and input, so that no run computes it again.
-            progress: Shows the progress.
+        The store keeps what is costly to compute, by model and input, so that no run computes it again.
         """
 
     def ask(self, query: Query) -> Route:
@@ -178,15 +168,8 @@ class InsertionMethod(ABC):
     ) -> None:
         """Learns from training cases.
 
-        Args:
-            data: The training data.
-            store: Stores what is costly to compute, so that a killed fit can resume.
-            progress: Shows the progress.
-            checkpoints: Where a training by gradients keeps its checkpoints; the caller clears them when the state is
-                saved. None keeps none.
-
-        Raises:
-            CultureTasksError: If the method has nothing to learn.
+        The store has what is costly to compute, so that a killed fit can resume, and so have the checkpoints of a
+        training by gradients, which the caller clears when the state is saved.
         """
         if not self.needs_state:
             raise CultureTasksError(f"insertion: {self.name} has nothing to fit. Use it without a state.")
