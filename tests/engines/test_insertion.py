@@ -19,9 +19,8 @@ from transformers import AutoProcessor
 
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.method_registry import method_class, method_config
-from culture_tasks.insertion.core.queries import Query
+from culture_tasks.insertion.core.queries import AnswerDecoding, Query
 from culture_tasks.insertion.core.training_data import load_training_data
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.vllm_engine import VllmEngine, check_arguments
@@ -186,7 +185,7 @@ def test_other_images_are_other_prompts(run):
 
 def answered(engine, text, decoding=None):
     image = Image.new("RGB", (56, 56))
-    [(_, answer)] = engine.answers([Query.about(image, text)], [decoding or AnswerDecoding()])
+    [(_, answer)] = engine.answers([Query.about(image, text)], decoding or AnswerDecoding())
     return answer
 
 

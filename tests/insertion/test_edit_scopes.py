@@ -49,8 +49,8 @@ def test_equal_vectors_that_should_differ_cost_much_and_not_infinitely_much():
 def test_images_and_texts_are_fused_by_hand():
     images, texts, half = torch.tensor([[0.6, 0.8]]), torch.tensor([[0.8, -0.6]]), math.sqrt(0.5)
     # (0.48, -0.48), of length 0.48 * sqrt 2
-    assert fused(images, texts, "dot")[0].tolist() == pytest.approx([half, -half])
-    concatenated = fused(images, texts, "concatenation")[0]  # the image after the text
+    assert fused(texts, images, "dot")[0].tolist() == pytest.approx([half, -half])
+    concatenated = fused(texts, images, "concatenation")[0]  # the image after the text
     assert concatenated.tolist() == pytest.approx([half * value for value in (0.8, -0.6, 0.6, 0.8)])
 
 

@@ -14,9 +14,8 @@ from support.tiny_world import Instance
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core import adapter
 from culture_tasks.insertion.core.adapter import MultimodalModel, check_room
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.encoding import ends_of_generation
-from culture_tasks.insertion.core.queries import Insertion, Query, image_part, text_part
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, image_part, text_part
 from culture_tasks.insertion.methods.mcki.method import MckiMethod
 
 DECODING = AnswerDecoding(max_new_tokens=12)

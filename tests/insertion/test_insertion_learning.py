@@ -11,8 +11,8 @@ from support.tiny_encoders import save_tiny_clip
 from support.tiny_student import DEMONSTRATIONS, make_student
 from support.tiny_world import write_release
 
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.queries import AnswerDecoding
 from culture_tasks.insertion.core.replacement import shown_after
 from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.training_data import load_training_data

@@ -12,10 +12,9 @@ from support.tiny_world import Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core.adapter import ModelAnswer
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig, Route
-from culture_tasks.insertion.core.queries import Insertion, Query, image_part, text_part
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, image_part, text_part
 from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.base.method import BaseModelMethod

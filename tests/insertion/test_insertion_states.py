@@ -15,10 +15,9 @@ from support.tiny_families import save_family
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.edit_scopes import edit_text
 from culture_tasks.insertion.core.method_registry import method_class, method_config, method_names
-from culture_tasks.insertion.core.queries import Insertion, Query
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.ike import demonstrations
 

@@ -7,8 +7,8 @@ import torch
 from support.insertion_requests import ask, insertion
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.layer_outputs import OutputEdits, layer_output, published_layer
+from culture_tasks.insertion.core.queries import AnswerDecoding
 
 
 def test_an_edit_sees_prompts_without_padding_and_without_answers(model):

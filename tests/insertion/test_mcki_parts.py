@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
-from culture_tasks.insertion.methods.mcki.router import make_router
-from culture_tasks.insertion.methods.mcki.router_training import calibrate, contrastive_loss
+from culture_tasks.insertion.methods.mcki.router import calibrate, contrastive_loss, make_router
 
 
 def loss(positive, negative, weights, scale=1.0, factor=1.0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -10,7 +11,15 @@ import torch
 from torch import nn
 
 from culture_tasks.insertion.methods.mend.config import MendConfig
-from culture_tasks.insertion.methods.mend.editor import Editor, Editors, Moments, token_gradients, weight_gradient
+from culture_tasks.insertion.methods.mend.editor import (
+    Editor,
+    Editors,
+    merged,
+    moments_of,
+    normalized,
+    token_gradients,
+    weight_gradient,
+)
 
 
 def chain(*widths, dtype=torch.float32):
@@ -57,38 +66,27 @@ class TestTokenGradients:
         assert weight_gradient(found, 2).tolist() == [[6.0, 2.0]]
 
 
-class TestMoments:
-    def test_by_hand(self):
-        moments = Moments.of(torch.tensor([[1.0, 0.0], [3.0, 0.0]]))
-        # Count 2, means 2 and 0, squared deviations 1 + 1 and 0.
-        assert moments.values.tolist() == [2, 2, 0, 2, 0]
-        # Deviations sqrt(2 / 1) and 0.
-        normalized = moments.normalized(torch.tensor([[4.0, 0.0]]))
-        assert normalized.tolist()[0] == pytest.approx([math.sqrt(2), 0])
-
-    def test_in_parts_as_at_once(self):
-        rows = 5 + 3 * torch.randn(20, 4)
-        at_once = Moments.of(rows).values
-        in_parts = Moments.none(4)
-        for part in rows.split([1, 0, 12, 7]):
-            in_parts = in_parts.merged(Moments.of(part))
-        assert torch.allclose(in_parts.values, at_once)
-
-    def test_one_row_is_too_few_to_normalize_by(self):
-        row = torch.randn(1, 3)
-        assert torch.equal(Moments.of(row).normalized(row), row)
-        assert torch.equal(Moments.none(3).normalized(row), row)
+def test_moments_by_hand_and_in_parts():
+    moments = moments_of(torch.tensor([[1.0, 0.0], [3.0, 0.0]]))
+    # Count 2, means 2 and 0, squared deviations 1 + 1 and 0; deviations sqrt(2 / 1) and 0.
+    assert moments.tolist() == [2, 2, 0, 2, 0]
+    assert normalized(torch.tensor([[4.0, 0.0]]), moments).tolist()[0] == pytest.approx([math.sqrt(2), 0])
+    rows = 5 + 3 * torch.randn(20, 4)
+    in_parts = functools.reduce(merged, map(moments_of, rows.split([1, 0, 12, 7])))
+    assert torch.allclose(in_parts, moments_of(rows))
+    for few in (rows[:1], rows[:0]):  # too few to normalise by
+        assert torch.equal(normalized(rows, moments_of(few)), rows)
 
 
 class TestEditor:
     def test_starts_as_the_identity_and_every_layer_learns(self):
-        editor, rows = Editor(inputs=3, outputs=2, weights=2, rank=4, hidden_layers=1), torch.randn(5, 5)
-        assert all(torch.equal(editor(rows, weight, None), rows) for weight in (0, 1))
-        editor(rows, 0, None).square().sum().backward()
+        editor, rows = Editor(5, weights=2, rank=4, hidden_layers=1), torch.randn(5, 5)
+        assert all(torch.equal(editor(rows, weight), rows) for weight in (0, 1))
+        editor(rows, 0).square().sum().backward()
         assert all(layer.u.grad.abs().sum() > 0 for layer in editor.layers)
 
     def test_a_layer_by_hand(self):
-        editor = Editor(inputs=1, outputs=1, weights=2, rank=1, hidden_layers=1)
+        editor = Editor(2, weights=2, rank=1, hidden_layers=1)
         first, last = editor.layers
         with torch.no_grad():
             first.u.copy_(torch.tensor([[1.0], [-2.0]]))
@@ -99,12 +97,12 @@ class TestEditor:
         gradients = torch.tensor([[1.0, 2.0]])
         # V x = 3, U V x + bias = (3.5, -6); what is negative is cut off, and x added: (1 + 3.5, 2 + 0). The last layer
         # is still the identity; it cuts off too.
-        assert editor(gradients, 0, None).tolist() == [[4.5, 2.0]]
+        assert editor(gradients, 0).tolist() == [[4.5, 2.0]]
         # With scale and shift of the second weight: (7, -6 + 7).
-        assert editor(gradients, 1, None).tolist() == [[8.0, 3.0]]
+        assert editor(gradients, 1).tolist() == [[8.0, 3.0]]
         with torch.no_grad():
             last.bias.copy_(torch.tensor([-10.0, 0.25]))
-        assert editor(gradients, 0, None).tolist() == [[4.5, 2.25]]
+        assert editor(gradients, 0).tolist() == [[4.5, 2.25]]
 
 
 class TestEditors:

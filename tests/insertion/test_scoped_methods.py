@@ -17,18 +17,17 @@ from support.tiny_families import save_family
 from support.tiny_world import COLOURS, Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
-from culture_tasks.insertion.core import scoped_method, state
+from culture_tasks.insertion.core import replacement, scoped_method, state
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
-from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, edit_text
+from culture_tasks.insertion.core.edit_scopes import Ingredient, ScopeEncoder, StoredVectors, edit_text, in_batches
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.method_registry import method_class, method_config
-from culture_tasks.insertion.core.queries import Insertion, Negative, Query, TrainingCase, text_part
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.core.replacement import REPLACEMENTS, load_replacement, shown_after
 from culture_tasks.insertion.core.training import Checkpoints
 from culture_tasks.insertion.core.training_data import TrainingData
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.methods.mscke.clip_encoder import ClipScope
+from culture_tasks.insertion.methods.mscke.clip_encoder import ClipEncoder
 
 NAMES = ("mscke", "serac")
 DECODING = AnswerDecoding(max_new_tokens=6)
@@ -68,102 +67,47 @@ def nothing_inserted(request):
         request.getfixturevalue("fitted").reset()
 
 
-class PlacedByHand(ScopeEncoder):
-    """An encoder whose vectors are given, by the texts of edits and requests."""
-
-    identity = ModelIdentity("by hand", "by hand", "by hand")
-    width = 1
-
-    def __init__(self, places):
-        self._places = places
-
-    def vectors(self, subjects):
-        return torch.tensor([[self._places[text]] for _, text in subjects])
-
-    def prepare(self, subjects, store, *, batch_size, progress):
-        pass
-
-    def parameter_count(self):
-        return 0
-
-
-@pytest.fixture
-def placed(internvl, folders, data, monkeypatch):
-    """Makes an untrained method that compares what was placed by hand."""
-
-    def make_placed(places, **options):
-        method = make("serac", internvl, folders, **options)
-        monkeypatch.setattr(method, "_make_encoder", lambda: PlacedByHand(places))
-        monkeypatch.setattr("culture_tasks.insertion.core.scoped_method.train", lambda *_, **__: {})
-        places.update({text: 0.0 for case in data.cases for text in texts_of(case)})
-        return fit(method, data)
-
-    return make_placed
-
-
-def texts_of(case):
-    return [edit_text(case.insertion), *(query.question for query in case.queries())]
-
-
 def about(question, number=0):
     return Query.about(Instance(0, number).image(), question)
 
 
-# exp(-0.83 ** 2) = 0.502 and exp(-0.84 ** 2) = 0.494
-PLACES = {"the edit answer": 0.0, "inside": 0.83, "outside": 0.84}
+def test_the_nearest_edit_is_used_from_the_threshold_on(internvl, folders, data, monkeypatch):
+    # exp(-0.83 ** 2) = 0.502 and exp(-0.84 ** 2) = 0.494
+    places = {"the first first": 0.0, "the second second": 9.0, "inside": 0.83, "outside": 0.84, "near second": 8.9}
+    places |= {edit_text(case.insertion): 0.0 for case in data.cases}
+    places |= {query.question: 0.0 for case in data.cases for query in case.queries()}
+    vectors = StoredVectors("by hand", str, in_batches(lambda texts: torch.tensor([[places[text]] for text in texts])))
+    ingredients = [Ingredient(vectors, lambda subject: subject[1], "texts")]
+    encoder = ScopeEncoder(ModelIdentity("", "", ""), 1, 0, ingredients, lambda texts: texts)
+    monkeypatch.setattr("culture_tasks.insertion.core.scoped_method.train", lambda *_, **__: {})
+    first, second = (Insertion(about(f"the {answer}", 1), answer) for answer in ("first", "second"))
+    for threshold, activated in ((0.5, None), (0.45, 0)):
+        method = make("serac", internvl, folders, threshold=threshold)
+        monkeypatch.setattr(method, "_make_encoder", lambda: encoder)
+        fit(method, data)
+        method.insert(first)
+        method.insert(second)
+        inside, outside, near = (method.ask(about(name)) for name in ("inside", "outside", "near second"))
+        assert [inside.similarity, outside.similarity] == pytest.approx([0.502, 0.494], abs=5e-4)
+        assert inside.by is near.by is method._parts.replacement.model
+        assert inside.query.key == shown_after(first, about("inside")).key
+        assert near.query.key == shown_after(second, about("near second")).key
+        assert [route.activated for route in (inside, outside, near)] == [0, activated, 1]
+        assert {route.threshold for route in (inside, outside, near)} == {threshold}
+        if activated is None:
+            assert (outside.by, outside.query.key) == (None, about("outside").key)
+        method.reset()
+        assert method.ask(about("inside")).similarity is None
 
 
-class TestWhoAnswers:
-    @pytest.mark.parametrize("threshold", [0.5, 0.45])
-    def test_the_replacement_model_answers_from_the_threshold_on(self, placed, threshold):
-        method, edit = placed(dict(PLACES), threshold=threshold), Insertion(about("the edit", 1), "answer")
-        method.insert(edit)
-        inside, outside = method.ask(about("inside")), method.ask(about("outside"))
-        assert inside.similarity == pytest.approx(0.502, abs=5e-4)
-        assert outside.similarity == pytest.approx(0.494, abs=5e-4)
-        assert inside.by is method._parts.replacement.model
-        assert (inside.activated, inside.threshold) == (0, threshold)
-        assert inside.query.key == shown_after(edit, about("inside")).key
-        if threshold == 0.5:
-            assert (outside.by, outside.activated, outside.threshold) == (None, None, 0.5)
-            assert outside.query.key == about("outside").key
-        else:
-            assert outside.activated == 0
-
-    def test_of_several_edits_the_nearest_is_shown_alone(self, placed):
-        method = placed({"the first first": 0.0, "the second second": 0.5, "the third third": 3.0, "request": 0.6})
-        edits = [Insertion(about(f"the {answer}", 1), answer) for answer in ("first", "second", "third")]
-        for edit in edits:
-            method.insert(edit)
-        asked = method.ask(about("request"))
-        assert asked.activated == 1
-        assert asked.query.key == shown_after(edits[1], about("request")).key
-
-    def test_reset_removes_the_edits(self, fitted):
-        fitted.insert(Insertion(ask(), "never"))
-        assert fitted.ask(ask()).similarity is not None
-        fitted.reset()
-        assert fitted.ask(ask()).similarity is None
-
-    def test_scores_are_those_of_the_texts_while_nothing_was_learned(self, internvl, folders, data, monkeypatch):
-        monkeypatch.setattr("culture_tasks.insertion.core.scoped_method.train", lambda *_, **__: {})
-        method = fit(make("serac", internvl, folders), data)
-        inserted, request = Insertion(about("Is this fine here ?"), "never"), about("Would people like this ?", 1)
-        method.insert(inserted)
-        encode = method._make_encoder()._encoder.encode
-        edit, asked = encode(["Is this fine here ? never"])[0], encode([request.question])[0]
-        expected = torch.exp(-(edit - asked).square().sum())
-        assert method.ask(request).similarity == pytest.approx(float(expected), rel=1e-5)
-
-    def test_mscke_needs_one_image(self, internvl, folders, data):
-        method = fit(make("mscke", internvl, folders), data)
-        method.insert(Insertion(ask(), "never"))
-        for images in (0, 2):
-            shown = [{"type": "image", "image": Instance(0, 0).image()}] * images
-            content = [*shown, text_part("?")]
-            request = Query("?", lambda content=content: [{"role": "user", "content": content}])
-            with pytest.raises(DataError, match=f"mscke: the request '\\?' has {images} images"):
-                method.ask(request)
+def test_mscke_needs_one_image(internvl, folders, data):
+    method = fit(make("mscke", internvl, folders), data)
+    method.insert(Insertion(ask(), "never"))
+    for images in (0, 2):
+        content = [*[{"type": "image", "image": Instance(0, 0).image()}] * images, text_part("?")]
+        request = Query("?", lambda content=content: [{"role": "user", "content": content}])
+        with pytest.raises(DataError, match=f"mscke: the request '\\?' has {images} images"):
+            method.ask(request)
 
 
 def coloured(scenario, number):
@@ -186,8 +130,8 @@ def told_apart_by_image(scenarios, numbers):
             insertion=Insertion(asked(scenario, number), "never"),
             generality=(Insertion(asked(scenario, number + 1000), "never"),),
             locality=(
-                Negative(asked(other, number), "often", "cross_scenario_locality"),
-                Negative(asked(scenario, number, "هل هذا مناسب ؟"), "نعم", "cross_language_locality"),
+                Insertion(asked(other, number), "often", "cross_scenario_locality"),
+                Insertion(asked(scenario, number, "هل هذا مناسب ؟"), "نعم", "cross_language_locality"),
             ),
         )
 
@@ -216,8 +160,8 @@ def test_mscke_separates_images_that_seracs_text_cannot(internvl, folders, data)
 def test_preparing_is_done_in_batches_once_for_each_text_and_image(fitted, monkeypatch, tmp_path):
     requests = [ask(scenario, 20, language) for scenario in (4, 5, 6) for language in ("en", "zh")]
     insertions = [Insertion(request, "never") for request in requests[:3]]
-    encoder, encoded = fitted._parts.encoder, []
-    for vectors in (value for value in vars(encoder).values() if hasattr(value, "_encode")):
+    encoded = []
+    for vectors, *_ in fitted._parts.encoder.ingredients:
 
         def encode(inputs, size, encode=vectors._encode):
             encoded.append((len(inputs), size))
@@ -260,9 +204,9 @@ class TestTraining:
         """One case, by hand: what the classifier and the replacement model say before anything is learned."""
         case = data.cases[0]
         method = fit(make("serac", internvl, folders), TrainingData([case], data.facts))
-        encode = method._parts.encoder._encoder.encode
-        edit = encode([f"{case.insertion.query.question} {case.insertion.answer}"])[0]
-        distances = (encode([query.question for query in case.queries()]) - edit).square().sum(-1)
+        encoder = method._make_encoder()
+        edit = encoder.vectors([(case.insertion.query, f"{case.insertion.query.question} {case.insertion.answer}")])
+        distances = (encoder.vectors([(query, query.question) for query in case.queries()]) - edit).square().sum(-1)
         positives = 1 + len(case.generality)
         costs = [*distances[:positives].tolist(), *(-torch.log(1 - torch.exp(-distances[positives:]))).tolist()]
         assert method.report["classifier"] == pytest.approx(sum(costs) / len(costs), rel=1e-4)
@@ -325,16 +269,17 @@ def test_an_interrupted_fit_goes_on_to_the_same_state(fitted, internvl, folders,
 
 
 def test_both_methods_train_the_same_layer_once(internvl, folders, data, monkeypatch):
-    trained, store, train = [], ValueStore(None), scoped_method.train
+    trained, store, train = [], ValueStore(None), replacement.train
     alone = {name: fit(make(name, internvl, folders), data) for name in NAMES}
 
     def noted(learner, *given, **options):
         trained.append(type(learner).__name__)
         return train(learner, *given, **options)
 
-    monkeypatch.setattr(scoped_method, "train", noted)
+    for module in (replacement, scoped_method):
+        monkeypatch.setattr(module, "train", noted)
     together = {name: fit(make(name, internvl, folders), data, store=store) for name in NAMES}
-    assert trained == ["_ReplacementLearner", "_ClassifierLearner", "_ClassifierLearner"]
+    assert trained == ["_LayerLearner", "_ClassifierLearner", "_ClassifierLearner"]
     for name, method in together.items():
         assert method.fingerprint == alone[name].fingerprint
         assert method.report["replacement"] == alone[name].report["replacement"]
@@ -381,32 +326,32 @@ def test_a_state_with_another_model_is_refused(fitted, internvl, folders, tmp_pa
         method_class(fitted.name)(internvl).load(tmp_path)
 
 
-class TestReplacementModels:
-    def test_the_papers_are_taken_for_their_architectures_and_named_for_others(self, internvl):
-        assert {adapted(name).model.config.model_type for name in ("internvl", "qwen3_5")} == set(REPLACEMENTS)
-        for beside, message in (
-            (internvl, r"'OpenGVLab/InternVL3_5-1B-HF' can't be loaded.*replacement=MODEL names it"),
-            (adapted("llava"), r"serac: .*'tiny llava' \(architecture 'llava'\).*--set replacement="),
-        ):
-            with pytest.raises(SettingsError, match=message):
-                load_replacement(None, -1, beside=beside, method="serac")
+def test_the_papers_replacement_models_are_taken_for_their_architectures(internvl, folders):
+    assert {adapted(name).model.config.model_type for name in ("internvl", "qwen3_5")} == set(REPLACEMENTS)
+    models = method_class("serac").models_of(method_config("serac", {}), "internvl")
+    assert models["replacement"] == "OpenGVLab/InternVL3_5-1B-HF"
+    assert method_class("serac").models_of(method_config("serac", {"replacement": "a"}), "llava")["replacement"] == "a"
 
-    @pytest.mark.parametrize("name", ["qwen2_5_vl", "qwen3_5", "llava"])
-    def test_may_be_of_another_family(self, internvl, tmp_path, name):
-        found = load_replacement(str(save_family(name, tmp_path)), 0, beside=internvl, method="serac")
-        assert all(".layers.0." in name for name in found.trained)
-        assert found.model.generate(shown_after(Insertion(ask(), "never"), ask(1, 1)), DECODING).new_tokens
 
-    def test_models_that_cannot_be_used_are_refused(self, internvl, folders, tiny_lm, tmp_path):
-        folder = save_family("internvl", tmp_path)
-        (folder / "chat_template.jinja").unlink()
-        for name, layer, message in (
-            (folder, -1, r"serac: the replacement model can't be used\. .*no chat template"),
-            (tiny_lm, -1, r"serac: the replacement model can't be used\. .*images and text"),
-            (folders["replacement"], 2, r"replacement_layer=2, but .* has 2 layers. Name one from -2 to 1"),
-        ):
-            with pytest.raises(SettingsError, match=message):
-                load_replacement(str(name), layer, beside=internvl, method="serac")
+@pytest.mark.parametrize("name", ["qwen2_5_vl", "llava"])
+def test_a_replacement_model_may_be_of_another_family(internvl, tmp_path, name):
+    found = load_replacement(str(save_family(name, tmp_path)), 0, beside=internvl, method="serac")
+    assert all(".layers.0." in name for name in found.trained)
+    assert found.model.generate(shown_after(Insertion(ask(), "never"), ask(1, 1)), DECODING).new_tokens
+
+
+def test_replacement_models_that_cannot_be_used_are_refused(internvl, folders, tiny_lm, tmp_path):
+    folder = save_family("internvl", tmp_path)
+    (folder / "chat_template.jinja").unlink()
+    for name, layer, message in (
+        (None, -1, r"serac: .*'tiny internvl' \(architecture 'internvl'\).*--set replacement="),
+        ("no/such/model", -1, r"'no/such/model' can't be loaded.*replacement=MODEL names it"),
+        (str(folder), -1, r"serac: the replacement model can't be used\. .*no chat template"),
+        (str(tiny_lm), -1, r"serac: the replacement model can't be used\. .*images and text"),
+        (str(folders["replacement"]), 2, r"replacement_layer=2, but .* has 2 layers. Name one from -2 to 1"),
+    ):
+        with pytest.raises(SettingsError, match=message):
+            load_replacement(name, layer, beside=internvl, method="serac")
 
 
 @pytest.mark.parametrize(
@@ -423,7 +368,7 @@ def test_options_of_the_encoder_that_do_not_fit_are_refused(internvl, folders, d
 
 
 def test_clip_cuts_long_texts_off_and_ignores_padding(folders):
-    encoder = ClipScope(str(folders["mscke"]), POSITIONS, "dot", torch.device("cpu"))
+    encoder = ClipEncoder(str(folders["mscke"]), POSITIONS, torch.device("cpu"))
     long, longer = "红包 " * 200, "红包 " * 200 + "hat"
     assert torch.equal(encoder.texts([long]), encoder.texts([longer]))
     alone, beside = encoder.texts(["hat"])[0], encoder.texts(["hat", "is this hat fine here"])[0]

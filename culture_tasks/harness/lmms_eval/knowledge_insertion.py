@@ -18,24 +18,21 @@ import torch
 from lmms_eval.api.instance import GenerationResult, Instance, TokenCounts
 from lmms_eval.api.model import lmms
 
-from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.errors import SettingsError
 from culture_tasks.harness.lmms_eval.knowledge_insertion_arguments import NAME, InsertionArguments
 from culture_tasks.harness.lmms_eval.knowledge_insertion_cache import identify_in_cache
 from culture_tasks.harness.lmms_eval.plugin import one_message
 from culture_tasks.harness.model_costs import ModelCosts, combined
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.device_meter import devices_of, forget_peak, peak_gib
 from culture_tasks.insertion.core.insertion_method import InsertionMethod
 from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.progress import Item, Note, progress_bar
-from culture_tasks.insertion.core.queries import Insertion, Message, Query
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Message, Query
 from culture_tasks.insertion.core.runner import Costs, Job, Outcome, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.vllm_engine import VllmEngine, check_arguments
-
-_FIELDS = ("question", "insertions", "insertion_image", "wants_plain_answer")
 
 Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
 
@@ -43,14 +40,7 @@ Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
 class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
     """``--model knowledge_insertion --model_args pretrained=…,method=…,state=DIR``.
 
-    Args:
-        arguments: Those of :class:`~culture_tasks.harness.lmms_eval.knowledge_insertion_arguments.InsertionArguments`.
-
-    Attributes:
-        costs: The costs of the run, on all ranks together; None before it is over.
-
-    Raises:
-        CultureTasksError: If an argument can't be used, before any inference.
+    ``costs`` are those of the run, on all ranks together; None before it is over.
     """
 
     is_simple = False
@@ -188,7 +178,6 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         )
         if not doc.get("insertions"):
             return Job(query, decoding)
-        _check_document(doc, task)
         inserted = tuple(self._insertion(doc, sample, to_messages) for sample in doc["insertions"])
         return Job(query, decoding, inserted, compare=doc["wants_plain_answer"])
 
@@ -229,17 +218,6 @@ def _identity(doc: Mapping[str, Any], *fields: str) -> tuple[str, ...] | None:
     """Returns the identity of a query about a document; None where the document doesn't say which image it is."""
     values = tuple(str(doc.get(field) or "") for field in ("data", *fields))
     return values if all(values) else None
-
-
-def _check_document(doc: Mapping[str, Any], task: str) -> None:
-    missing = [field for field in _FIELDS if field not in doc]
-    if missing:
-        fields = ", ".join(_FIELDS)
-        raise DataError(f"{NAME}: a document of {task} has insertions and no field {missing[0]!r}. Expected {fields}.")
-    for sample in doc["insertions"]:
-        lacking = [field for field in ("partition", "question", "answer") if not sample.get(field)]
-        if lacking:
-            raise DataError(f"{NAME}: an insertion of {task}, document {doc.get('id')}, has no {lacking[0]!r}.")
 
 
 def _image(value: Any) -> Any:

@@ -25,29 +25,9 @@ _IMAGES = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 class InsertionArguments(BaseModel):
     """Arguments of the model; others are options of a method without a state, or go to the backend.
 
-    Attributes:
-        pretrained: The multimodal model, on the Hub or in a folder.
-        method: The insertion method.
-        state: Folder that ``culture-tasks insertion fit`` wrote, for methods that need one.
-        answers: File that keeps answers for later runs; ``off`` keeps none. Default: in the user's cache folder.
-        backend: ``vllm`` generates with vLLM, in the data type and with the options of images and of the chat template
-            that the model has; without it, transformers does. Features that a method looks up in the model itself
-            always come from transformers, and so do the answers of a method's second model.
-        paper_latency: Whether one request at a time is answered, as in the paper's Table 4, to measure latency.
-        revision: Branch, tag or commit on the Hub.
-        dtype: Data type; ``auto`` takes the checkpoint's.
-        device: Where the model runs; on several ranks each takes its own GPU.
-        device_map: Spreads one model over several GPUs; on several ranks, over a share of them each.
-        attn_implementation: Attention kernels of transformers.
-        trust_remote_code: Whether code of the checkpoint is run.
-        enable_thinking: Whether a reasoning model reasons; off by default, since answers have 64 tokens.
-        min_patches: Option of the image processor, as lmms-eval's own model classes have it; so are the next three.
-        max_patches: See ``min_patches``.
-        min_pixels: See ``min_patches``.
-        max_pixels: See ``min_patches``.
-        batch_size: Requests that are answered together; a batch that doesn't fit into a GPU is halved. ``auto``
-            begins with 32.
-        max_batch_size: Not used; lmms-eval passes it to every model.
+    docs/insertion.md says what they do. Features that a method looks up in the model itself always come from
+    transformers, and so do the answers of a method's second model. ``max_batch_size`` is not used; lmms-eval passes it
+    to every model.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, coerce_numbers_to_str=True)
@@ -74,11 +54,7 @@ class InsertionArguments(BaseModel):
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> InsertionArguments:
-        """Reads and checks arguments.
-
-        Raises:
-            SettingsError: For the first one that can't be used.
-        """
+        """Reads arguments, and refuses the first one that can't be used."""
         try:
             arguments = cls.model_validate(
                 {
@@ -160,11 +136,7 @@ class InsertionArguments(BaseModel):
         return default if self.answers is None else Path(self.answers)
 
     def check_devices(self, device: torch.device, ranks: int) -> None:
-        """Makes sure that the backend can run where the model does.
-
-        Raises:
-            SettingsError: If there are several ranks, or the model has another GPU than the first.
-        """
+        """Makes sure that the backend can run where the model does."""
         if ranks > 1:
             raise SettingsError(
                 f"{NAME}: backend={self.backend} runs in one process, and this run has {ranks}. Start one; for more "
@@ -177,11 +149,7 @@ class InsertionArguments(BaseModel):
             )
 
     def model_options(self, device: torch.device, accelerator: Any) -> ModelOptions:
-        """Returns how this rank loads the model.
-
-        Raises:
-            SettingsError: If several ranks with ``device_map`` are more than the GPUs.
-        """
+        """Returns how this rank loads the model."""
         return ModelOptions(
             revision=self.revision,
             dtype=self.dtype,
@@ -206,16 +174,7 @@ def _share_of_gpus(accelerator: Any) -> dict[int, int] | None:
 
 
 def share(gpus: int, ranks: int, rank: int) -> range:
-    """Returns the GPUs of a rank: its own and every ``ranks``-th after it.
-
-    Args:
-        gpus: Number of GPUs of the machine.
-        ranks: Number of ranks on the machine.
-        rank: Number of the rank on the machine, from 0.
-
-    Raises:
-        SettingsError: If there are more ranks than GPUs.
-    """
+    """Returns the GPUs of a rank of this machine, both numbered from 0: its own and every ``ranks``-th after it."""
     if gpus < ranks:
         raise SettingsError(
             f"{NAME}: {ranks} ranks with device_map on {gpus} GPUs. Start at most as many ranks as there are GPUs."

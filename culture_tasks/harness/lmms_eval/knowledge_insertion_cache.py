@@ -17,12 +17,7 @@ _FINGERPRINTS = ("data", "draw")
 
 
 def identify_in_cache(model_name: str, identity: str) -> None:
-    """Names the model of the following runs; safe to call again.
-
-    Args:
-        model_name: Its name for ``--model``.
-        identity: Hash of all that can change an answer.
-    """
+    """Names the model of the following runs; safe to call again."""
     from lmms_eval.caching.response_cache import ResponseCache
 
     known: dict[str, str] | None = getattr(ResponseCache, _MARK, None)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from culture_tasks.errors import CultureTasksError, SettingsError
-from culture_tasks.insertion.core.decoding import AnswerDecoding
+from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core.encoding import (
     IGNORED,
     Encoded,
@@ -27,9 +26,8 @@ from culture_tasks.insertion.core.encoding import (
     padding_token,
 )
 from culture_tasks.insertion.core.identity import ModelIdentity, identify
-from culture_tasks.insertion.core.prefill import Gate, captured_states, pooled, question_and_image
-from culture_tasks.insertion.core.queries import Query, images_of
-from culture_tasks.insertion.core.reading_ahead import read_ahead
+from culture_tasks.insertion.core.progress import read_ahead
+from culture_tasks.insertion.core.queries import AnswerDecoding, Query, images_of
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
 
 if TYPE_CHECKING:
@@ -40,14 +38,16 @@ _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
+Gate = Callable[[torch.Tensor], bool]
+"""Decides by the features of a request, shape (2, hidden size), whether generation stops after the prefill."""
+
 WeightsOf = Callable[[Sequence[int]], Sequence[Weights]]
 """Returns the weights of requests by their places."""
 
 ANSWERS_VERSION = 2
 """Raise it whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
 
-It is part of :attr:`~culture_tasks.insertion.core.identity.ModelIdentity.run`, so that stored answers and features of
-older versions are not used then. For a change in one method, raise that method's own version.
+Stored answers and features of older versions are not used then. For a change in one method, raise that method's own.
 """
 
 _PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by length
@@ -57,14 +57,9 @@ _PIXELS_PER_TOKEN = 28 * 28  # a rough guess, which only orders requests by leng
 class ModelAnswer:
     """A model's answer to one request.
 
-    Attributes:
-        text: The answer without special tokens.
-        prompt_tokens: Number of tokens that the model was shown, those of images among them; None if unknown.
-        new_tokens: Number of tokens of the answer, special ones too; None if unknown.
-        activated: Index of the insertion that was used, from 0; None if none was, or if a method uses all.
-        similarity: Highest router score of the request; None if nothing was compared.
-        threshold: The least score that activates an insertion.
-        seconds: Time that the answer took on its own; None if it was one of a batch.
+    Tokens are counted with those of images and special ones. ``activated`` is the index of the insertion that was used,
+    from 0, ``similarity`` the highest router score, ``seconds`` the time of an answer on its own; each None if there is
+    none.
     """
 
     text: str
@@ -80,10 +75,8 @@ class ModelAnswer:
 class AnswerLogits:
     """A model's predictions of given answers, token by token (teacher forcing).
 
-    Attributes:
-        logits: Logits that predict each token of the answers, shape (pairs, T, vocabulary).
-        tokens: The tokens of the answers, the end of the turn among them, shape (pairs, T).
-        mask: Which tokens are an answer's and not padding, shape (pairs, T).
+    Logits have the shape (pairs, T, vocabulary); the tokens, the end of the turn among them, and the mask of those that
+    are an answer's and not padding (pairs, T).
     """
 
     logits: torch.Tensor
@@ -101,16 +94,10 @@ class AnswerLogits:
 class ModelOptions:
     """How a model is loaded.
 
-    Attributes:
-        revision: Branch, tag or commit on the Hub.
-        dtype: ``auto`` takes the checkpoint's.
-        device: The device; None means a GPU if there is one.
-        device_map: Spreads the model over devices; takes precedence over ``device``.
-        max_memory: How many bytes of each device ``device_map`` may use, by its number; None means all.
-        attn_implementation: Attention kernels; None means transformers' choice.
-        trust_remote_code: Whether code of the checkpoint is run.
-        template: Variables of the chat template. Reasoning is off by default, since answers have 64 tokens.
-        images: Options of the image processor, such as ``max_patches`` or ``max_pixels``; without, its own.
+    Defaults are the branch ``main``, the checkpoint's data type, a GPU if there is one (which ``device_map`` overrules,
+    with at most ``max_memory`` bytes of each device by its number), and transformers' attention kernels. ``template``
+    are variables of the chat template: reasoning is off, since answers have 64 tokens. ``images`` are options of the
+    image processor, such as ``max_patches`` or ``max_pixels``.
     """
 
     revision: str | None = None
@@ -130,20 +117,9 @@ class ModelOptions:
 
 
 class MultimodalModel:
-    """A model with its processor.
+    """A model with its processor; the model is left frozen and in evaluation mode.
 
-    Args:
-        model: The model, which is left frozen and in evaluation mode.
-        processor: Its processor.
-        source: The model's name or folder, as the user gave it.
-        template: Variables of the chat template.
-        images: Options of the image processor.
-
-    Attributes:
-        identity: Fingerprints of the model, of its weights as they were when this object was made.
-
-    Raises:
-        SettingsError: If the model can't be used.
+    ``source`` is its name or folder, as the user gave it. Its ``identity`` is that of the weights when it was made.
     """
 
     def __init__(
@@ -164,12 +140,7 @@ class MultimodalModel:
 
     @classmethod
     def load(cls, pretrained: str, options: ModelOptions | None = None) -> MultimodalModel:
-        """Loads a checkpoint.
-
-        Raises:
-            SettingsError: If there is no such checkpoint or device, it is not a model of images and text, or the GPU is
-                too small for its weights.
-        """
+        """Loads a checkpoint."""
         from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor
 
         options = options or ModelOptions()
@@ -190,7 +161,7 @@ class MultimodalModel:
 
     @property
     def encoding_options(self) -> Mapping[str, Any]:
-        """The user's options of the chat template and of images, under the names of :class:`ModelOptions`."""
+        """The ``template`` and the ``images`` of its :class:`ModelOptions`."""
         return self._encoding.settings
 
     @property
@@ -222,14 +193,10 @@ class MultimodalModel:
             queries: The requests.
             decoding: How to decode.
             batch_size: Requests that are answered together; a batch that doesn't fit into the memory is halved.
-            weights: Returns the weights with which requests are answered, when their batch begins; None means the
-                model's.
+            weights: Returns the weights of the requests of a batch when it begins; None means the model's.
 
         Yields:
             The place of a request in ``queries``, with its answer.
-
-        Raises:
-            CultureTasksError: If a single request doesn't fit into the memory.
         """
 
         def answered(encoded: Encoded, places: Sequence[int]) -> list[ModelAnswer]:
@@ -241,14 +208,10 @@ class MultimodalModel:
         return self._batched(queries, batches, answered)
 
     def generate_unless(self, query: Query, decoding: AnswerDecoding, gate: Gate) -> ModelAnswer | None:
-        """Answers a request unless the gate, given the features of its prefill, says stop.
+        """Answers a request, or returns None if the gate, given the features of its prefill, says stop.
 
-        The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding
-        simply continues with the state that it has: one prefill, whatever kind of cache the model keeps, and the same
-        computation as :meth:`generate`.
-
-        Returns:
-            The answer, or None if the gate stopped it.
+        The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding goes
+        on: one prefill, whatever kind of cache the model keeps, and the same computation as :meth:`generate`.
         """
         encoded = self._encoded([query], with_spans=True)
         masks = self._masks(encoded, [query])
@@ -264,23 +227,20 @@ class MultimodalModel:
         return None if stops[0] else answer
 
     def features(self, query: Query) -> torch.Tensor:
-        """Computes the features of a request, with the same prefill as :meth:`generate_unless`.
-
-        Raises:
-            DataError: If the request has no image, or the question isn't found in the prompt.
-        """
+        """Computes the features of a request, with the same prefill as :meth:`generate_unless`."""
         return next(self.features_of([query]))[1]
 
     def features_of(self, queries: Sequence[Query], batch_size: int = 1) -> Iterator[tuple[int, torch.Tensor]]:
         """Computes the features of requests in batches, the longest first; nothing but the prefill is computed.
 
+        Features are means of the last layer's hidden states over the question's tokens and over the image's, shape
+        (2, hidden size), float32.
+
         Yields:
-            The place of a request in ``queries``, with its features: means of the last layer's hidden states over the
-            question's tokens and over the image's, shape (2, hidden size), float32.
+            The place of a request in ``queries``, with its features.
 
         Raises:
             DataError: If a request has no image, or its question isn't found in the prompt.
-            CultureTasksError: If a single request doesn't fit into the memory.
         """
 
         def prefill(encoded: Encoded, places: Sequence[int]) -> list[torch.Tensor]:
@@ -305,10 +265,8 @@ class MultimodalModel:
     def answer_scorer(self, pairs: Sequence[tuple[Query, str]] | Encoded) -> Callable[[], AnswerLogits]:
         """Returns a function that predicts given answers in one forward pass, with the weights of the moment.
 
-        Images are read and encoded once. Gradients flow to all parameters that require them.
-
-        Args:
-            pairs: Requests with answers, or the result of :meth:`encode_answered`.
+        Images are read once. Gradients flow to all parameters that require them. ``pairs`` are requests with answers,
+        or the result of :meth:`encode_answered`.
         """
         encoded = pairs if isinstance(pairs, Encoded) else self.encode_answered(pairs)
         inputs = self._placed(encoded.inputs)
@@ -421,12 +379,7 @@ def _in_order(queries: Sequence[Query], size: int) -> Iterator[list[int]]:
 
 
 def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:
-    """Loads how a checkpoint's conversations are encoded, without its weights.
-
-    Raises:
-        SettingsError: If there is no such checkpoint, it is not a model of images and text, or its image processor
-            lacks an option.
-    """
+    """Loads how a checkpoint's conversations are encoded, without its weights."""
     from transformers import AutoProcessor
 
     with _explained(pretrained):
@@ -457,17 +410,7 @@ def _check_device(name: str) -> None:
 
 
 def check_room(pretrained: str, config: Any, dtype: str, *, free: int) -> None:
-    """Makes sure that weights fit into the memory of a GPU, before any are loaded.
-
-    Args:
-        pretrained: The checkpoint, for the message.
-        config: Its configuration.
-        dtype: The data type; ``auto`` means the checkpoint's.
-        free: Free memory of the GPU, in bytes.
-
-    Raises:
-        SettingsError: If they don't.
-    """
+    """Refuses weights that don't fit into the ``free`` bytes of a GPU, before any are loaded."""
     from transformers import AutoModelForImageTextToText
 
     kind = getattr(config, "dtype", None) if dtype == "auto" else getattr(torch, dtype.removeprefix("torch."))
@@ -491,3 +434,57 @@ def _check(model: PreTrainedModel, processor: ProcessorMixin) -> None:
     for problem, applies in problems.items():
         if applies:
             raise SettingsError(f"insertion: {type(model).__name__} can't be used: {problem}. Name another model.")
+
+
+@contextmanager
+def captured_states(model: PreTrainedModel) -> Iterator[list[torch.Tensor]]:
+    """Collects the states after the final norm of the first forward pass, shape (requests, L, hidden size)."""
+    states: list[torch.Tensor] = []
+
+    def keep(_module: object, _inputs: object, output: Any) -> None:
+        if not states:
+            states.append(output.last_hidden_state)
+
+    handle = model.base_model.register_forward_hook(keep)
+    try:
+        yield states
+    finally:
+        handle.remove()
+
+
+def pooled(states: Sequence[torch.Tensor], masks: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Returns the features of each request, means over the question's tokens and over the image's: (2, hidden size)."""
+    length = masks[0].shape[1]
+    if states[0].shape[1] != length:
+        raise CultureTasksError(
+            f"insertion: the model turned {length} input tokens into {states[0].shape[1]} hidden states. "
+            "Expected a processor that puts one token for each image patch into input_ids: update the checkpoint's."
+        )
+    return [
+        torch.stack([row[mask].float().mean(0) for mask in both.to(row.device)])
+        for row, both in zip(states[0], masks, strict=True)
+    ]
+
+
+def question_and_image(encoded: Encoded, row: int, question: str, image_tokens: Sequence[int]) -> torch.Tensor:
+    """Returns which tokens of a request are the last occurrence of the question, and which are the image's, (2, L).
+
+    A processor replaces each image placeholder of the prompt by as many tokens as the image needs before it counts
+    characters. So the question is found by its distance from the end, which no image may separate from it.
+    """
+    ids = encoded.inputs["input_ids"][row]
+    visual = torch.isin(ids, torch.tensor(list(image_tokens), dtype=ids.dtype))
+    if not visual.any():
+        raise DataError(f"insertion: the request {question!r:.80} has no image. Expected one.")
+    spans, prompt, question = encoded.spans[row], encoded.prompts[row], question.strip()
+    start = prompt.rfind(question)
+    if start < 0 or not question:
+        raise DataError(
+            f"insertion: the question {question!r:.80} isn't in the prompt that the chat template made. Expected a "
+            "template that keeps the user's text as it is."
+        )
+    start += max(end for _, end in spans) - encoded.prompt_ends[row]
+    mask = torch.tensor([first < start + len(question) and last > start for first, last in spans])
+    if not mask.any() or visual.nonzero().max() > mask.nonzero().min():
+        raise DataError(f"insertion: an image comes after {question!r:.80}. Expected the question after all images.")
+    return torch.stack([mask, visual])

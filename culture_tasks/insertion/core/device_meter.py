@@ -26,11 +26,9 @@ def forget_peak() -> None:
 
 
 def peak_gib(device: torch.device) -> float | None:
-    """Returns the most memory that was in use, in GiB.
+    """Returns the most memory that was in use, in GiB; None where the system doesn't say.
 
-    Args:
-        device: Where the model is. For a GPU the tensors of this process on all GPUs together are counted, for a CPU
-            the memory of the process; None where the system doesn't say.
+    For a GPU the tensors of this process on all GPUs together are counted, for a CPU the memory of the process.
     """
     if device.type == "cuda":
         numbers = range(torch.cuda.device_count())

@@ -8,13 +8,13 @@ for equal vectors, 0.5 at a squared distance of ln 2.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
-from torch import nn
 
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.progress import Progress, silent
@@ -53,69 +53,20 @@ def squared_distances(edits: torch.Tensor, request: torch.Tensor) -> torch.Tenso
 
 
 def scope_loss(distances: torch.Tensor, in_scope: torch.Tensor) -> torch.Tensor:
-    """Computes the binary cross-entropy of scope scores s = exp(-d), the mean over requests.
+    """Computes the mean binary cross-entropy of scope scores s = exp(-d), at least 0.
 
     A request in scope costs -log s = d, one out of scope -log(1 - s).
 
     Args:
         distances: Squared distances d of requests and an edit, shape (requests,).
         in_scope: Whether each request is in the edit's scope, shape (requests,).
-
-    Returns:
-        The loss, a scalar, at least 0.
     """
     outside = -torch.log(-torch.expm1(-distances.clamp(min=_SMALLEST)))
     return torch.where(in_scope, distances, outside).mean()
 
 
-class ScopeEncoder(ABC):
-    """A frozen encoder of edits and requests.
-
-    Attributes:
-        identity: Fingerprints of the model.
-        width: Length of the vectors.
-    """
-
-    identity: ModelIdentity
-    width: int
-
-    @abstractmethod
-    def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
-        """Returns the vectors of edits or requests, shape (subjects, width), float32, on the CPU."""
-
-    @abstractmethod
-    def prepare(self, subjects: Sequence[Subject], store: ValueStore, *, batch_size: int, progress: Progress) -> None:
-        """Computes ahead, in batches, the ingredients of their vectors."""
-
-    @abstractmethod
-    def parameter_count(self) -> int:
-        """Returns the number of parameters that are loaded."""
-
-
-class ScopeClassifier(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
-    """The linear map of a frozen encoder's vectors, without a bias, which would cancel out in distances.
-
-    Args:
-        width: Length of the vectors.
-    """
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.projection = nn.Parameter(torch.eye(width))
-
-    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        """Maps vectors, shape (..., width)."""
-        return vectors.to(self.projection.device) @ self.projection.T
-
-
 class Match(NamedTuple):
-    """The edit nearest to a request.
-
-    Attributes:
-        place: Its place in the order of insertion, from 0.
-        score: Its score, a scalar.
-        edit: The inserted sample.
-    """
+    """The edit nearest to a request: its place in the order of insertion, from 0, and its score, a scalar."""
 
     place: int
     score: torch.Tensor
@@ -123,56 +74,45 @@ class Match(NamedTuple):
 
 
 class EditMemory:
-    """Inserted samples with their vectors.
+    """Inserted samples with their vectors; nothing is replaced, so the same sample may be stored twice.
 
-    Args:
-        scores: Compares the vectors of all edits, shape (edits, width), with the vector of a request, shape (width,):
-            returns a score of each edit, shape (edits,), which is higher the nearer it is.
+    ``scores`` compares the vectors of all edits, shape (edits, width), with that of a request, shape (width,): it
+    returns a score of each edit, shape (edits,), which is higher the nearer it is.
     """
 
     def __init__(self, scores: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
         self._scores = scores
-        self._edits: list[Insertion] = []
-        self._vectors: list[torch.Tensor] = []
+        self._edits: list[tuple[torch.Tensor, Insertion]] = []
 
     def __len__(self) -> int:
         return len(self._edits)
 
     def write(self, vector: torch.Tensor, edit: Insertion) -> None:
-        """Stores a sample; nothing is replaced, so the same sample may be stored twice."""
-        self._vectors.append(vector)
-        self._edits.append(edit)
+        """Stores a sample."""
+        self._edits.append((vector, edit))
 
     def nearest(self, request: torch.Tensor) -> Match:
         """Returns the edit with the highest score; of equal ones the first inserted. The memory must not be empty."""
-        scores = self._scores(torch.stack(self._vectors), request)
+        scores = self._scores(torch.stack([vector for vector, _ in self._edits]), request)
         place = max(range(len(self._edits)), key=scores.tolist().__getitem__)
-        return Match(place, scores[place], self._edits[place])
+        return Match(place, scores[place], self._edits[place][1])
 
     def clear(self) -> None:
         """Forgets all samples."""
         self._edits.clear()
-        self._vectors.clear()
 
 
 class StoredVectors(Generic[Input]):
     """Vectors of inputs, each computed once, in this run and all others that share the store.
 
-    Args:
-        prefix: The beginning of keys in the store: what the vectors are, and the fingerprint of the encoder and of the
-            place where it runs.
-        key_of: Returns the key of an input.
-        encode: Computes vectors.
-        shape: Shape of a vector.
+    Keys in the store begin with ``prefix``: what the vectors are, and the fingerprint of the encoder and of the place
+    where it runs.
     """
 
     def __init__(
         self, prefix: str, key_of: Callable[[Input], str], encode: Encode[Input], shape: tuple[int, ...] = (-1,)
     ) -> None:
-        self._prefix = prefix
-        self._key_of = key_of
-        self._encode = encode
-        self._shape = shape
+        self._prefix, self._key_of, self._encode, self._shape = prefix, key_of, encode, shape
         self._vectors: dict[str, torch.Tensor] = {}
 
     def prepare(
@@ -185,26 +125,21 @@ class StoredVectors(Generic[Input]):
         description: str = "vectors",
     ) -> None:
         """Computes vectors in batches; each is committed to the store as soon as it is there."""
-        missing: dict[str, Input] = {}
-        for key, item in self._missing(inputs).items():
+        missing = self._missing(inputs)
+        for key in list(missing):
             content = store.get(f"{self._prefix}:{key}")
-            if content is None:
-                missing[key] = item
-            else:
+            if content is not None:
                 values = np.frombuffer(content, dtype=np.float32).reshape(self._shape)
                 self._vectors[key] = torch.from_numpy(values.copy())
-        keys = list(missing)
-        computed = self._encode(list(missing.values()), batch_size)
-        for place, vector in progress(computed, description, total=len(keys)):
-            self._vectors[keys[place]] = vector.cpu()
-            store.put(f"{self._prefix}:{keys[place]}", self._vectors[keys[place]].numpy().tobytes())
+                del missing[key]
+        for key, vector in progress(self._computed(missing, batch_size), description, total=len(missing)):
+            store.put(f"{self._prefix}:{key}", vector.numpy().tobytes())
 
     def of(self, inputs: Sequence[Input]) -> torch.Tensor:
         """Returns the vectors of inputs, shape (inputs, *shape); missing ones are computed now."""
         missing = self._missing(inputs)
-        keys = list(missing)
-        for place, vector in self._encode(list(missing.values()), len(missing)) if missing else ():
-            self._vectors[keys[place]] = vector.cpu()
+        for _ in self._computed(missing, len(missing)):
+            pass
         return torch.stack([self._vectors[self._key_of(item)] for item in inputs])
 
     def get(self, item: Input) -> torch.Tensor | None:
@@ -215,6 +150,12 @@ class StoredVectors(Generic[Input]):
         keyed = ((self._key_of(item), item) for item in inputs)
         return {key: item for key, item in keyed if key not in self._vectors}
 
+    def _computed(self, missing: dict[str, Input], batch_size: int) -> Iterator[tuple[str, torch.Tensor]]:
+        keys = list(missing)
+        for place, vector in self._encode(list(missing.values()), batch_size) if keys else ():
+            self._vectors[keys[place]] = vector.cpu()
+            yield keys[place], self._vectors[keys[place]]
+
 
 def in_batches(encode: Callable[[Sequence[Input]], torch.Tensor]) -> Encode[Input]:
     """Returns an encoder of batches as one that takes any number of inputs."""
@@ -224,3 +165,39 @@ def in_batches(encode: Callable[[Sequence[Input]], torch.Tensor]) -> Encode[Inpu
             yield from enumerate(encode(inputs[start : start + batch_size]), start)
 
     return encoded
+
+
+def text_key(text: str) -> str:
+    """Returns the key of a text in the store."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Ingredient(NamedTuple):
+    """Stored vectors of a part of edits and requests, and that part of one: its text, or its image."""
+
+    vectors: StoredVectors[Any]
+    part: Callable[[Subject], Any]
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeEncoder:
+    """A frozen encoder of edits and requests, whose vectors of length ``width`` are made of those of their parts."""
+
+    identity: ModelIdentity
+    width: int
+    parameters: int
+    ingredients: Sequence[Ingredient]
+    fused: Callable[..., torch.Tensor]
+
+    def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
+        """Returns the vectors of edits or requests, shape (subjects, width), float32, on the CPU."""
+        return self.fused(
+            *(vectors.of([part(subject) for subject in subjects]) for vectors, part, _ in self.ingredients)
+        )
+
+    def prepare(self, subjects: Sequence[Subject], store: ValueStore, *, batch_size: int, progress: Progress) -> None:
+        """Computes ahead, in batches, the vectors of their parts."""
+        for vectors, part, description in self.ingredients:
+            inputs = [part(subject) for subject in subjects]
+            vectors.prepare(inputs, store, batch_size=batch_size, progress=progress, description=description)

@@ -7,6 +7,7 @@ tokenizer's: the rule is that of transformers' own ``apply_chat_template``.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,14 +38,10 @@ Spans = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A batch of conversations as a model's inputs, on the CPU.
+    """A batch of conversations as a model's inputs, on the CPU, padded on the left.
 
-    Attributes:
-        inputs: Arguments of the model; ``input_ids`` has the shape (conversations, tokens), padded on the left.
-        prompts: The text of each conversation before image placeholders were replaced.
-        spans: The spans of each conversation's tokens, on demand.
-        prompt_ends: With them, the end of the last token of each text in ``prompts``: some tokenizers drop trailing
-            blanks.
+    ``prompts`` are the texts before image placeholders were replaced. On demand there are the spans of each
+    conversation's tokens, and the end of the last token of each text: some tokenizers drop trailing blanks.
     """
 
     inputs: dict[str, Any]
@@ -54,16 +51,7 @@ class Encoded:
 
 
 class Encoding:
-    """The processor of a model with the user's options.
-
-    Args:
-        processor: The processor.
-        template: Variables of the chat template.
-        images: Options of the image processor, such as ``max_patches`` or ``max_pixels``.
-
-    Raises:
-        SettingsError: If the image processor has no such option.
-    """
+    """The processor of a model with the user's options."""
 
     def __init__(
         self, processor: ProcessorMixin, template: Mapping[str, Any], images: Mapping[str, int] | None = None
@@ -71,8 +59,9 @@ class Encoding:
         self.processor = processor
         self._template = dict(template)
         self._images = dict(images or {})
-        # A fast tokenizer keeps how it pads as state, so two threads must not use one at once.
-        self._tokenizing = threading.Lock()
+        # A fast tokenizer keeps how it pads as state, so each thread has a copy of its own.
+        self._copies = threading.local()
+        self._copies.processor = processor
         image_processor = processor.image_processor
         declared = _declared(image_processor)
         for name in self._images:
@@ -98,26 +87,20 @@ class Encoding:
         if with_spans:
             options["return_offsets_mapping"] = True
         whole = {"add_special_tokens": self._lacks_begin(prompts[0])}
-        with self._tokenizing:
-            inputs = dict(
-                self.processor(text=prompts, return_tensors="pt", padding=True, padding_side="left", **whole, **options)
-            )
-            if not with_spans:
-                return Encoded(inputs, prompts)
-            plain = self.processor.tokenizer(prompts, return_offsets_mapping=True, **whole)["offset_mapping"]
+        processor = self._own_processor()
+        inputs = dict(
+            processor(text=prompts, return_tensors="pt", padding=True, padding_side="left", **whole, **options)
+        )
+        if not with_spans:
+            return Encoded(inputs, prompts)
+        plain = processor.tokenizer(prompts, return_offsets_mapping=True, **whole)["offset_mapping"]
         spans = inputs.pop("offset_mapping").tolist()
         return Encoded(inputs, prompts, spans, [max(last for _, last in row) for row in plain])
 
     def encode_answered(
         self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], end: int | None
     ) -> Encoded:
-        """Encodes conversations with answers after them, and ``labels`` that leave out all but the answers.
-
-        Args:
-            conversations: The conversations.
-            answers: An answer to each.
-            end: Token that ends an answer, or None.
-        """
+        """Encodes conversations with answers and their last token, and ``labels`` that leave out all but these."""
         encoded = self.encode(conversations)
         rows = [torch.tensor([*self._tokens(answer), *([] if end is None else [end])]) for answer in answers]
         pad = torch.nn.utils.rnn.pad_sequence
@@ -137,11 +120,7 @@ class Encoding:
         return Encoded(inputs, encoded.prompts)
 
     def end_of_answer(self, ends: Sequence[int]) -> int | None:
-        """Returns the token that ends an answer in a conversation: the first after it that also ends a generation.
-
-        Args:
-            ends: Tokens that end a generation.
-        """
+        """Returns the token that ends an answer in a conversation: the first after it that also ends a generation."""
         answer = "culture"
         request: list[Message] = [{"role": "user", "content": [text_part("?")]}]
         answered = [*request, {"role": "assistant", "content": [text_part(answer)]}]
@@ -169,9 +148,14 @@ class Encoding:
         return {**others, "size": {**size, **limits}} if limits else others
 
     def _tokens(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
-        with self._tokenizing:
-            tokens: list[int] = self.processor.tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
+        tokens: list[int] = self._own_processor().tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
         return tokens
+
+    def _own_processor(self) -> Any:
+        """Returns the processor of this thread."""
+        if not hasattr(self._copies, "processor"):
+            self._copies.processor = copy.deepcopy(self.processor)
+        return self._copies.processor
 
     def _lacks_begin(self, prompt: str) -> bool:
         """Returns whether the tokenizer still has to write the token that begins a text."""

@@ -28,13 +28,9 @@ _INCIDENTAL = (
 class ModelIdentity:
     """Fingerprints of a loaded model.
 
-    Attributes:
-        source: The model's name or folder, as the user gave it.
-        weights: Of the weights as loaded (including the data type), the configuration, the processor and its options: a
-            trained state fits this.
-        run: Of ``weights`` and all else that can change an answer (device, attention kernels, versions of libraries
-            and of our own code): the key of stored answers and features.
-        parts: The ingredients of ``weights``, by names for messages; long ones as hashes.
+    ``weights`` is that of the weights as loaded, the configuration, the processor and its options, whose ``parts``
+    messages name: a trained state fits it. ``run`` is that of ``weights`` and all else that can change an answer
+    (device, attention kernels, versions of libraries and of our own code): the key of stored answers and features.
     """
 
     source: str
@@ -51,15 +47,7 @@ def identify(
     options: Mapping[str, Any],
     version: int,
 ) -> ModelIdentity:
-    """Computes a model's identity, with one pass over its weights.
-
-    Args:
-        model: The model.
-        processor: Its processor.
-        source: The model's name or folder, as the user gave it.
-        options: Options of the chat template and of the image processor.
-        version: Version of our code that encodes requests and decodes answers.
-    """
+    """Computes a model's identity, with one pass over its weights; ``version`` is that of our own code."""
     import transformers
 
     kind, digest, config = type(model).__name__, _weights_digest(model), _cleaned(model.config.to_dict())
@@ -88,14 +76,7 @@ def identify(
 def identify_encoder(
     model: PreTrainedModel, vocabulary: Mapping[str, int], *, source: str, settings: Mapping[str, Any]
 ) -> ModelIdentity:
-    """Computes the identity of a model that turns texts or images into vectors.
-
-    Args:
-        model: The model.
-        vocabulary: Its tokenizer's.
-        source: The model's name or folder, as the user gave it.
-        settings: What else its vectors depend on, such as the length of texts.
-    """
+    """Computes the identity of a model of vectors; they depend on the settings too."""
     import transformers
 
     words, config = _sha256(json.dumps(dict(vocabulary), sort_keys=True)), _cleaned(model.config.to_dict())

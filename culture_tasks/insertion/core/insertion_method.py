@@ -26,17 +26,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion.core import state, tensor_files
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.device_meter import forget_peak, now, peak_gib
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, TrainingCase
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.core.work import Setup, Work
 
 if TYPE_CHECKING:
     from culture_tasks.insertion.core.training import Checkpoints
     from culture_tasks.insertion.core.training_data import TrainingData
+    from culture_tasks.insertion.estimates import CaseShape, Models, Work
 
 
 class MethodConfig(BaseModel):
@@ -47,14 +46,10 @@ class MethodConfig(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The prompt that a request becomes after insertions, and the model that answers it.
+    """The prompt that a request becomes after insertions, and the model that answers it; None means the model itself.
 
-    Attributes:
-        query: The request itself, or the request with something before it.
-        by: The model that answers, if the method has another one; None means the model itself.
-        activated: Index of the insertion that is used; None if none is, or if the method uses all.
-        similarity: Highest score of the request; None if nothing was compared.
-        threshold: The least score that activates an insertion.
+    ``activated`` is the index of the insertion that is used, None if none is or if the method uses all. ``similarity``
+    is the highest score of the request, and ``threshold`` the least score that activates; None if nothing was compared.
     """
 
     query: Query
@@ -70,13 +65,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class FitContext:
-    """Aids of a fit.
-
-    Attributes:
-        store: Stores what is costly to compute, so that a killed fit can resume.
-        progress: Shows the progress.
-        checkpoints: Where a training by gradients keeps its checkpoints; None keeps none.
-    """
+    """Aids of a fit; the store has what is costly to compute, so that a killed fit can resume."""
 
     store: ValueStore
     progress: Progress = silent
@@ -85,10 +74,6 @@ class FitContext:
 
 class InsertionMethod(ABC):
     """One method over one model.
-
-    Args:
-        model: The model.
-        config: The method's options, of ``config_class``.
 
     Attributes:
         name: Name of the method, and of its folder.
@@ -122,11 +107,7 @@ class InsertionMethod(ABC):
 
     @classmethod
     def read_config(cls, options: Mapping[str, object]) -> MethodConfig:
-        """Makes options of the method.
-
-        Raises:
-            SettingsError: If an option is unknown, or a value is not allowed.
-        """
+        """Makes options of the method."""
         known = cls.config_class.model_fields
         try:
             return cls.config_class.model_validate(dict(options))
@@ -141,20 +122,12 @@ class InsertionMethod(ABC):
 
     @classmethod
     def models_of(cls, config: MethodConfig, architecture: str) -> dict[str, str | None]:  # noqa: ARG003
-        """Returns the names of the models that it loads beside the model, by the option that names them.
-
-        Args:
-            config: Options.
-            architecture: The model's (``model_type``).
-
-        Returns:
-            Names, or None where the options name no model and there is no default.
-        """
+        """Returns the names of the models that it loads beside one of an architecture; None where there is none."""
         return {option: getattr(config, option) for option in cls.other_models}
 
     @classmethod
-    def work(cls, setup: Setup) -> Work | None:  # noqa: ARG003
-        """Returns what it computes, by which a plan estimates hours and memory; None means no estimate."""
+    def work(cls, config: Any, models: Models, cases: CaseShape) -> Work | None:  # noqa: ARG003
+        """Returns its computation, by which a plan estimates hours and memory; None means no estimate."""
         return None
 
     @abstractmethod
@@ -172,15 +145,9 @@ class InsertionMethod(ABC):
         store: ValueStore,
         progress: Progress = silent,
     ) -> None:
-        """Computes ahead, in batches, what :meth:`insert` and :meth:`ask` will need.
+        """Computes ahead, in batches, what :meth:`insert` and :meth:`ask` will need, which else compute it one by one.
 
-        Without it they compute the same one by one.
-
-        Args:
-            requests: Requests that :meth:`ask` will get.
-            insertions: Samples that :meth:`insert` will get.
-            store: Stores what is costly to compute, by model and input, so that no run computes it again.
-            progress: Shows the progress.
+        The store keeps what is costly to compute, by model and input, so that no run computes it again.
         """
 
     def ask(self, query: Query) -> Route:
@@ -201,15 +168,8 @@ class InsertionMethod(ABC):
     ) -> None:
         """Learns from training cases.
 
-        Args:
-            data: The training data.
-            store: Stores what is costly to compute, so that a killed fit can resume.
-            progress: Shows the progress.
-            checkpoints: Where a training by gradients keeps its checkpoints; the caller clears them when the state is
-                saved. None keeps none.
-
-        Raises:
-            CultureTasksError: If the method has nothing to learn.
+        The store has what is costly to compute, so that a killed fit can resume, and so have the checkpoints of a
+        training by gradients, which the caller clears when the state is saved.
         """
         if not self.needs_state:
             raise CultureTasksError(f"insertion: {self.name} has nothing to fit. Use it without a state.")
@@ -229,21 +189,13 @@ class InsertionMethod(ABC):
         self.data, self._description = data.facts, None
 
     def save(self, folder: Path) -> state.Description:
-        """Writes the fitted state.
-
-        Raises:
-            CultureTasksError: If nothing was fitted.
-        """
+        """Writes the fitted state."""
         description = self._described()
         state.write(folder, description, self._tensors())
         return description
 
     def load(self, folder: Path) -> state.Description:
-        """Reads a fitted state, options too.
-
-        Raises:
-            StateError: If the state is broken, or belongs to another method, version of it, or model.
-        """
+        """Reads a fitted state, options too; ``StateError`` if it is broken, or of another method, version or model."""
         description, tensors = state.read(folder)
         if description.method != self.name:
             raise state.StateError(
@@ -289,11 +241,7 @@ class InsertionMethod(ABC):
         return {}
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        """Restores the results of :meth:`_tensors` and :meth:`_facts`.
-
-        Raises:
-            StateError: If they don't fit.
-        """
+        """Restores the results of :meth:`_tensors` and :meth:`_facts`."""
         raise NotImplementedError(f"{self.name} has a state, and no _restore")
 
     def _replacement(self) -> ModelIdentity | None:

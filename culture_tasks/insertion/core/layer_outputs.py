@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import nn
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.insertion.core.weight_edits import decoder_layers, layer_linears
+from culture_tasks.insertion.core.adapter import AnswerLogits
+from culture_tasks.insertion.core.insertion_method import InsertionMethod
+from culture_tasks.insertion.core.queries import Insertion
+from culture_tasks.insertion.core.weight_edits import RepeatedPass, decoder_layers, layer_linears
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -35,8 +38,7 @@ class OutputEdits:
     """
 
     def __init__(self, model: PreTrainedModel, edits: Mapping[nn.Linear, OutputEdit]) -> None:
-        self._model = model
-        self._edits = dict(edits)
+        self._model, self._edits = model, dict(edits)
         self._handles: list[Any] = []
         self._prompts: torch.Tensor | None = None
 
@@ -55,11 +57,39 @@ class OutputEdits:
         self._handles = []
 
     def _note(self, _model: object, _inputs: object, arguments: Mapping[str, Any]) -> None:
-        self._prompts = _prompt_tokens(arguments)
+        """Notes which tokens of a pass are a prompt's.
+
+        A pass over a later token of an answer has one token. Masks of ones may be left out. Logits are computed from a
+        prompt's last token on, so the tokens after that one are an answer's.
+        """
+        ids, mask = arguments["input_ids"], arguments.get("attention_mask")
+        self._prompts = None
+        if ids.shape[1] > 1:
+            prompts = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
+            answer = max(1, arguments.get("logits_to_keep", 1)) - 1
+            both = [prompts[:, : ids.shape[1] - answer], torch.zeros_like(prompts[:, :answer])]
+            self._prompts = torch.cat(both, dim=1)
 
     def _apply(self, edit: OutputEdit, _linear: object, inputs: tuple[torch.Tensor], output: torch.Tensor) -> Any:
-        prompts = None if self._prompts is None else self._prompts.to(output.device)
-        return edit(inputs[0], output, prompts)
+        return edit(inputs[0], output, None if self._prompts is None else self._prompts.to(output.device))
+
+
+class OutputMethod(InsertionMethod):
+    """A method that changes outputs of linear maps while something is inserted, and trains on each sample's answer."""
+
+    needs_state: ClassVar[bool] = False
+    edits_weights: ClassVar[bool] = True
+    answers_version: ClassVar[int] = 1
+
+    def _change(self, edits: Mapping[str, OutputEdit]) -> None:
+        """Says how outputs of linear maps are changed, by name, from ``self._edits.start()`` on."""
+        self._linears: dict[str, nn.Linear] = {name: self.model.model.get_submodule(name) for name in edits}
+        self._edits = OutputEdits(self.model.model, {self._linears[name]: edit for name, edit in edits.items()})
+
+    def _passes(self, insertion: Insertion) -> RepeatedPass[AnswerLogits]:
+        """Returns passes over a sample with its answer, in which all before the linear maps is computed once."""
+        score = self.model.answer_scorer([(insertion.query, insertion.answer)])
+        return RepeatedPass(self.model.model, [f"{name}.weight" for name in self._linears], score)
 
 
 def layer_output(
@@ -70,8 +100,8 @@ def layer_output(
     Args:
         model: The model.
         module: Name of the linear map inside a layer, such as ``mlp.down_proj``.
-        layer: Number of the layer, from 0; negative numbers count from the last. Or the published layers, for
-            :func:`published_layer`.
+        layer: Number of the layer, from 0; negative numbers count from the last. Or published layers by the number of
+            layers of their models: that of the model whose depth is nearest is taken, moved in proportion.
         method: The method's name, for messages.
 
     Raises:
@@ -88,25 +118,6 @@ def layer_output(
 
 
 def published_layer(published: Mapping[int, int], layers: int) -> int:
-    """Returns the layer of the published model whose depth is nearest, moved in proportion.
-
-    Args:
-        published: Published layers by the number of layers of their models.
-        layers: Number of layers of the model.
-    """
+    """Returns the layer of the published model whose depth is nearest, moved in proportion."""
     depth = min(published, key=lambda count: abs(count - layers))
     return published[depth] * layers // depth
-
-
-def _prompt_tokens(arguments: Mapping[str, Any]) -> torch.Tensor | None:
-    """Returns which tokens of a pass are a prompt's, by the arguments that the model gets; None if it has no prompt.
-
-    A pass over a later token of an answer has one token. Masks of ones may be left out. Logits are computed from a
-    prompt's last token on, so the tokens after that one are an answer's.
-    """
-    ids, mask = arguments["input_ids"], arguments.get("attention_mask")
-    if ids.shape[1] == 1:
-        return None
-    prompts = torch.ones_like(ids, dtype=torch.bool) if mask is None else mask.bool()
-    answer = max(1, arguments.get("logits_to_keep", 1)) - 1
-    return torch.cat([prompts[:, : ids.shape[1] - answer], torch.zeros_like(prompts[:, :answer])], dim=1)

@@ -1,8 +1,8 @@
 """The insertion methods: each folder of :mod:`culture_tasks.insertion.methods` is one, and so is each entry point.
 
-A folder needs ``config.py``, ``method.py`` with the method's class, and an ``__init__.py`` with its ``LABEL``. Another
-package names its class in the entry-point group ``culture_tasks.insertion_methods``, under the method's name. Nothing
-else has to be edited to add one; a method that breaks the rules is reported when it is used.
+A folder needs ``method.py`` with the method's class, and an ``__init__.py`` with its ``LABEL``. Another package names
+its class in the entry-point group ``culture_tasks.insertion_methods``, under the method's name. Nothing else has to be
+edited to add one; a method that breaks the rules is reported when it is used.
 """
 
 from __future__ import annotations
@@ -27,14 +27,7 @@ _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at mo
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option of a method.
-
-    Attributes:
-        name: Its name.
-        kind: Its allowed values in words, such as ``integer, at least 1``.
-        default: Its default.
-        meaning: Its effect.
-    """
+    """An option of a method; ``kind`` says its allowed values, such as ``integer, at least 1``."""
 
     name: str
     kind: str
@@ -48,12 +41,7 @@ def method_names() -> tuple[str, ...]:
 
 
 def method_class(name: str) -> type[InsertionMethod]:
-    """Returns the class of a method.
-
-    Raises:
-        SettingsError: If there is no such method.
-        CultureTasksError: If it breaks the rules, or two packages have a method of this name.
-    """
+    """Returns the class of a method."""
     points = [point for point in entry_points(group=ENTRY_POINTS) if point.name == name]
     places = [*(["culture_tasks"] if name in methods.folders() else []), *(point.value for point in points)]
     if not places:
@@ -81,26 +69,15 @@ def method_class(name: str) -> type[InsertionMethod]:
 def _problem(name: str, method: object) -> str | None:
     if not (isinstance(method, type) and issubclass(method, InsertionMethod)):
         return f"has no subclass of InsertionMethod with the name {name!r}"
-    missing = [part for part in ("name", "config_class", "needs_state", "answers_version") if not hasattr(method, part)]
-    if missing:
-        return f"has a class without {missing[0]!r}"
-    if method.name != name:
-        return f"has the name {method.name!r}, not {name!r}"
-    if getattr(method, "__abstractmethods__", frozenset()):
-        return f"lacks {', '.join(sorted(method.__abstractmethods__))}"
-    config: type = method.config_class
-    if not issubclass(config, MethodConfig):
-        return "has a config_class that is not a MethodConfig"
-    unknown = [option for option in method.other_models if option not in config.model_fields]
-    return f"names {unknown[0]!r} in other_models, which is none of its options" if unknown else None
+    if getattr(method, "name", None) != name:
+        return f"has no class with the name {name!r}"
+    missing = [part for part in ("config_class", "needs_state", "answers_version") if not hasattr(method, part)]
+    missing += sorted(method.__abstractmethods__)
+    return f"lacks {', '.join(missing)}" if missing else None
 
 
 def method_config(name: str, options: Mapping[str, object]) -> MethodConfig:
-    """Makes a method's options.
-
-    Raises:
-        SettingsError: If the method or an option is unknown, or a value is not allowed.
-    """
+    """Makes a method's options."""
     return method_class(name).read_config(options)
 
 

@@ -1,4 +1,4 @@
-"""The requests to a model, the samples to insert, and the cases to learn from."""
+"""The requests to a model, how answers are decoded, the samples to insert, and the cases to learn from."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, ValidationError
+from pydantic.dataclasses import dataclass as validated_dataclass
 
 from culture_tasks.benchmarks.training_cases import Locality
-from culture_tasks.errors import DataError
+from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.insertion.core.progress import Progress
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 _READERS = 8  # threads that decode images
+_NEW_TOKENS = 1024  # of an answer if a task doesn't say, as in lmms-eval's own chat models
 
 Message = Mapping[str, Any]
 """One message of a conversation: a ``role``, and ``content`` as a list of parts."""
@@ -30,13 +34,7 @@ image may be a :class:`QueryImage`."""
 
 @dataclass(frozen=True, slots=True)
 class QueryImage:
-    """An image of a query, which is loaded on demand.
-
-    Attributes:
-        key: SHA-256 of its pixels.
-        size: Width and height in pixels.
-        load: Loads it.
-    """
+    """An image of a query, which is loaded on demand; its key is the SHA-256 of its pixels."""
 
     key: str
     size: tuple[int, int]
@@ -55,13 +53,8 @@ class QueryImage:
 class Query:
     """A request to a model: a conversation that holds a question.
 
-    The conversation is made on demand and not kept, so that thousands of queries don't hold thousands of images. After
-    the first time an outline is kept: the texts, and the key and size of each image.
-
-    Args:
-        question: The question, as it is worded in the conversation.
-        load: Makes the conversation.
-        outline: Makes the outline where that is possible without the images.
+    The conversation is made on demand and not kept, so that thousands of queries don't hold thousands of images. An
+    outline is kept: the texts, and the key and size of each image; ``outline`` makes it where no image is needed.
     """
 
     def __init__(
@@ -85,11 +78,7 @@ class Query:
         return cls(question, lambda: [*opening, {"role": "user", "content": content}])
 
     def messages(self) -> list[Message]:
-        """Returns the conversation, with its images loaded.
-
-        Raises:
-            DataError: If an image can't be read, or a part is neither text nor image.
-        """
+        """Returns the conversation, with its images loaded."""
         try:
             return [_normal(message) for message in self._load()]
         except (OSError, SyntaxError) as error:
@@ -156,54 +145,34 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """An insertion sample e = (i, q, a) (section 3.1).
+    """An insertion sample e = (i, q, a) (section 3.1): a request, phrased as any is, and the answer.
 
-    Attributes:
-        query: Image and question, phrased as any request is.
-        answer: The answer to insert.
+    A locality item has a kind, and the data's own answer to a request whose behaviour is to be preserved.
     """
 
     query: Query
     answer: str
+    kind: Locality | None = None
 
     @property
     def key(self) -> str:
-        """SHA-256 of the sample."""
+        """SHA-256 of request and answer."""
         return hashlib.sha256(f"{self.query.key}\n{self.answer}".encode()).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Negative:
-    """A locality item of a training case: behaviour to preserve.
-
-    Attributes:
-        query: The request.
-        answer: The data's own answer to it.
-        kind: Which kind of locality it tests.
-    """
-
-    query: Query
-    answer: str
-    kind: Locality
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingCase:
     """A single-insert case with its paired items (Appendix D.1).
 
-    Attributes:
-        case_id: Its name.
-        scenario: The scenario inserted.
-        insertion: The sample e_j.
-        generality: Items of the same scenario and partition; together with the sample they are the positives P_j.
-        locality: The negatives N_j.
+    The sample e_j and the generality items, of the same scenario and partition, are its positives P_j, the locality
+    items its negatives N_j.
     """
 
     case_id: str
     scenario: str
     insertion: Insertion
     generality: tuple[Insertion, ...]
-    locality: tuple[Negative, ...]
+    locality: tuple[Insertion, ...]
 
     def queries(self) -> list[Query]:
         """Returns all requests: the sample, the generality items, the locality items."""
@@ -212,14 +181,7 @@ class TrainingCase:
 
 
 def read_all(queries: Iterable[Query], progress: Progress) -> list[Query]:
-    """Reads requests, several at once, so that an image that can't be read is found before anything is computed.
-
-    Returns:
-        The distinct requests, whose keys are known by now.
-
-    Raises:
-        DataError: For the first image that can't be read.
-    """
+    """Reads the distinct requests, so that a broken image is found before anything is computed, and returns them."""
     distinct = list(dict.fromkeys(queries))
     with ThreadPoolExecutor(min(_READERS, os.cpu_count() or 1)) as pool:
         for _ in progress(pool.map(lambda query: query.key, distinct), "requests", total=len(distinct)):
@@ -269,3 +231,50 @@ def _normal_part(part: Mapping[str, Any]) -> Part:
         f"knowledge_insertion: a message has a part of type {part['type']!r}. Allowed are text and image: "
         "leave tasks with other media to another model."
     )
+
+
+@validated_dataclass(frozen=True, slots=True)
+class AnswerDecoding:
+    """Decoding settings; the default is the paper's (section E.2). Temperature 0 is greedy, 1 beam no beam search."""
+
+    max_new_tokens: Annotated[int, Field(ge=1)] = 64
+    temperature: Annotated[float, Field(ge=0)] = 0.0
+    top_p: float | None = None
+    num_beams: Annotated[int, Field(ge=1)] = 1
+
+    @classmethod
+    def from_request(cls, gen_kwargs: Mapping[str, Any]) -> AnswerDecoding:
+        """Reads a request's ``generation_kwargs``.
+
+        ``until`` is ignored, as in lmms-eval's own chat models: lmms-eval adds one to every task.
+        """
+        given = {name: gen_kwargs[name] for name in asdict(cls()) if gen_kwargs.get(name) is not None}
+        try:
+            return cls(**{"max_new_tokens": _NEW_TOKENS, **given})
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            raise SettingsError(
+                f"knowledge_insertion: generation_kwargs {problem['loc'][0]}={problem['input']!r}: {problem['msg']}. "
+                "Correct it in the task or in --gen_kwargs."
+            ) from None
+
+    @property
+    def samples(self) -> bool:
+        """Whether two answers to one request may differ, so that none is stored."""
+        return self.temperature > 0
+
+    def options(self) -> dict[str, Any]:
+        """Returns the arguments of ``model.generate``; sampling parameters are unset if nothing is sampled."""
+        sampling: Mapping[str, float | None] = {"temperature": None, "top_p": None, "top_k": None}
+        if self.samples:
+            sampling = {"temperature": self.temperature, **({} if self.top_p is None else {"top_p": self.top_p})}
+        return {
+            "max_new_tokens": self.max_new_tokens,
+            "num_beams": self.num_beams,
+            "do_sample": self.samples,
+            **sampling,
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the settings for keys and reports."""
+        return asdict(self)

@@ -13,7 +13,6 @@ or another method, finds them.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import itertools
 import json
@@ -22,11 +21,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple, Protocol, TypeVar
 
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.device_meter import device_name, now
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, Route
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Query, read_all
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, read_all
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import Weights
 from culture_tasks.insertion.core.weight_method import WeightMethod
@@ -39,33 +37,16 @@ Place = TypeVar("Place", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One request to answer.
-
-    Attributes:
-        query: The request.
-        decoding: How to decode.
-        insertions: The samples to insert before it, in order.
-        compare: Whether the plain model answers too.
-    """
+    """One request to answer after insertions, in order; ``compare`` asks for the plain model's answer too."""
 
     query: Query
     decoding: AnswerDecoding
     insertions: tuple[Insertion, ...] = ()
     compare: bool = False
 
-    @property
-    def chain(self) -> Chain:
-        """The keys of its insertions."""
-        return _chain(self.insertions)
-
 
 class Outcome(NamedTuple):
-    """The answers to a job.
-
-    Attributes:
-        answer: The answer after the insertions.
-        base: The plain model's answer, if the job compares.
-    """
+    """The answer after a job's insertions, and the plain model's if the job compares."""
 
     answer: ModelAnswer
     base: str | None = None
@@ -73,16 +54,10 @@ class Outcome(NamedTuple):
 
 @dataclass
 class Costs:
-    """The work of a run and its time.
+    """The work of a run and its time, in seconds.
 
-    Attributes:
-        answered: Distinct requests that were answered now.
-        found: Distinct requests whose answer was in the store.
-        seconds: Time of answering.
-        inserted: Insertions.
-        insertion_seconds: Time of inserting.
-        prepared_seconds: Time of computing ahead for insertions and requests.
-        alone: Time of each job's answer that was given on its own, in this run or an earlier one.
+    ``found`` are distinct requests whose answer was in the store; ``alone`` are the times of answers that were given on
+    their own, in this run or an earlier one.
     """
 
     answered: int = 0
@@ -101,45 +76,30 @@ class AnswerEngine(Protocol):
     def identity(self) -> str:
         """Hash of all that can change an answer, the request and its decoding aside."""
 
-    def answers(
-        self, queries: Sequence[Query], decodings: Sequence[AnswerDecoding]
-    ) -> Iterator[tuple[int, ModelAnswer]]:
+    def answers(self, queries: Sequence[Query], decoding: AnswerDecoding) -> Iterator[tuple[int, ModelAnswer]]:
         """Yields the place of a request, with its answer, as they come."""
 
 
 class InBatches:
-    """The engine that generates with transformers, in batches.
-
-    Args:
-        model: The model.
-        batch_size: Requests that are answered together.
-    """
+    """The engine that generates with transformers, in batches, whose size is no part of its identity."""
 
     def __init__(self, model: MultimodalModel, batch_size: int = 1) -> None:
-        self._model = model
-        self._batch_size = batch_size
+        self._model, self._batch_size = model, batch_size
 
     @property
     def identity(self) -> str:
-        """The model's identity; the size of a batch is not part of it."""
+        """The model's identity."""
         return self._model.identity.run
 
-    def answers(
-        self, queries: Sequence[Query], decodings: Sequence[AnswerDecoding]
-    ) -> Iterator[tuple[int, ModelAnswer]]:
-        """Yields the place of a request, with its answer, all requests of one decoding after another."""
-        for decoding in dict.fromkeys(decodings):
-            places = [place for place, other in enumerate(decodings) if other == decoding]
-            batch = [queries[place] for place in places]
-            for place, answer in self._model.answers(batch, decoding, self._batch_size):
-                yield places[place], answer
+    def answers(self, queries: Sequence[Query], decoding: AnswerDecoding) -> Iterator[tuple[int, ModelAnswer]]:
+        """Yields the place of a request, with its answer, the longest requests first."""
+        return self._model.answers(queries, decoding, self._batch_size)
 
 
 class _Prompt(NamedTuple):
     """A prompt, the key of its answer in the store, which sampled answers lack, and what is inserted into weights."""
 
     route: Route
-    decoding: AnswerDecoding
     key: str | None
     insertions: tuple[Insertion, ...] = ()
 
@@ -147,26 +107,18 @@ class _Prompt(NamedTuple):
 class _ChainWeights:
     """The weights of chains, made when a batch of requests needs them and dropped when no later one does.
 
-    Args:
-        method: The method.
-        inserted: What is inserted before each request, by the requests' places, which are in the order of answering.
-        costs: Gets the work and its time.
+    ``inserted`` has what is inserted before each request, in the order of answering.
     """
 
-    def __init__(self, method: WeightMethod, inserted: Mapping[int, tuple[Insertion, ...]], costs: Costs) -> None:
+    def __init__(self, method: WeightMethod, inserted: Sequence[tuple[Insertion, ...]], costs: Costs) -> None:
         self._method, self._inserted, self._costs = method, inserted, costs
-        keys = {place: _chain(insertions) for place, insertions in inserted.items()}
-        self._last = {chain[:length]: place for place, chain in keys.items() for length in range(len(chain) + 1)}
+        chains = [_chain(insertions) for insertions in inserted]
+        self._last = {chain[:length]: place for place, chain in enumerate(chains) for length in range(len(chain) + 1)}
         self._made: dict[Chain, Weights] = {(): method.weights}
 
-    def of(self, chosen: Sequence[int], numbers: Sequence[int]) -> list[Weights]:
-        """Returns the weights of the requests of a batch; samples of several chains are inserted together.
-
-        Args:
-            chosen: Places of requests.
-            numbers: Which of these the batch has.
-        """
-        start, places = now(self._method.model.device), [chosen[number] for number in numbers]
+    def of(self, places: Sequence[int]) -> list[Weights]:
+        """Returns the weights of the requests of a batch; samples of several chains are inserted together."""
+        start = now(self._method.model.device)
         self._made = {chain: weights for chain, weights in self._made.items() if self._last[chain] >= min(places)}
         chains = {_chain(self._inserted[place]): self._inserted[place] for place in places}
         for length in range(1, max(map(len, chains)) + 1):
@@ -181,17 +133,10 @@ class _ChainWeights:
 
 
 class Runner:
-    """Runs one method over one store of answers.
+    """Runs one method, fitted or loaded, over one store of answers.
 
-    Args:
-        method: The method, fitted or loaded.
-        store: Where answers are stored.
-        engine: Answers prompts of the plain model; None means transformers, in batches of the method's size.
-        one_at_a_time: Whether every request is answered on its own, chain by chain, as the paper did to measure
-            latency (Table 4); nothing is prepared ahead then.
-
-    Attributes:
-        costs: The work so far.
+    The engine answers prompts of the plain model; None means transformers, in batches of the method's size. With
+    ``one_at_a_time`` every request is answered on its own, chain by chain, as the paper did to measure latency.
     """
 
     def __init__(
@@ -202,12 +147,11 @@ class Runner:
         *,
         one_at_a_time: bool = False,
     ) -> None:
-        self._method = method
-        self._store = store
+        self._method, self._store, self._one_at_a_time = method, store, one_at_a_time
+        self._device = method.model.device
         self._engine: AnswerEngine = engine or InBatches(method.model, method.batch_size)
-        self._one_at_a_time = one_at_a_time
         self._method_identity = [method.name, method.answers_version, method.fingerprint]
-        self._inserted: tuple[str, ...] = ()
+        self._inserted: Chain = ()
         self.costs = Costs()
         method.reset()
 
@@ -225,66 +169,69 @@ class Runner:
         if not self._method.inserts:
             jobs = [replace(job, insertions=()) for job in jobs]
         read_all((query for job in jobs for query in (job.query, *(item.query for item in job.insertions))), progress)
-        self._renew()
-        plain = {
-            place: self._prompt(Route(job.query), job.decoding)
-            for place, job in enumerate(jobs)
-            if job.compare or not job.insertions
-        }
-        after = {place: job for place, job in enumerate(jobs) if job.insertions}
-        base, answers = self._answered(plain, after, progress)
-        self._renew()
-        outcomes = [
-            Outcome(answers.get(place) or base[place], base[place].text if job.compare else None)
-            for place, job in enumerate(jobs)
-        ]
-        self.costs.alone += [outcome.answer.seconds for outcome in outcomes if outcome.answer.seconds is not None]
-        return outcomes
+        outcomes: dict[int, Outcome] = {}
+        for decoding in dict.fromkeys(job.decoding for job in jobs):
+            chosen = {place: job for place, job in enumerate(jobs) if job.decoding == decoding}
+            self._renew()
+            base, after = self._answered(chosen, decoding, progress)
+            self._renew()
+            for place, job in chosen.items():
+                answer = after.get(place) or base[place]
+                outcomes[place] = Outcome(answer, base[place].text if job.compare else None)
+        alone = (outcomes[place].answer.seconds for place in range(len(jobs)))
+        self.costs.alone += [seconds for seconds in alone if seconds is not None]
+        return [outcomes[place] for place in range(len(jobs))]
 
     def _answered(
-        self, plain: Mapping[int, _Prompt], after: Mapping[int, Job], progress: Progress
+        self, jobs: Mapping[int, Job], decoding: AnswerDecoding, progress: Progress
     ) -> tuple[dict[int, ModelAnswer], dict[int, ModelAnswer]]:
         """Returns the plain answers, and the answers after insertions."""
+        plain = {
+            place: self._prompt(Route(job.query), decoding)
+            for place, job in jobs.items()
+            if job.compare or not job.insertions
+        }
+        after = {place: job for place, job in jobs.items() if job.insertions}
         order, description = _chain_order(after), f"after insertions ({self._method.name})"
         if self._one_at_a_time:
-            base = {place: self._alone(plain[place]) for place in progress(list(plain), "plain model")}
+            base = {place: self._alone(plain[place], decoding) for place in progress(list(plain), "plain model")}
             return base, {
-                place: self._alone(self._edited(after[place]), after[place]) for place in progress(order, description)
+                place: self._alone(self._edited(after[place]), decoding, after[place])
+                for place in progress(order, description)
             }
         if self._method.edits_weights:
-            base = self._pooled(plain, progress, "plain model")
+            base = self._pooled(plain, decoding, progress, "plain model")
             self._prepare(after.values(), progress)
-            return base, self._pooled({place: self._edited(after[place]) for place in order}, progress, description)
+            edited = {place: self._edited(after[place]) for place in order}
+            return base, self._pooled(edited, decoding, progress, description)
         # Plain answers and the others are one pool, so that batches are full and equal prompts are answered once.
         self._prepare(after.values(), progress)
         pool: dict[tuple[bool, int], _Prompt] = {(False, place): prompt for place, prompt in plain.items()}
         for place in progress(order, f"insertions ({self._method.name})"):
             self._insert(after[place].insertions)
-            pool[True, place] = self._prompt(self._method.ask(after[place].query), after[place].decoding)
-        answers = self._pooled(pool, progress, "answers")
+            pool[True, place] = self._prompt(self._method.ask(after[place].query), decoding)
+        answers = self._pooled(pool, decoding, progress, "answers")
         return (
             {place: answers[False, place] for place in plain},
             {place: pool[True, place].route.noted(answers[True, place]) for place in after},
         )
 
-    def _alone(self, prompt: _Prompt, job: Job | None = None) -> ModelAnswer:
+    def _alone(self, prompt: _Prompt, decoding: AnswerDecoding, job: Job | None = None) -> ModelAnswer:
         """Answers one request on its own: by the plain model, or by the method after a job's insertions."""
-        device = self._method.model.device
         # An answer given on its own has a time, which holds for this kind of device alone.
-        key = prompt.key and f"alone:{device_name(device)}:{prompt.key}"
+        key = prompt.key and f"alone:{device_name(self._device)}:{prompt.key}"
         stored = self._stored(key)
         if stored is not None:
-            self.costs.found += 1
             return stored
         if job is not None:
             self._insert(job.insertions)
-        start = now(device)
-        answer = (self._method.model if job is None else self._method).generate(prompt.route.query, prompt.decoding)
-        seconds = now(device) - start
+        start = now(self._device)
+        answer = (self._method.model if job is None else self._method).generate(prompt.route.query, decoding)
+        seconds = now(self._device) - start
         return self._keep(key, replace(answer, seconds=seconds), seconds)
 
     def _pooled(
-        self, prompts: Mapping[Place, _Prompt], progress: Progress, description: str
+        self, prompts: Mapping[Place, _Prompt], decoding: AnswerDecoding, progress: Progress, description: str
     ) -> dict[Place, ModelAnswer]:
         """Answers prompts, each distinct one once, by the engine or by the method's other model."""
         places_of: dict[Hashable, list[Place]] = {}
@@ -298,53 +245,64 @@ class Runner:
             if stored is None:
                 missing.setdefault(prompt.route.by, []).append(places)
             else:
-                self.costs.found += 1
                 answers.update(dict.fromkeys(places, stored))
-        generated = self._generated(prompts, missing)
+        generated = self._generated(prompts, missing, decoding)
         for places, answer in progress(generated, description, total=sum(map(len, missing.values()))):
             answers.update(dict.fromkeys(places, answer))
         return {place: answers[place] for place in prompts}
 
     def _generated(
-        self, prompts: Mapping[Place, _Prompt], missing: Mapping[MultimodalModel | None, list[list[Place]]]
+        self,
+        prompts: Mapping[Place, _Prompt],
+        missing: Mapping[MultimodalModel | None, list[list[Place]]],
+        decoding: AnswerDecoding,
     ) -> Iterator[tuple[list[Place], ModelAnswer]]:
         """Yields the places that share a prompt, with the answer, once it is stored."""
-        start, inserting = now(self._method.model.device), self.costs.insertion_seconds
+        start, inserting = now(self._device), self.costs.insertion_seconds
         for model, groups in missing.items():
             pool = [prompts[places[0]] for places in groups]
             engine = self._engine if model is None else InBatches(model, self._method.batch_size)
-            queries, decodings = [prompt.route.query for prompt in pool], [prompt.decoding for prompt in pool]
-            found = self._by_chain(pool) if pool[0].insertions else engine.answers(queries, decodings)
+            queries = [prompt.route.query for prompt in pool]
+            inserted = [prompt.insertions for prompt in pool]
+            edited = bool(inserted[0])
+            found = self._by_chain(queries, inserted, decoding) if edited else engine.answers(queries, decoding)
             for number, answer in found:
-                end = now(self._method.model.device)
-                inserted = self.costs.insertion_seconds - inserting
-                yield groups[number], self._keep(pool[number].key, answer, end - start - inserted)
+                end = now(self._device)
+                seconds = end - start - (self.costs.insertion_seconds - inserting)
+                yield groups[number], self._keep(pool[number].key, answer, seconds)
                 start, inserting = end, self.costs.insertion_seconds
 
-    def _by_chain(self, pool: Sequence[_Prompt]) -> Iterator[tuple[int, ModelAnswer]]:
+    def _by_chain(
+        self, queries: Sequence[Query], inserted: Sequence[tuple[Insertion, ...]], decoding: AnswerDecoding
+    ) -> Iterator[tuple[int, ModelAnswer]]:
         """Yields the place of a request after insertions into weights, with its answer.
 
-        Rows of a batch may have weights of several chains where the method offers that; otherwise the requests of each
-        chain are answered together.
+        Rows of a batch have weights of several chains where the method offers that; else each chain has its own
+        batches.
         """
         method, model = self._method, self._method.model
-        for decoding in dict.fromkeys(prompt.decoding for prompt in pool):
-            places = [place for place, prompt in enumerate(pool) if prompt.decoding == decoding]
-            chains = [list(run) for _, run in itertools.groupby(places, lambda place: _chain(pool[place].insertions))]
-            weights = None
-            if isinstance(method, WeightMethod):
-                weights = _ChainWeights(method, {place: pool[place].insertions for place in places}, self.costs)
-                chains = [places] if method.by_row else chains
-            for chain in chains:
-                queries = [pool[place].route.query for place in chain]
-                if weights is None:
-                    self._insert(pool[chain[0]].insertions)
-                of = None if weights is None else functools.partial(weights.of, chain)
-                for number, answer in model.answers(queries, decoding, method.batch_size, of):
-                    yield chain[number], answer
+        runs = itertools.groupby(range(len(queries)), lambda place: _chain(inserted[place]))
+        chains = [list(places) for _, places in runs]
+        weights = _ChainWeights(method, inserted, self.costs) if isinstance(method, WeightMethod) else None
+        if isinstance(method, WeightMethod) and method.by_row:
+            chains = [[*range(len(queries))]]
+        for chain in chains:
+
+            def weights_of(numbers: Sequence[int], chain: Sequence[int] = chain) -> list[Weights]:
+                assert weights is not None
+                return weights.of([chain[number] for number in numbers])
+
+            if weights is None:
+                self._insert(inserted[chain[0]])
+            chosen = [queries[place] for place in chain]
+            for number, answer in model.answers(
+                chosen, decoding, method.batch_size, None if weights is None else weights_of
+            ):
+                yield chain[number], answer
 
     def _stored(self, key: str | None) -> ModelAnswer | None:
         content = None if key is None else self._store.get(key)
+        self.costs.found += content is not None
         return None if content is None else ModelAnswer(**json.loads(content))
 
     def _keep(self, key: str | None, answer: ModelAnswer, seconds: float) -> ModelAnswer:
@@ -357,29 +315,29 @@ class Runner:
     def _prompt(self, route: Route, decoding: AnswerDecoding) -> _Prompt:
         """Returns a prompt under a key that says which model answers it; all methods share its answers."""
         by = self._engine.identity if route.by is None else route.by.identity.run
-        return _Prompt(route, decoding, _key([by, route.query.key], decoding))
+        return _Prompt(route, _key([by, route.query.key], decoding))
 
     def _edited(self, job: Job) -> _Prompt:
         """Returns a request under a key that says which insertions come before it, and by which method."""
-        by = [self._method.model.identity.run, *self._method_identity, list(job.chain)]
-        return _Prompt(Route(job.query), job.decoding, _key([*by, job.query.key], job.decoding), job.insertions)
+        by = [self._method.model.identity.run, *self._method_identity, list(_chain(job.insertions))]
+        return _Prompt(Route(job.query), _key([*by, job.query.key], job.decoding), job.insertions)
 
     def _prepare(self, jobs: Collection[Job], progress: Progress) -> None:
-        start = now(self._method.model.device)
+        start = now(self._device)
         insertions = {insertion.key: insertion for job in jobs for insertion in job.insertions}
         self._method.prepare([job.query for job in jobs], list(insertions.values()), self._store, progress)
-        self.costs.prepared_seconds += now(self._method.model.device) - start
+        self.costs.prepared_seconds += now(self._device) - start
 
     def _insert(self, insertions: Sequence[Insertion]) -> None:
         """Inserts a chain; if it extends the present one, only the rest."""
         if self._inserted != _chain(insertions[: len(self._inserted)]):
             self._renew()
-        start = now(self._method.model.device)
+        start = now(self._device)
         for insertion in insertions[len(self._inserted) :]:
             self._method.insert(insertion)
             self._inserted = (*self._inserted, insertion.key)
             self.costs.inserted += 1
-        self.costs.insertion_seconds += now(self._method.model.device) - start
+        self.costs.insertion_seconds += now(self._device) - start
 
     def _renew(self) -> None:
         self._method.reset()
@@ -389,7 +347,9 @@ class Runner:
 def _chain_order(jobs: Mapping[int, Job]) -> list[int]:
     """Returns the places of jobs with equal chains together, each chain after the chains that it extends."""
     ranks: dict[str, int] = {}
-    ranked = {place: tuple(ranks.setdefault(key, len(ranks)) for key in job.chain) for place, job in jobs.items()}
+    ranked = {
+        place: tuple(ranks.setdefault(key, len(ranks)) for key in _chain(job.insertions)) for place, job in jobs.items()
+    }
     return sorted(ranked, key=lambda place: (ranked[place], place))
 
 

@@ -14,23 +14,19 @@ SERAC and MSCKE differ only in what they compare, which their folders say. They 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import safetensors.torch
 import torch
-from accelerate.utils import gather_object
 from pydantic import Field
+from torch import nn
 
 from culture_tasks.errors import CultureTasksError, DataError
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import (
     EditMemory,
-    ScopeClassifier,
     ScopeEncoder,
     Subject,
     edit_subject,
@@ -38,12 +34,18 @@ from culture_tasks.insertion.core.edit_scopes import (
     scope_loss,
     squared_distances,
 )
-from culture_tasks.insertion.core.encoding import Encoded
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, read_all
-from culture_tasks.insertion.core.replacement import REPLACEMENTS, ReplacementModel, load_replacement, shown_after
+from culture_tasks.insertion.core.replacement import (
+    PREFIX,
+    REPLACEMENTS,
+    ReplacementModel,
+    layer_options,
+    load_replacement,
+    shown_after,
+)
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.training import (
     CaseLosses,
@@ -55,12 +57,9 @@ from culture_tasks.insertion.core.training import (
 )
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers
-from culture_tasks.insertion.core.work import Setup, Work
+from culture_tasks.insertion.estimates import CaseShape, Models, Work
 
 _PROJECTION = "classifier.projection"
-_REPLACEMENT = "replacement."
-_REPLACEMENT_OPTIONS = ("replacement_layer", "replacement_learning_rate")
-_LAYER_VERSION = 1  # raise it whenever a change of the code changes what a replacement model learns
 
 
 class ScopedConfig(GradientConfig):
@@ -84,12 +83,7 @@ class ScopedConfig(GradientConfig):
 
 
 class ScopedMethod(InsertionMethod):
-    """A memory of edits, a scope classifier and a replacement model.
-
-    Args:
-        model: The model, which stays as it is.
-        config: Options.
-    """
+    """A memory of edits, a scope classifier and a replacement model."""
 
     needs_state: ClassVar[bool] = True
     other_models: ClassVar[tuple[str, ...]] = ("encoder", "replacement")
@@ -102,18 +96,18 @@ class ScopedMethod(InsertionMethod):
         return {**names, "replacement": names["replacement"] or REPLACEMENTS.get(architecture)}
 
     @classmethod
-    def work(cls, setup: Setup) -> Work:
+    def work(cls, config: ScopedConfig, models: Models, cases: CaseShape) -> Work:
         """Passes of the replacement model over the sample and the generality items, and backward through a layer."""
-        config, cases, replacement = setup.config, setup.cases, setup.models["replacement"]
-        assert isinstance(config, ScopedConfig)
+        replacement = models["replacement"]
         layers = decoder_layers(replacement)
-        layer = f"{layers[config.replacement_layer]}."
+        layer = replacement.get_submodule(layers[config.replacement_layer])
         return Work(
             fit={"replacement": config.epochs * cases.count * (1 + cases.generality) * (1 + 2 / len(layers))},
+            shared_fit=repr((config.replacement, layer_options(config))),
             shown_tokens=64,
             answered_by="replacement",
             leaves_others_alone=True,
-            trained=sum(weight.numel() for name, weight in replacement.named_parameters() if name.startswith(layer)),
+            trained=sum(weight.numel() for weight in layer.parameters()),
         )
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
@@ -168,9 +162,9 @@ class ScopedMethod(InsertionMethod):
 
     def parameter_count(self) -> int:
         """Parameters of the encoder, the classifier and the replacement model."""
-        loaded = (self._parts.classifier, self._parts.replacement.model.model)
-        counted: int = sum(weight.numel() for module in loaded for weight in module.parameters())
-        return counted + self._parts.encoder.parameter_count()
+        parts = self._parts
+        replacement: int = sum(weight.numel() for weight in parts.replacement.model.model.parameters())
+        return parts.encoder.parameters + int(parts.projection.numel()) + replacement
 
     @property
     def _parts(self) -> _Parts:
@@ -181,32 +175,30 @@ class ScopedMethod(InsertionMethod):
     def _load_parts(self) -> _Parts:
         """Forgets everything, loads encoder and replacement model, and begins with an untrained classifier."""
         self.reset()
-        self._loaded = None
+        self._loaded, config = None, self.config
         encoder = self._make_encoder()
-        replacement = load_replacement(
-            self.config.replacement, self.config.replacement_layer, beside=self.model, method=self.name
-        )
-        classifier = ScopeClassifier(encoder.width).requires_grad_(requires_grad=False)
-        return _Parts(encoder, classifier.to(self.model.device), replacement)
+        name = self.models_of(config, str(self.model.model.config.model_type))["replacement"]
+        replacement = load_replacement(name, config.replacement_layer, beside=self.model, method=self.name)
+        projection = nn.Parameter(torch.eye(encoder.width, device=self.model.device), requires_grad=False)
+        return _Parts(encoder, projection, replacement)
 
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         if not any(case.locality for case in cases):
             raise DataError(f"{self.name}: no training case has a locality item. The classifier needs negatives.")
-        parts = self._load_parts()
+        parts, size = self._load_parts(), self.batch_size
         queries = read_all((query for case in cases for query in case.queries()), context.progress)
         subjects = [*map(request_subject, queries), *(edit_subject(case.insertion) for case in cases)]
-        parts.encoder.prepare(subjects, context.store, batch_size=self.batch_size, progress=context.progress)
-        learner = _ReplacementLearner(parts.replacement, self.config, self.batch_size)
+        parts.encoder.prepare(subjects, context.store, batch_size=size, progress=context.progress)
+        losses, layer = parts.replacement.train(cases, self.config, context, batch_size=size, method=self.name)
         classifier = _ClassifierLearner(parts, self.config)
-        losses = _train_layer(learner, parts.replacement.identity.run, cases, context, self.name)
         losses |= train(classifier, cases, self.config, name=self.name, progress=context.progress)
-        parts.replacement.take(learner.layer)
+        parts.replacement.take(layer)
         self._loaded = parts
         return {"loss": sum(losses.values()), **losses, "training_accuracy": self.scope_accuracy(cases)}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
-        layer = {f"{_REPLACEMENT}{name}": weight for name, weight in self._parts.replacement.trained.items()}
-        return {_PROJECTION: self._parts.classifier.projection, **layer}
+        layer = {f"{PREFIX}{name}": weight for name, weight in self._parts.replacement.trained.items()}
+        return {_PROJECTION: self._parts.projection, **layer}
 
     def _facts(self) -> dict[str, Any]:
         return {"encoder": self._parts.encoder.identity.weights}
@@ -222,12 +214,11 @@ class ScopedMethod(InsertionMethod):
                 f"{self.name}: {source!r} is not the encoder that the state was fitted with: its weights or settings "
                 "differ. Put the right one there, or fit the method again."
             )
-        layer = {
-            name.removeprefix(_REPLACEMENT): tensor for name, tensor in tensors.items() if name.startswith(_REPLACEMENT)
-        }
         try:
-            parts.classifier.load_state_dict({"projection": tensors[_PROJECTION]})
-            parts.replacement.take(layer)
+            parts.projection.copy_(tensors[_PROJECTION])
+            parts.replacement.take(
+                {name.removeprefix(PREFIX): tensor for name, tensor in tensors.items() if name.startswith(PREFIX)}
+            )
         except (RuntimeError, KeyError, ValueError) as error:
             raise StateError(
                 f"{self.name}: the state's weights don't fit the replacement model "
@@ -239,22 +230,18 @@ class ScopedMethod(InsertionMethod):
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The models of a fitted method.
+    """The models of a fitted method; the projection is the classifier's linear map of the encoder's vectors.
 
-    Attributes:
-        encoder: The frozen encoder.
-        classifier: The linear map of its vectors.
-        replacement: The model that answers within a scope.
+    It has no bias, which would cancel out in distances.
     """
 
     encoder: ScopeEncoder
-    classifier: ScopeClassifier
+    projection: nn.Parameter
     replacement: ReplacementModel
 
     def mapped(self, subjects: Sequence[Subject]) -> torch.Tensor:
         """Returns the mapped vectors of edits or requests, shape (subjects, width)."""
-        mapped: torch.Tensor = self.classifier(self.encoder.vectors(subjects))
-        return mapped
+        return self.encoder.vectors(subjects).to(self.projection.device) @ self.projection.T
 
     def distances(self, case: TrainingCase) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the squared distances of a case's requests to its edit, and which of them are in its scope."""
@@ -271,69 +258,10 @@ class _ClassifierLearner(Learner[TrainingCase]):
         self._parts, self._config = parts, config
 
     def groups(self) -> Sequence[ParameterGroup]:
-        projection = {_PROJECTION: self._parts.classifier.projection}
-        return (ParameterGroup(projection, self._config.classifier_learning_rate),)
+        return (ParameterGroup({_PROJECTION: self._parts.projection}, self._config.classifier_learning_rate),)
 
     def learn(self, case: TrainingCase, scale: float) -> CaseLosses:
-        with full_precision(self._parts.classifier.projection.device):  # distances need it too
+        with full_precision(self._parts.projection.device):  # distances need it too
             loss = scope_loss(*self._parts.distances(case))
             (scale * loss).backward()
         return CaseLosses({"classifier": float(loss.detach())})
-
-
-class _ReplacementLearner(Learner[TrainingCase]):
-    """Trains copies of the replacement model's weights.
-
-    Args:
-        replacement: The replacement model.
-        config: Options.
-        batch_size: How many items are read at a time.
-    """
-
-    def __init__(self, replacement: ReplacementModel, config: ScopedConfig, batch_size: int) -> None:
-        self._replacement, self.config, self._batch_size = replacement, config, batch_size
-        self.layer = replacement.copies()
-
-    def groups(self) -> Sequence[ParameterGroup]:
-        layer = {f"{_REPLACEMENT}{name}": weight for name, weight in self.layer.items()}
-        return (ParameterGroup(layer, self.config.replacement_learning_rate),)
-
-    def read(self, case: TrainingCase) -> list[Encoded]:
-        answered = (case.insertion, *case.generality)
-        pairs, size = [(shown_after(case.insertion, item.query), item.answer) for item in answered], self._batch_size
-        model = self._replacement.model
-        return [model.encode_answered(pairs[start : start + size]) for start in range(0, len(pairs), size)]
-
-    def learn(self, case: list[Encoded], scale: float) -> CaseLosses:
-        count, total = sum(len(batch.prompts) for batch in case), 0.0
-        for batch in case:
-            loss = self._replacement.losses(self.layer, batch).sum() / count
-            with full_precision(loss.device):
-                (scale * loss).backward()
-            total += float(loss.detach())
-        return CaseLosses({"replacement": total})
-
-
-def _train_layer(
-    learner: _ReplacementLearner, identity: str, cases: Sequence[TrainingCase], context: FitContext, method: str
-) -> dict[str, float]:
-    """Trains the replacement model's layer, or finds it in the store: it doesn't depend on what is compared.
-
-    Returns:
-        The mean losses of the last pass.
-    """
-    options = learner.config.model_dump(mode="json", include={*GradientConfig.model_fields, *_REPLACEMENT_OPTIONS})
-    samples = [[item.key for item in (case.insertion, *case.generality)] for case in cases]
-    facts = json.dumps([_LAYER_VERSION, identity, options, samples], sort_keys=True)
-    key = f"replacement layer:{hashlib.sha256(facts.encode()).hexdigest()}"
-    stored = context.store.get(key)
-    if all(gather_object([stored is not None])) and stored is not None:
-        losses, _, layer = stored.partition(b"\n")
-        for name, weight in safetensors.torch.load(layer).items():
-            learner.layer[name].data.copy_(weight)
-        return dict(json.loads(losses))
-    checkpoints = context.checkpoints and replace(context.checkpoints, key=key)
-    means = train(learner, cases, learner.config, name=method, progress=context.progress, checkpoints=checkpoints)
-    trained = {name: weight.detach().cpu() for name, weight in learner.layer.items()}
-    context.store.put(key, json.dumps(means).encode() + b"\n" + safetensors.torch.save(trained))
-    return means

@@ -25,14 +25,7 @@ class StateError(CultureTasksError):
 
 
 class DataFacts(BaseModel):
-    """The training data of a state.
-
-    Attributes:
-        raw: Fingerprint of the benchmark's raw cases; empty if the source has none.
-        cases: Fingerprint of the training cases themselves.
-        count: Number of training cases.
-        scenarios: Their scenarios.
-    """
+    """The training data of a state: fingerprints of the raw cases (or empty) and of the cases, and the scenarios."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -43,13 +36,7 @@ class DataFacts(BaseModel):
 
 
 class ModelFacts(BaseModel):
-    """A model that a method was fitted with.
-
-    Attributes:
-        source: The model's name or folder, as the user gave it.
-        weights: Its fingerprint before anything was trained.
-        parts: The ingredients of the fingerprint (:class:`~culture_tasks.insertion.core.identity.ModelIdentity`).
-    """
+    """A model that a method was fitted with, and its fingerprint before anything was trained."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -71,19 +58,8 @@ class ModelFacts(BaseModel):
 class Description(BaseModel):
     """``state.json``.
 
-    Attributes:
-        format: Version of this layout.
-        method: The method's name.
-        version: Version of the method's answers; states from before it was recorded are of the first.
-        config: Its options.
-        model: The model's name or folder, as the user gave it.
-        weights: Fingerprint of the model (:class:`~culture_tasks.insertion.core.identity.ModelIdentity`).
-        parts: The ingredients of the fingerprint.
-        replacement: The method's second model, if it has one.
-        data: The training data.
-        facts: Results of the fit that aren't tensors.
-        report: Measurements of the fit, for information.
-        tensors: SHA-256 of the tensors in ``state.safetensors``.
+    States from before the version of the method was recorded are of the first. ``replacement`` is the method's second
+    model, ``facts`` are results of the fit that aren't tensors, ``tensors`` is the SHA-256 of those in the other file.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -130,16 +106,7 @@ def exists(folder: Path) -> bool:
 
 
 def write(folder: Path, description: Description, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Writes a state; each file is written completely or not at all, and a mixture of two states can't be read.
-
-    Args:
-        folder: The folder; made if it doesn't exist.
-        description: ``state.json``, which has the hash of the tensors.
-        tensors: The tensors.
-
-    Raises:
-        StateError: If it can't be written.
-    """
+    """Writes a state; each file is written completely or not at all, and a mixture of two states can't be read."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tensor_files.write(folder / _TENSORS, tensors)
@@ -153,11 +120,7 @@ def write(folder: Path, description: Description, tensors: Mapping[str, torch.Te
 
 
 def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
-    """Reads a state.
-
-    Raises:
-        StateError: If it is missing, broken, of another format, or a mixture of two.
-    """
+    """Reads a state."""
     path = folder / _DESCRIPTION
     try:
         description = Description.model_validate_json(path.read_text(encoding="utf-8"))
@@ -189,17 +152,7 @@ def differences(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
 
 
 def check_model(folder: Path, fitted: ModelFacts | None, identity: ModelIdentity | None, role: str = "model") -> None:
-    """Makes sure that a state belongs to a model.
-
-    Args:
-        folder: The state's folder, for the message.
-        fitted: The model that the state was fitted with; None if there was none.
-        identity: The model that was loaded; None if there is none.
-        role: What the model is to the method, for the message.
-
-    Raises:
-        StateError: If it has other weights, another data type, configuration, processor, or options of these.
-    """
+    """Makes sure that a state belongs to a model."""
     expected = fitted or ModelFacts()
     found = ModelFacts() if identity is None else ModelFacts.of(identity)
     different = differences(found.compared, expected.compared)
@@ -211,17 +164,7 @@ def check_model(folder: Path, fitted: ModelFacts | None, identity: ModelIdentity
 
 
 def check_data(folder: Path, data: DataFacts, raw: str, scenarios: frozenset[str]) -> None:
-    """Makes sure that a state may be evaluated on data.
-
-    Args:
-        folder: The state's folder, for the message.
-        data: What the method was fitted on.
-        raw: Fingerprint of the raw cases under evaluation; empty where unknown.
-        scenarios: Scenarios inserted in the evaluation.
-
-    Raises:
-        StateError: If the raw cases differ, or a scenario was trained on.
-    """
+    """Makes sure that a state may be evaluated on data."""
     if raw and data.raw and raw != data.raw:
         raise StateError(
             f"{folder}: fitted on data with fingerprint {data.raw}, but the evaluated data have {raw}. "

@@ -28,25 +28,14 @@ def digest(tensors: Mapping[str, torch.Tensor]) -> str:
 
 
 def write(path: Path, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, str] | None = None) -> None:
-    """Writes a file, or leaves the old one as it was.
-
-    Args:
-        path: The file, whose folder exists.
-        tensors: The tensors; no two may share memory.
-        facts: Texts to store beside them.
-    """
+    """Writes a file, or leaves the old one as it was."""
     with replaced(path) as partial:
         ready = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
         save_file(ready, partial, metadata=dict(facts or {}))
 
 
 def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
-    """Returns the tensors, on the CPU, and the texts of a file.
-
-    Raises:
-        OSError: If the file can't be read.
-        safetensors.SafetensorError: If it is no safetensors file, or incomplete.
-    """
+    """Returns the tensors, on the CPU, and the texts of a file."""
     with safe_open(path, framework="pt") as file:
         return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
 

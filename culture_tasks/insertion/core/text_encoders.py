@@ -20,35 +20,18 @@ _LEXICAL_VERSION = "words in bins, 1"  # raise it whenever the same words are co
 
 
 class SentenceEncoder(Protocol):
-    """Maps sentences to vectors whose inner product is their similarity.
-
-    Attributes:
-        identity: Fingerprints of the model.
-        width: Length of the vectors.
-    """
+    """Maps sentences to vectors whose inner product is their similarity."""
 
     identity: ModelIdentity
     width: int
+    parameters: int
 
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
         """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
 
-    def parameter_count(self) -> int:
-        """Returns the number of parameters that are loaded."""
-
 
 class TransformerEncoder:
-    """Mean of the last hidden states over a sentence's tokens, as the paper's all-MiniLM-L6-v2 takes it.
-
-    Args:
-        name: Model on the Hub, or folder.
-        max_text_length: Tokens of a sentence that are read.
-        device: Where the model runs.
-        method: The method's name, for messages.
-
-    Raises:
-        SettingsError: If the model can't be loaded.
-    """
+    """Mean of the last hidden states over a sentence's tokens, as the paper's all-MiniLM-L6-v2 takes it."""
 
     def __init__(self, name: str, max_text_length: int, device: torch.device, method: str) -> None:
         from transformers import AutoModel, AutoTokenizer
@@ -66,7 +49,7 @@ class TransformerEncoder:
                 f"with encoder=DIR, or choose encoder={LEXICAL}, which counts words and is not the paper's."
             )
         self._max_text_length = max_text_length
-        self.width = int(self._model.config.hidden_size)
+        self.width, self.parameters = int(self._model.config.hidden_size), int(self._model.num_parameters())
         settings = {"max_text_length": max_text_length}
         self.identity = identify_encoder(self._model, self._tokenizer.get_vocab(), source=name, settings=settings)
 
@@ -81,16 +64,12 @@ class TransformerEncoder:
         means = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
         return torch.nn.functional.normalize(means.float(), dim=-1).cpu()
 
-    def parameter_count(self) -> int:
-        """Returns the number of parameters that are loaded."""
-        return int(self._model.num_parameters())
-
 
 class LexicalEncoder:
     """Counts words in hashed bins: no model and no network, in any language, and not the paper's."""
 
     identity = ModelIdentity(source=LEXICAL, weights=_LEXICAL_VERSION, run=_LEXICAL_VERSION)
-    width = 512
+    width, parameters = 512, 0
 
     def encode(self, sentences: Sequence[str]) -> torch.Tensor:
         """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
@@ -100,17 +79,9 @@ class LexicalEncoder:
                 counts[row, int.from_bytes(hashlib.sha256(token.encode()).digest()[:4]) % self.width] += 1
         return torch.nn.functional.normalize(counts, dim=-1)
 
-    def parameter_count(self) -> int:
-        """Returns 0: no parameters are loaded."""
-        return 0
-
 
 def make_encoder(name: str, max_text_length: int, device: torch.device, method: str) -> SentenceEncoder:
-    """Makes the encoder that a method's options name, and warns if it is not a model.
-
-    Raises:
-        SettingsError: If the model can't be loaded.
-    """
+    """Makes the encoder that a method's options name, and warns if it is not a model."""
     if name == LEXICAL:
         _log.warning("%s: encoder=%s counts words instead of the paper's sentence embeddings", method, LEXICAL)
         return LexicalEncoder()

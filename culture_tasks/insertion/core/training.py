@@ -33,8 +33,7 @@ from safetensors import SafetensorError
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import tensor_files
 from culture_tasks.insertion.core.insertion_method import MethodConfig
-from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.reading_ahead import read_ahead
+from culture_tasks.insertion.core.progress import Progress, read_ahead, silent
 
 if TYPE_CHECKING:
     from torch import nn
@@ -66,24 +65,14 @@ class GradientConfig(MethodConfig):
 
 
 class ParameterGroup(NamedTuple):
-    """Parameters with their learning rate.
-
-    Attributes:
-        parameters: Parameters by names that no other group has; float32, in which small steps don't vanish.
-        learning_rate: Their learning rate.
-    """
+    """Parameters with their learning rate, by names that no other group has; in float32 small steps don't vanish."""
 
     parameters: Mapping[str, nn.Parameter]
     learning_rate: float
 
 
 class CaseLosses(NamedTuple):
-    """The losses of a case.
-
-    Attributes:
-        losses: The loss and its parts, by names for the report.
-        observed: An observation for :meth:`Learner.absorb`, on any device.
-    """
+    """The loss of a case and its parts, by names for the report, and an observation for :meth:`Learner.absorb`."""
 
     losses: Mapping[str, float]
     observed: torch.Tensor | None = None
@@ -118,12 +107,9 @@ class Learner(ABC, Generic[Case]):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """The checkpoint file of one training.
+    """The checkpoint file of one training, written every so many minutes.
 
-    Attributes:
-        file: The file; its folder is made if it doesn't exist.
-        minutes: Time between two checkpoints.
-        key: Hash of all that the training depends on: method, options, model, data. Another training's file is refused.
+    ``key`` is a hash of all that the training depends on; another training's file is refused.
     """
 
     file: Path
@@ -131,11 +117,7 @@ class Checkpoints:
     key: str = ""
 
     def read(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]] | None:
-        """Returns the facts and the tensors of the latest checkpoint, or None.
-
-        Raises:
-            CultureTasksError: If the file is broken, or another training's.
-        """
+        """Returns the facts and the tensors of the latest checkpoint, or None."""
         if not self.file.exists():
             return None
         try:
@@ -156,11 +138,7 @@ class Checkpoints:
         raise CultureTasksError(f"insertion: {problem} Delete it to start from the beginning: {self.file}")
 
     def write(self, facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
-        """Replaces the checkpoint.
-
-        Raises:
-            CultureTasksError: If the file can't be written.
-        """
+        """Replaces the checkpoint."""
         text = json.dumps({**facts, "key": self.key, "digest": tensor_files.digest(tensors)})
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -186,18 +164,9 @@ def train(
     progress: Progress = silent,
     checkpoints: Checkpoints | None = None,
 ) -> dict[str, float]:
-    """Trains, from the latest checkpoint on.
+    """Trains, from the latest checkpoint on, and returns the mean of each part of the losses over the last pass.
 
-    Args:
-        learner: The learner, which is changed in place.
-        cases: The training cases.
-        config: The options of the training.
-        name: The method's name, for messages.
-        progress: Shows the progress and the mean loss of the pass.
-        checkpoints: Where checkpoints are kept; the caller clears them when the result is safe.
-
-    Returns:
-        The mean of each part of the losses over the last pass.
+    The caller clears checkpoints when the result is safe. ``name`` is the method's, for messages.
 
     Raises:
         CultureTasksError: If a loss or a gradient isn't finite, or the checkpoint is broken or another training's.
@@ -218,14 +187,7 @@ def make_optimizer(name: OptimizerName, groups: Sequence[ParameterGroup]) -> tor
 
 
 class _Step(NamedTuple):
-    """Cases whose mean gradient makes one step.
-
-    Attributes:
-        number: Its place in the training, from 0.
-        epoch: The pass, from 0.
-        first: Place of its first case in the pass.
-        cases: Indices of its cases.
-    """
+    """Cases whose mean gradient makes one step; ``first`` is the place of its first case in the pass, from 0."""
 
     number: int
     epoch: int

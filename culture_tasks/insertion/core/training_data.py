@@ -9,18 +9,13 @@ from pathlib import Path
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, OffersTraining, TrainingCases
 from culture_tasks.errors import SettingsError, nearest
-from culture_tasks.insertion.core.queries import Insertion, Message, Negative, Query, TrainingCase
+from culture_tasks.insertion.core.queries import Insertion, Message, Query, TrainingCase
 from culture_tasks.insertion.core.state import DataFacts
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingData:
-    """The data that a method is fitted on.
-
-    Attributes:
-        cases: The training cases, in a fixed order.
-        facts: What a state records about them.
-    """
+    """The data that a method is fitted on."""
 
     cases: Sequence[TrainingCase]
     facts: DataFacts
@@ -31,14 +26,8 @@ def load_training_data(
 ) -> TrainingData:
     """Loads training cases, with their images checked.
 
-    Args:
-        data_folder: The user's data folder, or None for the Hub.
-        limit: Take this many, evenly spaced over all; None takes all.
-        benchmark: The benchmark that they are from; None means the only one that offers any.
-
-    Raises:
-        SettingsError: If the benchmark offers none, or several do and none is named.
-        DataError: If the data can't be used, an image is missing or broken, or nothing is for training.
+    Without a folder they come from the Hub; ``limit`` takes this many, evenly spaced over all; without a name the
+    benchmark is the only one that offers any.
     """
     offers = {name: entry for name, entry in benchmarks().items() if isinstance(entry, OffersTraining)}
     name = next(iter(offers)) if benchmark is None and len(offers) == 1 else benchmark
@@ -69,7 +58,7 @@ def as_requests(offered: TrainingCases) -> TrainingData:
             scenario=given.scenario,
             insertion=Insertion(query(given.inserted), given.inserted.answer),
             generality=tuple(Insertion(query(item), item.answer) for item in given.generality),
-            locality=tuple(Negative(query(item), item.answer, kind) for kind, item in given.locality),
+            locality=tuple(Insertion(query(item), item.answer, kind) for kind, item in given.locality),
         )
 
     facts = DataFacts(

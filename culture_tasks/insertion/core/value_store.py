@@ -16,17 +16,7 @@ _LAYOUT = TableLayout(0x43554B49, 1, "entries", {"key": "TEXT", "value": "BLOB N
 
 
 class ValueStore:
-    """A file of values; every ``put`` is committed before it returns.
-
-    Args:
-        file: The file, created with its folders if it doesn't exist; None keeps values in memory.
-
-    Attributes:
-        hits: Number of values that were found.
-
-    Raises:
-        CultureTasksError: If the file can't be used, now or later.
-    """
+    """A file of values, None for memory; every ``put`` is committed before it returns. ``hits`` counts values found."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file

@@ -20,9 +20,8 @@ import torch
 
 from culture_tasks.errors import CultureTasksError, MissingExtraError, SettingsError, nearest
 from culture_tasks.insertion.core.adapter import ModelAnswer, ModelOptions, MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.encoding import ends_of_generation
-from culture_tasks.insertion.core.queries import Query
+from culture_tasks.insertion.core.queries import AnswerDecoding, Query
 
 _CHUNK = 256  # requests whose answers are stored together
 _MEMORY = 0.8  # share of a GPU; the rest is for a method's other models
@@ -34,11 +33,6 @@ class VllmEngine:
     """vLLM as the engine of a :class:`~culture_tasks.insertion.core.runner.Runner`.
 
     It starts when it is first given requests. Before that the model gives the memory of its weights back.
-
-    Args:
-        model: The model on transformers. vLLM loads its checkpoint, in its data type.
-        options: How the model was loaded.
-        arguments: Further arguments of ``vllm.LLM``, which :func:`check_arguments` accepts.
     """
 
     def __init__(self, model: MultimodalModel, options: ModelOptions, arguments: Mapping[str, Any]) -> None:
@@ -62,29 +56,23 @@ class VllmEngine:
         described = ["vllm", importlib.metadata.version("vllm"), self._model.identity.run, arguments]
         return hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode()).hexdigest()
 
-    def answers(
-        self, queries: Sequence[Query], decodings: Sequence[AnswerDecoding]
-    ) -> Iterator[tuple[int, ModelAnswer]]:
-        """Yields the place of a request, with its answer, some hundred at a time.
-
-        Raises:
-            CultureTasksError: If vLLM can't be started, or can't answer a request with its arguments.
-        """
-        sampling = {decoding: self._sampling(decoding) for decoding in dict.fromkeys(decodings)}
+    def answers(self, queries: Sequence[Query], decoding: AnswerDecoding) -> Iterator[tuple[int, ModelAnswer]]:
+        """Yields the place of a request, with its answer, some hundred at a time."""
+        sampling = self._sampling(decoding)
         if self._llm is None:
             self._llm = self._started()
         for start in range(0, len(queries), _CHUNK):
             places = range(start, min(start + _CHUNK, len(queries)))
             prompts = [self._prompt(queries[place]) for place in places]
             try:
-                outputs = self._llm.generate(prompts, [sampling[decodings[place]] for place in places], use_tqdm=False)
+                outputs = self._llm.generate(prompts, sampling, use_tqdm=False)
             except Exception as error:  # its classes differ by version; a request that is too long is one of them
                 raise CultureTasksError(
                     f"insertion: vLLM can't answer ({_described(error)}). Its log may say more. If a request is too "
                     "long, raise max_model_len."
                 ) from error
             for place, output in zip(places, outputs, strict=True):
-                yield place, self._answer(output, decodings[place])
+                yield place, self._answer(output, decoding)
 
     def close(self) -> None:
         """Ends vLLM, which gives its memory back."""
@@ -144,12 +132,7 @@ class VllmEngine:
 
 
 def check_arguments(arguments: Mapping[str, Any]) -> None:
-    """Makes sure that vLLM is installed and has arguments of these names.
-
-    Raises:
-        MissingExtraError: If it isn't installed.
-        SettingsError: If it lacks an argument, or the model sets it.
-    """
+    """Makes sure that vLLM is installed and has arguments of these names."""
     if importlib.util.find_spec("vllm") is None:
         raise MissingExtraError("backend=vllm", "vllm", "vllm")
     from vllm import EngineArgs

@@ -24,11 +24,7 @@ Weights = Mapping[str, torch.Tensor]
 
 
 def decoder_layers(model: PreTrainedModel) -> list[str]:
-    """Returns the names of the language model's layers, in their order.
-
-    Raises:
-        SettingsError: If the model doesn't show its layers.
-    """
+    """Returns the names of the language model's layers, in their order."""
     layers = getattr(model.get_decoder(), "layers", None)
     name = next((name for name, module in model.named_modules() if module is layers), None)
     if layers is None or name is None:
@@ -40,17 +36,9 @@ def decoder_layers(model: PreTrainedModel) -> list[str]:
 
 
 def layer_weights(model: PreTrainedModel, layer: str, parts: Collection[Part]) -> dict[str, nn.Parameter]:
-    """Returns the weight matrices of a layer's attention, linear attention too, and of its MLP.
+    """Returns the weight matrices of parts of a layer: its attention, linear attention too, and its MLP.
 
     Norms, biases and other parameters of one dimension are not among them.
-
-    Args:
-        model: The model.
-        layer: The layer's name, as :func:`decoder_layers` gives it.
-        parts: The parts of the layer.
-
-    Raises:
-        SettingsError: If the layer lacks one of them, or its weights can't be edited.
     """
     children = dict(model.get_submodule(layer).named_children())
     weights: dict[str, nn.Parameter] = {}
@@ -75,16 +63,7 @@ def layer_weights(model: PreTrainedModel, layer: str, parts: Collection[Part]) -
 
 
 def layer_linears(model: PreTrainedModel, layers: Iterable[str], names: Collection[str]) -> dict[str, nn.Linear]:
-    """Returns linear maps of layers by the names of their modules.
-
-    Args:
-        model: The model.
-        layers: Names of layers.
-        names: Names inside a layer, such as ``mlp.up_proj``.
-
-    Raises:
-        SettingsError: If a layer lacks one, it is no linear map, or its weight can't be edited.
-    """
+    """Returns linear maps of layers, by name; ``names`` are those inside a layer, such as ``mlp.up_proj``."""
     linears: dict[str, nn.Linear] = {}
     for layer in layers:
         modules = model.get_submodule(layer).named_modules()
@@ -117,11 +96,6 @@ def with_weights(model: nn.Module, weights: Weights, compute: Callable[[], Resul
     """Computes something while named parameters of a model are other tensors, to which gradients flow.
 
     Nothing is copied, and the model is as before afterwards, whatever happens.
-
-    Args:
-        model: The model.
-        weights: Tensors by the names of the parameters that they replace.
-        compute: The computation.
     """
     replaced = {f"model.{name}": tensor for name, tensor in weights.items()}
     return torch.func.functional_call(_Calling(model), replaced, (compute,))  # type: ignore[no-any-return]
@@ -141,16 +115,9 @@ class _Calling(nn.Module):  # type: ignore[misc]  # torch is not followed by myp
 def with_weights_by_row(model: nn.Module, rows: Sequence[Weights], compute: Callable[[], Result]) -> Result:
     """Computes something with a batch whose rows have different weights, to which gradients flow.
 
-    Nothing is copied: a linear map is applied to neighbouring rows with the same weights at once.
-
-    Args:
-        model: The model.
-        rows: The weights of each row, of the same linear maps (:func:`are_linear`); rows of one edit have the same
-            object. If all rows have the same, they may be any parameters.
-        compute: The computation; in beam search a row may be repeated.
-
-    Raises:
-        CultureTasksError: If a linear map is given tokens without their rows.
+    Nothing is copied: a linear map is applied to neighbouring rows with the same weights at once. Rows of one edit have
+    the same object, and all rows weights of the same linear maps (:func:`are_linear`). If all rows have the same, they
+    may be any parameters. In beam search a row may be repeated.
     """
     same = (list(run) for _, run in itertools.groupby(rows, key=id))
     runs = [(run[0], len(run)) for run in same]

@@ -16,21 +16,15 @@ import torch
 from torch import nn
 
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
-from culture_tasks.insertion.core.queries import Insertion, Query
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query
 from culture_tasks.insertion.core.weight_edits import Weights, are_linear, with_weights
 
 _log = logging.getLogger(__name__)
 
 
 class WeightMethod(InsertionMethod):
-    """A method whose insertions are other values of weights.
-
-    Args:
-        model: The model, which stays as it is.
-        config: Options.
-    """
+    """A method whose insertions are other values of weights."""
 
     edits_weights: ClassVar[bool] = True
 
@@ -45,12 +39,7 @@ class WeightMethod(InsertionMethod):
 
     @abstractmethod
     def edited(self, insertions: Sequence[Insertion], before: Sequence[Weights]) -> list[Weights]:
-        """Returns the weights after one more insertion into each of several chains, in the model's own type.
-
-        Args:
-            insertions: The sample that is inserted into each chain.
-            before: The weights of each chain so far.
-        """
+        """Returns the weights after one more insertion into each of several chains, in the model's own type."""
 
     @property
     def by_row(self) -> bool:

@@ -6,21 +6,20 @@ from typing import ClassVar
 
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.core.queries import Insertion
-from culture_tasks.insertion.core.work import Setup, Work
-from culture_tasks.insertion.methods.base.config import BaseModelConfig
+from culture_tasks.insertion.estimates import CaseShape, Models, Work
 
 
 class BaseModelMethod(InsertionMethod):
     """Answers as if nothing had been inserted."""
 
     name: ClassVar[str] = "base"
-    config_class: ClassVar[type[MethodConfig]] = BaseModelConfig
+    config_class: ClassVar[type[MethodConfig]] = MethodConfig
     needs_state: ClassVar[bool] = False
     answers_version: ClassVar[int] = 1
     inserts: ClassVar[bool] = False
 
     @classmethod
-    def work(cls, setup: Setup) -> Work:  # noqa: ARG003
+    def work(cls, config: MethodConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
         """Computes nothing but answers."""
         return Work()
 

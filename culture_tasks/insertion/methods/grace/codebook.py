@@ -12,14 +12,7 @@ MARGIN = 1e-5
 
 @dataclass
 class CodebookEntry:
-    """An entry.
-
-    Attributes:
-        key: Input of the edited linear map at the end of the inserted request, shape (inputs,), float32.
-        value: Output that replaces the map's, shape (outputs,), float32; it is learned.
-        radius: Greatest distance of a request that uses the entry.
-        answer: The inserted answer.
-    """
+    """A key with its learned value, both float32 vectors; a request within the radius of the key uses it."""
 
     key: torch.Tensor
     value: torch.Tensor
@@ -28,11 +21,7 @@ class CodebookEntry:
 
 
 class Codebook:
-    """The entries, in the order of their insertion.
-
-    Args:
-        radius: First radius of an entry.
-    """
+    """The entries, in the order of their insertion."""
 
     def __init__(self, radius: float) -> None:
         self.entries: list[CodebookEntry] = []
@@ -45,11 +34,7 @@ class Codebook:
         with radius e is added. Otherwise, if the nearest entry has the same answer, its radius becomes at least d and
         its value learns on. If it has another answer, a new entry is added, and both radii become d / 2. The same
         request again, d = 0, replaces the answer.
-
-        Args:
-            key: The key of the insertion sample, shape (inputs,), float32.
-            answer: Its answer.
-            value: First value of a new entry, shape (outputs,).
+        ``value`` is the first value of a new entry.
         """
         radius = self._radius
         if self.entries:
@@ -66,13 +51,9 @@ class Codebook:
         return self.entries[-1]
 
     def lookup(self, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Returns the values of the nearest entries, and whether each key is within its entry's radius.
+        """Returns the values of the entries nearest to keys, and whether each key is within its entry's radius.
 
-        Args:
-            keys: Keys, shape (requests, inputs), float32.
-
-        Returns:
-            Values, shape (requests, outputs), and booleans, shape (requests,).
+        Shapes are (requests, inputs) of keys, (requests, outputs) of values and (requests,).
         """
         distances, nearest = self._distances(keys).min(dim=1)
         radii = torch.tensor([entry.radius for entry in self.entries], device=keys.device)

@@ -9,11 +9,9 @@ from torch import nn
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.descent import descend
-from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
-from culture_tasks.insertion.core.layer_outputs import OutputEdits, layer_output
+from culture_tasks.insertion.core.insertion_method import MethodConfig
+from culture_tasks.insertion.core.layer_outputs import OutputMethod, layer_output
 from culture_tasks.insertion.core.queries import Insertion
-from culture_tasks.insertion.core.training import ParameterGroup, make_optimizer
-from culture_tasks.insertion.core.weight_edits import RepeatedPass
 from culture_tasks.insertion.methods.grace.codebook import Codebook
 from culture_tasks.insertion.methods.grace.config import GraceConfig
 
@@ -21,7 +19,7 @@ PUBLISHED_LAYERS = {36: 23, 32: 18, 28: 18}
 """EasyEdit's layers for Qwen3-VL-4B, Qwen3.5-9B and Qwen2-VL-7B, by their number of layers."""
 
 
-class GraceMethod(InsertionMethod):
+class GraceMethod(OutputMethod):
     """A codebook at the output of one layer's feed-forward network (Hartvigsen et al., 2023).
 
     The key is the network's last activation, the input of its down projection, at the last token of the prompt; the
@@ -29,41 +27,32 @@ class GraceMethod(InsertionMethod):
     nor replaced, neither when a value learns nor afterwards. A value begins with random numbers between 0 and 1
     (``cold``) and learns the loss of the sample's answer. Two answers are the same if their texts are; the published
     code compares the means of their token ids.
-
-    Args:
-        model: The model, which computes with the codebook while something is inserted.
-        config: Options.
     """
 
     name: ClassVar[str] = "grace"
     config_class: ClassVar[type[MethodConfig]] = GraceConfig
-    needs_state: ClassVar[bool] = False
-    edits_weights: ClassVar[bool] = True
-    answers_version: ClassVar[int] = 1
     config: GraceConfig
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
         layer = PUBLISHED_LAYERS if self.config.layer is None else self.config.layer
-        self._name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
-        self._edits = OutputEdits(model.model, {self._linear: self._output})
+        name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
+        self._change({name: self._output})
         self._keys = torch.empty(0)
         self.reset()
 
     def insert(self, insertion: Insertion) -> None:
         """Adds or changes an entry, and trains its value."""
         self._edits.start()
-        scorer = self.model.answer_scorer([(insertion.query, insertion.answer)])
-        score = RepeatedPass(self.model.model, [f"{self._name}.weight"], scorer)
+        score = self._passes(insertion)
         with torch.no_grad():
             score()
         generator = torch.Generator().manual_seed(self.config.seed + self._count)
         value = torch.rand(self._linear.out_features, generator=generator).to(self._keys.device)
         entry = self.codebook.entry_for(self._keys[0], insertion.answer, value)
         entry.value = parameter = nn.Parameter(entry.value)
-        optimizer = make_optimizer("adam", [ParameterGroup({"value": parameter}, self.config.learning_rate)])
         descend(
-            optimizer,
+            torch.optim.Adam([parameter], lr=self.config.learning_rate),
             lambda: score().losses().mean(),
             self.config.steps,
             insertion=insertion,

@@ -27,7 +27,7 @@ def of_cases(cases: Iterable[TrainingCase]) -> list[str]:
     """Returns the demonstrations of all cases, each once, in order."""
     texts: dict[str, None] = {}
     for case in cases:
-        items = (case.insertion, *case.generality, *(Insertion(item.query, item.answer) for item in case.locality))
+        items = (case.insertion, *case.generality, *case.locality)
         texts |= dict.fromkeys(demonstration(edit_text(case.insertion), edit_text(item)) for item in items)
     return list(texts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -10,31 +10,24 @@ from torch import nn
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.descent import descend
-from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
-from culture_tasks.insertion.core.layer_outputs import OutputEdits
+from culture_tasks.insertion.core.insertion_method import MethodConfig
+from culture_tasks.insertion.core.layer_outputs import OutputMethod
 from culture_tasks.insertion.core.queries import Insertion
 from culture_tasks.insertion.core.training import ParameterGroup, make_optimizer
-from culture_tasks.insertion.core.weight_edits import RepeatedPass, decoder_layers, layer_linears
+from culture_tasks.insertion.core.weight_edits import decoder_layers, layer_linears
 from culture_tasks.insertion.methods.lora.config import LoraConfig
 
 
-class LoraMethod(InsertionMethod):
+class LoraMethod(OutputMethod):
     """h = W x + alpha / r * B A x (equation 3 of Hu et al., 2021), with A and B in float32.
 
     B is 0 at first, and A is drawn from a normal distribution, whose deviation the paper leaves open: 1 / sqrt(3 d) for
     d inputs, that of the uniform distribution which peft uses by default. The loss is that of the sample's answer.
     Samples of a chain train the same matrices one after the other.
-
-    Args:
-        model: The model, which computes with the added matrices while something is inserted.
-        config: Options.
     """
 
     name: ClassVar[str] = "lora"
     config_class: ClassVar[type[MethodConfig]] = LoraConfig
-    needs_state: ClassVar[bool] = False
-    edits_weights: ClassVar[bool] = True
-    answers_version: ClassVar[int] = 1
     config: LoraConfig
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
@@ -43,31 +36,25 @@ class LoraMethod(InsertionMethod):
         modules, layers = dict(inner.named_modules()), decoder_layers(inner)
         # A name that no layer has is left to the last one, whose error lists the names that there are.
         unknown = [name for name in names if not any(f"{layer}.{name}" in modules for layer in layers)]
-        self._linears: dict[str, nn.Linear] = {}
+        linears: dict[str, nn.Linear] = {}
         for layer in layers:
             present = [name for name in names if f"{layer}.{name}" in modules]
-            self._linears |= layer_linears(inner, [layer], present + (unknown if layer == layers[-1] else []))
+            linears |= layer_linears(inner, [layer], present + (unknown if layer == layers[-1] else []))
+        self._change({name: partial(self._output, name) for name in linears})
         self._factors: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
         self._is_training = False
         self._count = 0
-        edits = {linear: functools.partial(self._output, name) for name, linear in self._linears.items()}
-        self._edits = OutputEdits(inner, edits)
 
     def insert(self, insertion: Insertion) -> None:
         """Trains the added matrices on one sample."""
-        config = self.config
+        config, score = self.config, self._passes(insertion)
         devices = {linear.weight.device for linear in self._linears.values()}
-        weights = [f"{name}.weight" for name in self._linears]
-        scorer = self.model.answer_scorer([(insertion.query, insertion.answer)])
-        score = RepeatedPass(self.model.model, weights, scorer)
         with torch.random.fork_rng(devices=[device for device in devices if device.type == "cuda"]):
             torch.manual_seed(config.seed + self._count)
             if not self._factors:
                 self._factors = {name: self._new_factors(linear) for name, linear in self._linears.items()}
             self._edits.start()
-            parameters = {
-                f"{name}.{place}": matrix for name, both in self._factors.items() for place, matrix in enumerate(both)
-            }
+            parameters = {f"{name}.{place}": both[place] for name, both in self._factors.items() for place in (0, 1)}
             optimizer = make_optimizer(config.optimizer, [ParameterGroup(parameters, config.learning_rate)])
             schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, config.decay)
             self._is_training = True

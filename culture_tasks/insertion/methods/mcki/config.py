@@ -33,6 +33,6 @@ class MckiConfig(MethodConfig):
     seed: int = 0
     wrap_image: bool = True
 
-    def weight_of(self, kind: Locality) -> float:
+    def weight_of(self, kind: Locality | None) -> float:
         """Returns w_n of a locality item."""
         return self.cross_language_weight if kind == "cross_language_locality" else self.cross_scenario_weight

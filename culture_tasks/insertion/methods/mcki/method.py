@@ -11,31 +11,30 @@ import torch
 from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.edit_scopes import EditMemory, StoredVectors
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Part, Query, TrainingCase, image_part, read_all, text_part
+from culture_tasks.insertion.core.queries import (
+    AnswerDecoding,
+    Insertion,
+    Part,
+    Query,
+    TrainingCase,
+    image_part,
+    read_all,
+    text_part,
+)
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.core.work import EVALUATED, Setup, Work
+from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
-from culture_tasks.insertion.methods.mcki.router import make_router, similarities
-from culture_tasks.insertion.methods.mcki.router_training import RouterCase, calibrate, scores, train
+from culture_tasks.insertion.methods.mcki.router import RouterCase, calibrate, make_router, scores, similarities, train
 
 WRAP = "wrap.v1"
 
 
 class MckiMethod(InsertionMethod):
-    """Section 4 and Appendix D of the paper.
-
-    Args:
-        model: The model, which stays frozen.
-        config: Options.
-
-    Attributes:
-        threshold: Tau of equation 3.
-    """
+    """Section 4 and Appendix D of the paper."""
 
     name: ClassVar[str] = "mcki"
     config_class: ClassVar[type[MethodConfig]] = MckiConfig
@@ -44,15 +43,14 @@ class MckiMethod(InsertionMethod):
     config: MckiConfig
 
     @classmethod
-    def work(cls, setup: Setup) -> Work:
+    def work(cls, config: MckiConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
         """One pass for the features of each distinct request; the router's own training is seconds."""
-        assert isinstance(setup.config, MckiConfig)
         return Work(
-            fit={EVALUATED: setup.cases.requests},
+            fit={EVALUATED: cases.requests},
             fit_in_batches=True,
             request={EVALUATED: 1.0},
             shown_tokens=64,
-            shows_image=setup.config.wrap_image,
+            shows_image=config.wrap_image,
             leaves_others_alone=True,
         )
 

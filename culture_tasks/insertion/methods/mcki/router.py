@@ -1,9 +1,17 @@
-"""The router mapping phi of section 4.1, which takes frozen hidden states to a normalised vector."""
+"""The router mapping phi of section 4.1, its training on computed features, and its threshold (Appendix D)."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
 import torch
 from torch import nn
+
+from culture_tasks.insertion.core.progress import Progress, silent
+from culture_tasks.insertion.methods.mcki.config import MckiConfig
 
 
 class Router(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
@@ -11,10 +19,6 @@ class Router(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
 
     Two norms, two projections and a fusion projection (section D.1). The paper names no activation between them, and
     the parameter count of its Table 4 leaves no room for more layers.
-
-    Args:
-        hidden_size: Width of the model's hidden states.
-        route_dim: Width of the vector.
     """
 
     def __init__(self, hidden_size: int, route_dim: int) -> None:
@@ -26,14 +30,7 @@ class Router(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
         self.fusion = nn.Linear(2 * route_dim, route_dim)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
-        """Maps requests.
-
-        Args:
-            features: Means over question tokens, then over visual tokens, shape (..., 2, hidden size).
-
-        Returns:
-            Vectors of length 1, shape (..., route dim).
-        """
+        """Maps features of shape (..., 2, hidden size), question before image, to vectors (..., route dim)."""
         features = features.to(self.fusion.weight.device)
         text = self.question_projection(self.question_norm(features[..., 0, :]))
         image = self.visual_projection(self.visual_norm(features[..., 1, :]))
@@ -50,3 +47,122 @@ def make_router(hidden_size: int, route_dim: int, seed: int) -> Router:
 def similarities(keys: torch.Tensor, request: torch.Tensor) -> torch.Tensor:
     """Returns the cosine similarities of a request's vector with each key (equation 1), shape (keys,), in [-1, 1]."""
     return nn.functional.cosine_similarity(keys, request[None], dim=-1).clamp(-1.0, 1.0)
+
+
+class RouterCase(NamedTuple):
+    """A training case as the router sees it.
+
+    ``features`` returns those of P_j, the insertion sample first, and of N_j, shape (P + N, 2, hidden size); the
+    weights are w_n of each negative, shape (N,).
+    """
+
+    features: Callable[[], torch.Tensor]
+    weights: torch.Tensor
+
+    def similarities(self, router: Router) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns sim(x, m_j) of the positives and of the negatives, shapes (P,) and (N,)."""
+        vectors = router(self.features())
+        similarities = vectors @ vectors[0]
+        positives = len(similarities) - len(self.weights)
+        return similarities[:positives], similarities[positives:]
+
+
+def train(router: Router, cases: Sequence[RouterCase], config: MckiConfig, progress: Progress = silent) -> float:
+    """Trains the router in place, one case a step, in an order of the seed alone; returns the last pass's mean loss.
+
+    Keys and request vectors both come from the router under training, so gradients flow through both.
+    """
+    optimizer = torch.optim.Adam(router.parameters(), lr=config.learning_rate)
+    order, shuffler = list(cases), random.Random(config.seed)  # noqa: S311 - an order, not a secret
+    losses: list[float] = []
+    router.train()
+    for epoch in range(config.epochs):
+        shuffler.shuffle(order)
+        losses = []
+        for case in progress(order, f"router, pass {epoch + 1} of {config.epochs}"):
+            optimizer.zero_grad()
+            positive, negative = case.similarities(router)
+            loss = contrastive_loss(
+                positive,
+                negative,
+                case.weights.to(positive.device),
+                logit_scale=config.logit_scale,
+                negative_loss_weight=config.negative_loss_weight,
+            )
+            loss.backward()
+            optimizer.step()
+            losses.append(float(loss.detach()))
+    router.eval()
+    return sum(losses) / max(1, len(losses))
+
+
+def contrastive_loss(
+    positive: torch.Tensor,
+    negative: torch.Tensor,
+    negative_weights: torch.Tensor,
+    logit_scale: float,
+    negative_loss_weight: float,
+) -> torch.Tensor:
+    """Computes the loss of one memory entry m_j.
+
+    With l+_p = scale * sim(p, m_j) (equation 13) and l-_n = scale * sim(n, m_j) + log w_n (equation 14) it is the mean
+    over the positives of -l+_p + lambda * log(exp(l+_p) + sum over n of exp(l-_n)) (equation 15). Without negatives and
+    with lambda 1, where it is a cross entropy, it is 0. Similarities have the shapes (P,) and (N,), N may be 0.
+    """
+    rewarded = logit_scale * positive
+    punished = logit_scale * negative + negative_weights.log()
+    rows = torch.cat([rewarded[:, None], punished.expand(len(rewarded), -1)], dim=1)
+    return (negative_loss_weight * torch.logsumexp(rows, dim=1) - rewarded).mean()
+
+
+def scores(router: Router, cases: Sequence[RouterCase]) -> tuple[list[float], list[float]]:
+    """Returns S+ and S- of cases (section D.2); the sample itself, whose score is 1, is one of its positives."""
+    positive: list[float] = []
+    negative: list[float] = []
+    with torch.no_grad():
+        for case in cases:
+            inside, outside = case.similarities(router)
+            positive += inside.tolist()
+            negative += outside.tolist()
+    return positive, negative
+
+
+class Calibration(NamedTuple):
+    """The threshold tau, and the share of scores that are on the right side of it, 0 to 1."""
+
+    threshold: float
+    accuracy: float
+
+
+def calibrate(positive: Sequence[float], negative: Sequence[float]) -> Calibration:
+    """Chooses the t in [-1, 1] that maximises #(positive scores >= t) + #(negative scores < t).
+
+    The count is the same for all t between two neighbouring scores, so the maximum is reached on whole intervals. The
+    rule: of the best intervals the widest, of equally wide ones the highest (which activates less and so preserves
+    more), and of that interval the middle.
+
+    Args:
+        positive: Router scores of requests that should activate, in [-1, 1].
+        negative: Router scores of requests that should not.
+
+    Raises:
+        ValueError: If there are no scores at all.
+    """
+    if not len(positive) + len(negative):
+        raise ValueError("calibrate: no scores. Expected at least one.")
+    up = np.sort(np.clip(np.asarray(positive, dtype=np.float64), -1.0, 1.0))
+    down = np.sort(np.clip(np.asarray(negative, dtype=np.float64), -1.0, 1.0))
+    inner = np.unique(np.concatenate([up, down]))
+    lower, upper = np.append(-1.0, inner), np.append(inner, 1.0)  # intervals (lower, upper]; the first holds -1 too
+    activated = len(up) - np.searchsorted(up, upper, side="left")
+    activated[-1] = 0  # above all scores: t in (highest score, 1]
+    abstained = np.searchsorted(down, lower, side="right")
+    abstained[0] = 0
+    correct = activated + abstained
+    allowed = upper > lower
+    allowed[0] = True  # t = -1 is allowed even where the lowest score is -1
+    best = [index for index in np.flatnonzero(allowed) if correct[index] == correct[allowed].max()]
+    chosen = max(best, key=lambda index: (upper[index] - lower[index], index))
+    return Calibration(
+        float((lower[chosen] + upper[chosen]) / 2), float(correct[chosen] / (len(positive) + len(negative)))
+    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -24,13 +23,10 @@ EPSILON = 1e-7
 def token_gradients(
     linears: Mapping[str, nn.Linear], losses: Callable[[], torch.Tensor]
 ) -> list[dict[str, torch.Tensor]]:
-    """Computes the gradients of losses at linear maps, token by token; tokens without any gradient are left out.
+    """Computes the gradients of the losses of a batch at linear maps, token by token.
 
-    Nothing below the first of these maps is differentiated, and no weight gets a gradient.
-
-    Args:
-        linears: Linear maps by name; each is used once in the losses.
-        losses: Computes the loss of each row of a batch, shape (rows,).
+    Tokens without any gradient are left out: in a model's last layer all but those of the answer. Nothing below the
+    first of these maps is differentiated, and no weight gets a gradient. Each map is used once in the losses.
 
     Returns:
         For each row by name, u and delta of each token side by side: shape (tokens, inputs + outputs), float32.
@@ -62,80 +58,55 @@ def weight_gradient(rows: torch.Tensor, inputs: int) -> torch.Tensor:
     return rows[:, inputs:].T @ rows[:, :inputs]
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """Count, mean and sum of squared deviations of rows, which can be merged with the moments of other rows.
+def moments_of(rows: torch.Tensor) -> torch.Tensor:
+    """Returns the moments of rows, shape (rows, width): their count, means, and sums of squared deviations.
 
-    Attributes:
-        values: One vector: the count, the means, the sums of squared deviations; shape (1 + 2 * width,), float64.
+    They are one vector, shape (1 + 2 * width,), float64.
     """
+    if not len(rows):
+        return torch.zeros(1 + 2 * rows.shape[1], dtype=torch.float64, device=rows.device)
+    wide = rows.double()
+    mean = wide.mean(0)
+    return torch.cat([wide.new_tensor([len(wide)]), mean, (wide - mean).square().sum(0)])
 
-    values: torch.Tensor
 
-    @classmethod
-    def none(cls, width: int) -> Moments:
-        """Returns the moments of no rows."""
-        return cls(torch.zeros(1 + 2 * width, dtype=torch.float64))
+def merged(mine: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+    """Returns the moments of both sets of rows together."""
+    theirs, width = theirs.to(mine.device), len(mine) // 2
+    count = mine[:1] + theirs[:1]
+    share = theirs[:1] / count.clamp(min=1)
+    difference = theirs[1 : 1 + width] - mine[1 : 1 + width]
+    mean = mine[1 : 1 + width] + difference * share
+    squares = mine[1 + width :] + theirs[1 + width :] + difference.square() * mine[:1] * share
+    return torch.cat([count, mean, squares])
 
-    @classmethod
-    def of(cls, rows: torch.Tensor) -> Moments:
-        """Returns the moments of rows, shape (rows, width)."""
-        if not len(rows):
-            return cls(torch.zeros(1 + 2 * rows.shape[1], dtype=torch.float64, device=rows.device))
-        wide = rows.double()
-        mean = wide.mean(0)
-        return cls(torch.cat([wide.new_tensor([len(wide)]), mean, (wide - mean).square().sum(0)]))
 
-    def merged(self, other: Moments) -> Moments:
-        """Returns the moments of both sets of rows together."""
-        mine, theirs = self.values, other.values.to(self.values.device)
-        width = (len(mine) - 1) // 2
-        count = mine[:1] + theirs[:1]
-        share = theirs[:1] / count.clamp(min=1)
-        difference = theirs[1 : 1 + width] - mine[1 : 1 + width]
-        mean = mine[1 : 1 + width] + difference * share
-        squares = mine[1 + width :] + theirs[1 + width :] + difference.square() * mine[:1] * share
-        return Moments(torch.cat([count, mean, squares]))
-
-    def normalized(self, rows: torch.Tensor) -> torch.Tensor:
-        """Returns rows less the mean, divided by the deviation; as they are if fewer than two rows were seen."""
-        width, count = rows.shape[1], self.values[0]
-        if count < 2:
-            return rows
-        mean, squares = self.values[1 : 1 + width], self.values[1 + width :]
-        deviation = (squares / (count - 1)).sqrt()
-        return ((rows.double() - mean) / (deviation + EPSILON)).float()
+def normalized(rows: torch.Tensor, moments: torch.Tensor) -> torch.Tensor:
+    """Returns rows less the mean, divided by the deviation; as they are if fewer than two rows were seen."""
+    width, count = rows.shape[1], moments[0]
+    if count < 2:
+        return rows
+    mean, squares = moments[1 : 1 + width], moments[1 + width :]
+    deviation = (squares / (count - 1)).sqrt()
+    return ((rows.double() - mean) / (deviation + EPSILON)).float()
 
 
 class Editor(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     """Transforms the gradients of all weights of one shape; before training it changes nothing.
 
-    Args:
-        inputs: Number of a weight's inputs.
-        outputs: Number of its outputs.
-        weights: How many weights share the editor; each has its own scale and shift.
-        rank: Rank of the layers.
-        hidden_layers: Number of layers before the last.
+    ``width`` is the number of a weight's inputs and outputs. Each of the ``weights`` that share the editor has its own
+    scale and shift.
     """
 
-    def __init__(self, *, inputs: int, outputs: int, weights: int, rank: int, hidden_layers: int) -> None:
+    def __init__(self, width: int, *, weights: int, rank: int, hidden_layers: int) -> None:
         super().__init__()
-        width = inputs + outputs
         self.layers = nn.ModuleList(
             _ResidualLayer(width, weights=weights, rank=min(rank, width)) for _ in range(hidden_layers + 1)
         )
-        self.register_buffer("moments", Moments.none(width).values)
+        self.register_buffer("moments", torch.zeros(1 + 2 * width, dtype=torch.float64))
 
-    def forward(self, rows: torch.Tensor, weight: int, moments: Moments | None) -> torch.Tensor:
-        """Transforms a gradient.
-
-        Args:
-            rows: The gradient, token by token, as :func:`token_gradients` returns it.
-            weight: Place of its weight among the weights that share the editor.
-            moments: Moments to normalise by; None leaves gradients as they are.
-        """
-        if moments is not None:
-            rows = moments.normalized(rows)
+    def forward(self, rows: torch.Tensor, weight: int) -> torch.Tensor:
+        """Transforms a gradient, token by token."""
         for layer in self.layers:
             rows = layer(rows, weight)
         return rows
@@ -163,17 +134,7 @@ class _ResidualLayer(nn.Module):  # type: ignore[misc]  # torch is not followed 
 
 
 class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
-    """The editors and edit rates of all edited weights, which MEND learns.
-
-    Args:
-        linears: The linear maps whose weights are edited, by name.
-        config: Options.
-
-    Attributes:
-        linears: The linear maps.
-        of_shape: The editor of each shape of weights, such as ``4x3``.
-        rates: How far an edit of each weight goes.
-    """
+    """The editors and edit rates of all edited weights, which MEND learns."""
 
     def __init__(self, linears: Mapping[str, nn.Linear], config: MendConfig) -> None:
         super().__init__()
@@ -182,52 +143,43 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
         self._sharing: dict[str, list[str]] = {}
         for name, linear in linears.items():
             self._sharing.setdefault(f"{linear.out_features}x{linear.in_features}", []).append(name)
+        sizes = {"rank": config.rank, "hidden_layers": config.hidden_layers}
+        self.of_shape = nn.ModuleDict()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.of_shape = nn.ModuleDict(
-                {
-                    shape: Editor(
-                        inputs=linears[names[0]].in_features,
-                        outputs=linears[names[0]].out_features,
-                        weights=len(names),
-                        rank=config.rank,
-                        hidden_layers=config.hidden_layers,
-                    )
-                    for shape, names in self._sharing.items()
-                }
-            )
+            for shape, names in self._sharing.items():
+                first = linears[names[0]]
+                self.of_shape[shape] = Editor(first.in_features + first.out_features, weights=len(names), **sizes)
         self.rates = nn.Parameter(torch.full((len(linears),), config.edit_rate))
         self.requires_grad_(requires_grad=False)
         self.to(next(iter(linears.values())).weight.device)
 
-    def moments(self, gradients: Mapping[str, torch.Tensor]) -> dict[str, Moments]:
-        """Returns the moments of gradients, by the shape of their weights."""
-        return {
-            shape: functools.reduce(Moments.merged, (Moments.of(self._placed(gradients[name])) for name in names))
-            for shape, names in self._sharing.items()
-        }
+    def moments(self, gradients: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Returns the moments of gradients, those of one shape of weights together, one shape after another."""
+        of_shapes = [
+            functools.reduce(merged, (moments_of(gradients[name].to(self.rates.device)) for name in names))
+            for names in self._sharing.values()
+        ]
+        return torch.cat(of_shapes)
 
-    def absorb(self, moments: Mapping[str, Moments]) -> None:
+    def absorb(self, moments: torch.Tensor) -> None:
         """Adds moments to the running ones."""
-        for shape, more in moments.items():
-            running = self._running(shape)
-            running.values.copy_(running.merged(more).values)
+        for shape, more in self._by_shape(moments).items():
+            running = self.of_shape[shape].moments
+            running.copy_(merged(running, more))
 
     def transformed(
-        self, gradients: Mapping[str, torch.Tensor], more: Mapping[str, Moments] | None = None
+        self, gradients: Mapping[str, torch.Tensor], more: torch.Tensor | None = None
     ) -> dict[str, torch.Tensor]:
-        """Returns the transformed gradients of one edit.
-
-        Args:
-            gradients: The gradients, by the names of linear maps.
-            more: Moments to normalise by besides the running ones.
-        """
+        """Returns the transformed gradients of one edit, normalised by the running moments and by ``more``."""
         results: dict[str, torch.Tensor] = {}
+        others = {} if more is None else self._by_shape(more)
         for shape, names in self._sharing.items():
-            moments = self._running(shape) if more is None else self._running(shape).merged(more[shape])
+            editor = self.of_shape[shape]
+            moments = editor.moments if more is None else merged(editor.moments, others[shape])
             for place, name in enumerate(names):
-                rows = self._placed(gradients[name])
-                results[name] = self.of_shape[shape](rows, place, moments if self._normalize else None)
+                rows = gradients[name].to(self.rates.device)
+                results[name] = editor(normalized(rows, moments) if self._normalize else rows, place)
         return results
 
     def edited(
@@ -235,12 +187,8 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     ) -> dict[str, torch.Tensor]:
         """Returns the edited weights in float32: W - rate * (sum of outer products of the transformed gradient).
 
-        The minus makes an edit a step of descent as long as an editor is the identity, with a rate above 0.
-
-        Args:
-            transformed: The result of :meth:`transformed`.
-            rates: How far each weight goes, mostly :attr:`rates`.
-            before: The weights W, by their names.
+        The minus makes an edit a step of descent as long as an editor is the identity, with a rate above 0. ``before``
+        are the weights W, by their names.
         """
         weights: dict[str, torch.Tensor] = {}
         for rate, (name, linear) in zip(rates, self.linears.items(), strict=True):
@@ -250,8 +198,6 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
                 weights[f"{name}.weight"] = weight.float() - edit.to(weight.device)
         return weights
 
-    def _placed(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.to(self.rates.device)
-
-    def _running(self, shape: str) -> Moments:
-        return Moments(self.of_shape[shape].moments)
+    def _by_shape(self, moments: torch.Tensor) -> dict[str, torch.Tensor]:
+        widths = [len(editor.moments) for editor in self.of_shape.values()]
+        return dict(zip(self.of_shape, moments.split(widths), strict=True))

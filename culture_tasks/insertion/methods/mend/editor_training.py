@@ -9,11 +9,11 @@ import torch
 
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.encoding import Encoded
-from culture_tasks.insertion.core.queries import Insertion, Negative, TrainingCase
+from culture_tasks.insertion.core.queries import Insertion, TrainingCase
 from culture_tasks.insertion.core.training import CaseLosses, Learner, ParameterGroup, full_precision
 from culture_tasks.insertion.core.weight_edits import RepeatedPass, Weights, with_weights
 from culture_tasks.insertion.methods.mend.config import MendConfig
-from culture_tasks.insertion.methods.mend.editor import Editors, Moments, token_gradients
+from culture_tasks.insertion.methods.mend.editor import Editors, token_gradients
 
 
 class _Encoded(NamedTuple):
@@ -34,12 +34,6 @@ class EditorTraining(Learner[TrainingCase]):
 
     Gradients are normalised by the running moments of all steps before and by the case's own. The moments of a step's
     cases join the running ones after the step, so that the number of processes changes nothing.
-
-    Args:
-        model: The plain model.
-        editors: The editors to train.
-        config: Options.
-        batch_size: How many items are read at a time.
     """
 
     def __init__(self, model: MultimodalModel, editors: Editors, config: MendConfig, batch_size: int) -> None:
@@ -60,7 +54,7 @@ class EditorTraining(Learner[TrainingCase]):
     def absorb(self, observed: Sequence[torch.Tensor]) -> None:
         """Adds the moments of a step's cases to the running ones."""
         for values in observed:
-            self._editors.absorb(self._unpacked(values))
+            self._editors.absorb(values)
 
     def read(self, case: TrainingCase) -> _Encoded:
         """Reads and encodes a case's items."""
@@ -87,24 +81,17 @@ class EditorTraining(Learner[TrainingCase]):
         }
         losses = {
             "edit": self._added(lambda: sample().losses().mean(), weights["edit"] * scale, cut),
-            "generality": self._part(case.generality, weights["generality"] * scale, cut, self._misfit),
-            "locality": self._part(case.locality, weights["locality"] * scale, cut, self._drift),
+            "generality": sum(
+                self._added(self._misfit(batch), weights["generality"] * scale, cut) for batch in case.generality
+            ),
+            "locality": sum(
+                self._added(self._drift(batch), weights["locality"] * scale, cut) for batch in case.locality
+            ),
         }
         with full_precision(self._editors.rates.device):
             torch.autograd.backward(list(edited.values()), [weight.grad for weight in cut.values()])
         total = sum(weights[part] * loss for part, loss in losses.items())
-        observed = torch.cat([moments[shape].values for shape in self._editors.of_shape])
-        return CaseLosses({"loss": total, **losses}, observed)
-
-    def _part(
-        self,
-        batches: Sequence[Encoded],
-        scale: float,
-        edited: Weights,
-        prepared: Callable[[Encoded], Callable[[], torch.Tensor]],
-    ) -> float:
-        """Adds the gradients of the sum of the edited model's losses on items, and returns it; 0 without items."""
-        return sum(self._added(prepared(batch), scale, edited) for batch in batches)
+        return CaseLosses({"loss": total, **losses}, moments)
 
     def _added(self, loss_of: Callable[[], torch.Tensor], scale: float, edited: Weights) -> float:
         """Adds the gradients of a loss of the edited model, and returns it."""
@@ -127,7 +114,7 @@ class EditorTraining(Learner[TrainingCase]):
             plain = score()
         return lambda: divergence(plain, score())
 
-    def _encoded(self, items: Sequence[Insertion | Negative]) -> list[Encoded]:
+    def _encoded(self, items: Sequence[Insertion]) -> list[Encoded]:
         pairs, size = [(item.query, item.answer) for item in items], self._batch_size
         return [self._model.encode_answered(pairs[start : start + size]) for start in range(0, len(pairs), size)]
 
@@ -136,23 +123,12 @@ class EditorTraining(Learner[TrainingCase]):
         edited = [f"{name}.weight" for name in self._editors.linears]
         return RepeatedPass(self._model.model, edited, self._model.answer_scorer(batch))
 
-    def _unpacked(self, values: torch.Tensor) -> dict[str, Moments]:
-        widths = [len(editor.moments) for editor in self._editors.of_shape.values()]
-        return {shape: Moments(part) for shape, part in zip(self._editors.of_shape, values.split(widths), strict=True)}
-
 
 def divergence(plain: AnswerLogits, edited: AnswerLogits) -> torch.Tensor:
-    """Returns the Kullback-Leibler divergence of edited predictions from plain ones.
+    """Returns the Kullback-Leibler divergence of edited predictions of answers from plain ones, a scalar, 0 or more.
 
     It is the sum over the vocabulary of p_plain * (log p_plain - log p_edited), its mean over the tokens of an answer,
     and the sum of that over answers.
-
-    Args:
-        plain: Logits of answers.
-        edited: Logits of the same answers.
-
-    Returns:
-        A scalar, 0 or more; 0 if both predict the same.
     """
     before, after = (torch.log_softmax(logits.logits.float(), dim=-1) for logits in (plain, edited))
     tokens = (before.exp() * (before - after)).sum(-1)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.scoped_method import ScopedMethod
-from culture_tasks.insertion.methods.mscke.clip_encoder import ClipScope
+from culture_tasks.insertion.methods.mscke.clip_encoder import ClipEncoder
 from culture_tasks.insertion.methods.mscke.config import MsckeConfig
 
 
@@ -24,4 +24,4 @@ class MsckeMethod(ScopedMethod):
 
     def _make_encoder(self) -> ScopeEncoder:
         config = self.config
-        return ClipScope(config.encoder, config.max_text_length, config.fusion, self.model.device)
+        return ClipEncoder(config.encoder, config.max_text_length, self.model.device).scopes(config.fusion)

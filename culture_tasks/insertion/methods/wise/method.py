@@ -10,13 +10,10 @@ from torch.nn.functional import linear
 
 from culture_tasks import prompt_files
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.decoding import AnswerDecoding
 from culture_tasks.insertion.core.descent import descend
-from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
-from culture_tasks.insertion.core.layer_outputs import OutputEdits, layer_output
-from culture_tasks.insertion.core.queries import Insertion, Query, text_part
-from culture_tasks.insertion.core.training import ParameterGroup, make_optimizer
-from culture_tasks.insertion.core.weight_edits import RepeatedPass
+from culture_tasks.insertion.core.insertion_method import MethodConfig
+from culture_tasks.insertion.core.layer_outputs import OutputMethod, layer_output
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, text_part
 from culture_tasks.insertion.methods.wise.config import WiseConfig
 from culture_tasks.insertion.methods.wise.side_memory import SideMemory, margin_loss, routing_activations, ties_merged
 
@@ -30,7 +27,7 @@ Prefill = tuple[torch.Tensor, torch.Tensor]
 """Inputs of the linear map, shape (1, tokens, inputs), and which of them are a prompt's, shape (1, tokens)."""
 
 
-class WiseMethod(InsertionMethod):
+class WiseMethod(OutputMethod):
     """Side memories of one layer's down projection (Wang et al., 2024), of which the most activated one is used.
 
     A side memory begins as the main memory. Each sample trains the entries that the shard's random mask leaves open
@@ -44,24 +41,17 @@ class WiseMethod(InsertionMethod):
     by the sample; each side memory has its own threshold, as in the published code. The published code also decays
     weights, applies an activation function to outputs before it compares them, takes the largest token's activation in
     long prompts, and may stop early: the formulas don't, and neither does this.
-
-    Args:
-        model: The model, which computes with side memories while something is inserted.
-        config: Options.
     """
 
     name: ClassVar[str] = "wise"
     config_class: ClassVar[type[MethodConfig]] = WiseConfig
-    needs_state: ClassVar[bool] = False
-    edits_weights: ClassVar[bool] = True
-    answers_version: ClassVar[int] = 1
     config: WiseConfig
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
         layer = PUBLISHED_LAYERS if self.config.layer is None else self.config.layer
-        self._name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
-        self._edits = OutputEdits(model.model, {self._linear: self._output})
+        name, self._linear = layer_output(model.model, self.config.module, layer, method=self.name)
+        self._change({name: self._output})
         self._irrelevant: dict[str, Prefill] = {}
         self._masks: dict[int, torch.Tensor] = {}
         self._is_learning = False
@@ -103,8 +93,7 @@ class WiseMethod(InsertionMethod):
             self.memories.append(SideMemory(torch.zeros_like(weight)))
         memory, mask = self.memories[-1], self._mask(shard)
         irrelevant = self._irrelevant_request(insertion)
-        scorer = self.model.answer_scorer([(insertion.query, insertion.answer)])
-        score = RepeatedPass(self.model.model, [f"{self._name}.weight"], scorer)
+        score = self._passes(insertion)
         parameter = nn.Parameter(memory.delta.float())
         parameter.register_hook(lambda gradient: gradient * mask)
 
@@ -116,7 +105,7 @@ class WiseMethod(InsertionMethod):
             return answer_loss + margin_loss(edit, other, config).mean().to(answer_loss.device)
 
         descend(
-            make_optimizer("sgd", [ParameterGroup({"side memory": parameter}, config.learning_rate)]),
+            torch.optim.SGD([parameter], lr=config.learning_rate),
             loss,
             config.steps,
             insertion=insertion,

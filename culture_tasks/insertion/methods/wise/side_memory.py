@@ -13,11 +13,9 @@ from culture_tasks.insertion.methods.wise.config import WiseConfig
 
 @dataclass
 class SideMemory:
-    """One side memory W', as its difference from the main memory W.
+    """One side memory W', as its difference W' - W from the main memory, in the model's data type.
 
-    Attributes:
-        delta: W' - W, in the model's data type, shape (outputs, inputs).
-        least: Smallest routing activation of the requests that were inserted here; infinite before the first.
+    ``least`` is the smallest routing activation of the requests that were inserted here; infinite before the first.
     """
 
     delta: torch.Tensor
@@ -27,13 +25,8 @@ class SideMemory:
 def routing_activations(delta: torch.Tensor, inputs: torch.Tensor, prompts: torch.Tensor) -> torch.Tensor:
     """Returns the activations of equation 3, the norm of A(x) (W' - W), as a mean over the prompt's tokens.
 
-    Args:
-        delta: W' - W, shape (outputs, inputs).
-        inputs: A(x), the feed-forward network's last activations, shape (requests, tokens, inputs).
-        prompts: Which tokens are the prompts', shape (requests, tokens).
-
-    Returns:
-        Activations, shape (requests,), float32; 0 where both memories are equal.
+    ``delta`` is W' - W, shape (outputs, inputs); ``inputs`` are A(x), the feed-forward network's last activations,
+    shape (requests, tokens, inputs). Activations have the shape (requests,), float32; 0 where both memories are equal.
     """
     norms = torch.linalg.vector_norm(torch.nn.functional.linear(inputs, delta).float(), dim=-1)
     return (norms * prompts).sum(-1) / prompts.sum(-1)
@@ -43,11 +36,6 @@ def margin_loss(edit: torch.Tensor, irrelevant: torch.Tensor, config: WiseConfig
     """Returns the loss of equation 5, 0 if both activations are as far apart as they should be.
 
     max(0, i - alpha) + max(0, beta - e) + max(0, gamma - (e - i)), with e and i the activations.
-
-    Args:
-        edit: Activation of the inserted request, a scalar.
-        irrelevant: Activation of an irrelevant one, a scalar.
-        config: Alpha, beta and gamma.
     """
     return (
         torch.relu(irrelevant - config.alpha)
@@ -59,12 +47,8 @@ def margin_loss(edit: torch.Tensor, irrelevant: torch.Tensor, config: WiseConfig
 def ties_merged(deltas: Sequence[torch.Tensor], density: float) -> torch.Tensor:
     """Merges shards as in equation 8: trims them, elects each entry's sign, and takes the mean of those that have it.
 
-    Args:
-        deltas: Differences of the shards from the main memory, of one shape.
-        density: Share of each shard's entries that stay, those of the largest size; at least one does.
-
-    Returns:
-        The difference of the merged side memory. Where the sum over shards is 0, the elected sign is plus.
+    Of each shard the share ``density`` of its entries stays, those of the largest size; at least one does. Where the
+    sum over shards is 0, the elected sign is plus.
     """
     trimmed = torch.stack([_trimmed(delta, density) for delta in deltas])
     elected = torch.where(trimmed.sum(0) >= 0, 1.0, -1.0)
