@@ -10,18 +10,12 @@ from itertools import combinations
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.metrics.comparison import (
-    Difference,
-    mcnemar,
-    paired_difference,
-    paired_permutation,
-)
+from culture_tasks.metrics.comparison import Difference, mcnemar, paired_difference, paired_permutation
 from culture_tasks.metrics.means import contributions, counts, numbered
 from culture_tasks.metrics.rankings import spread
 from culture_tasks.metrics.significance import holm, items_needed, verdict
-from culture_tasks.report.model import Comparison, Entrant, Fairness, Flag, GroupValue
+from culture_tasks.report.model import Comparison, Entrant, Fairness, Flag
 from culture_tasks.report.numbers.observations import (
-    SCORE,
     Observations,
     aligned,
     bootstrap_difference,
@@ -55,16 +49,9 @@ BY_ITSELF: frozenset[Flag] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two entrants to be tested on a unit.
+    """Two entrants to be tested on a unit, by their samples that have a score, in the order of the items.
 
-    Attributes:
-        unit: Key of the unit.
-        first: Key of one entrant.
-        second: Key of the other.
-        one: The first's samples that have a score, in the order of the items.
-        two: The second's.
-        scale: The scale of their scores.
-        flags: Why they should not be compared, where the user insists.
+    The flags say why they should not be compared, where the user insists.
     """
 
     unit: str
@@ -76,12 +63,9 @@ class Pair:
     flags: tuple[Flag, ...] = ()
 
     def test(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
-        """Tests the second less the first on the items that both have a score for.
+        """Tests the second less the first on the items that both have a score for, at one less than a confidence.
 
-        Args:
-            family: Number of pairs that p will be adjusted for.
-            level: One less the confidence of the interval.
-            many: Clusters that differ from which on Student's t does.
+        Later on p is adjusted for a family of so many pairs; of ``many`` clusters that differ, Student's t does.
         """
         one, two = aligned(self.one, self.two)
         swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
@@ -95,26 +79,19 @@ class Pair:
 def comparisons(
     measured: Iterable[Measured], entrants: Mapping[str, Entrant], *, anyway: bool = False
 ) -> list[Comparison]:
-    """Tests every two entrants of every headline unit, where they can be compared.
-
-    Args:
-        measured: The units.
-        entrants: The entrants, by key.
-        anyway: Test also those that can't be compared; their flags say why they shouldn't have been.
-    """
-    labels = {key: entrant.label for key, entrant in entrants.items()}
-    return [test for one in measured if one.unit.headline for test in adjusted(_family(one, anyway), labels)]
-
-
-def _family(measured: Measured, anyway: bool) -> list[Pair]:
-    keys = [key for key, cell in measured.unit.cells.items() if cell.value is not None and measured.runs[key]]
-    observed = {key: in_order(measured.observe(key)) for key in keys} if len(keys) > 1 else {}
-    unit = measured.unit
-    return [
-        Pair(unit.key, first, second, observed[first], observed[second], scale=unit.scale, flags=ordered(flags))
-        for first, second in combinations(observed, 2)
-        if not (flags := why_not(measured, first, second)) or anyway
-    ]
+    """Tests every two entrants of every headline unit, where they can be compared or the user insists."""
+    labels, tests = {key: entrant.label for key, entrant in entrants.items()}, []
+    for one in measured:
+        unit, keys = one.unit, [key for key, cell in one.unit.cells.items() if cell.value is not None and one.runs[key]]
+        if unit.headline and len(keys) > 1:
+            observed = {key: in_order(one.observe(key)) for key in keys}
+            pairs = [
+                Pair(unit.key, first, second, observed[first], observed[second], scale=unit.scale, flags=ordered(flags))
+                for first, second in combinations(keys, 2)
+                if not (flags := why_not(one, first, second)) or anyway
+            ]
+            tests += adjusted(pairs, labels)
+    return tests
 
 
 def scale_of_differences(scale: Scale) -> Scale:
@@ -164,11 +141,8 @@ def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Compariso
     The intervals and the numbers of items needed have the level that Holm's procedure had come to when it stopped:
     alpha over the number of pairs that it could not tell apart. So an interval leaves 0 out exactly where its test
     tells the two apart. Those of pairs that are not told apart hold their differences jointly (Guilbaud, 2008;
-    Strassburger and Bretz, 2008); of the others it is the sign that holds jointly.
-
-    Args:
-        pairs: The pairs.
-        labels: What verdicts call the entrants, by key: ``B is better``, or ``higher`` where no end of the scale is.
+    Strassburger and Bretz, 2008); of the others it is the sign that holds jointly. Verdicts call the entrants by their
+    labels: ``B is better``, or ``higher`` where no end of the scale is.
     """
     tests = [pair.test(len(pairs)) for pair in pairs]
     p_values = [float(p) for p in holm([test.p for test in tests])]
@@ -182,11 +156,12 @@ def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Compariso
 
 
 def _comparison(pair: Pair, found: Difference, p_holm: float, level: float, labels: Mapping[str, str]) -> Comparison:
-    word = verdict(found.difference, p_holm, ALPHA)
-    higher, lower = (pair.second, pair.first) if word == "higher" else (pair.first, pair.second)
-    told_apart = word in ("higher", "lower")
-    better = {"higher": higher, "lower": lower}.get(pair.scale.better or "") if told_apart else None
-    text = f"{labels[better or higher]} is {'better' if better else 'higher'}" if told_apart else word
+    word, better = verdict(found.difference, p_holm, ALPHA), None
+    text: str = word
+    if word in ("higher", "lower"):
+        higher, lower = (pair.second, pair.first) if word == "higher" else (pair.first, pair.second)
+        better = {"higher": higher, "lower": lower}.get(pair.scale.better or "")
+        text = f"{labels[better or higher]} is {'better' if better else 'higher'}"
     return Comparison(
         unit=pair.unit,
         first=pair.first,
@@ -227,31 +202,24 @@ def _needed(found: Difference, level: float) -> int | None:
 
 def fairness(scores: Scores) -> list[Fairness]:
     """Works out how evenly each entrant's score spreads over the cultures of a unit; fewer than two give nothing."""
-    cultures: dict[tuple[str, str], list[GroupValue]] = {}
-    for value in scores.groups:
-        culture = scores.units[value.unit].reported.culture
-        is_score = value.statistic == SCORE and len(value.cell.where) == 1
-        if is_score and value.dimension == culture:
-            cultures.setdefault((value.unit, value.entrant), []).append(value)
-    found: list[Fairness] = []
-    for (unit, entrant), values in cultures.items():
+    spreads: list[Fairness] = []
+    for (unit, entrant), values in scores.by_culture().items():
         scale = values[0].cell.scale
         numbers = {value.group: value.cell.value for value in values if value.cell.value is not None}
         if len(numbers) > 1:
             apart = spread(numbers, ddof=1, higher_is_better=scale.better != "lower")
-            found.append(
-                Fairness(
-                    unit,
-                    entrant,
-                    values[0].dimension,
-                    best=apart.best_group or "",
-                    best_value=apart.best,
-                    worst=apart.worst_group or "",
-                    worst_value=apart.worst,
-                    gap=apart.gap,
-                    variance=apart.variance,
-                    groups=apart.groups,
-                    scale=scale,
-                )
+            one = Fairness(
+                unit,
+                entrant,
+                dimension=values[0].dimension,
+                best=apart.best_group or "",
+                best_value=apart.best,
+                worst=apart.worst_group or "",
+                worst_value=apart.worst,
+                gap=apart.gap,
+                variance=apart.variance,
+                groups=apart.groups,
+                scale=scale,
             )
-    return found
+            spreads.append(one)
+    return spreads

@@ -25,47 +25,34 @@ Below, all swaps can be gone through.
 def stand(
     measured: Iterable[Measured], tests: Iterable[Comparison], rankable: Callable[[Cell], bool]
 ) -> list[Measured]:
-    """Gives every unit its ranks and its standing.
-
-    Args:
-        measured: The units.
-        tests: The tests between entrants, of all units.
-        rankable: Whether a cell may be ranked.
-    """
+    """Gives every unit its ranks and its standing, by the tests of all units."""
     by_unit: dict[str, list[Comparison]] = {}
     for test in tests:
         by_unit.setdefault(test.unit, []).append(test)
-    found: list[Measured] = []
+    standing_units: list[Measured] = []
     for one in measured:
         unit = one.unit
-        left_out = {key: why_left_out(cell) for key, cell in unit.cells.items() if not rankable(cell)}
+        left_out = {
+            key: (cell.note or "there is no score")
+            if cell.value is None
+            else explain([flag for flag in cell.flags if flag in NOT_COMPARABLE])
+            for key, cell in unit.cells.items()
+            if not rankable(cell)
+        }
         left_out |= {
             key: "there are no samples to test" for key in unit.cells if key not in left_out and not one.runs[key]
         }
         cells, standing = ranked(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
-        found.append(replace(one, unit=replace(unit, cells=cells, standing=standing)))
-    return found
-
-
-def why_left_out(cell: Cell) -> str:
-    """Returns in words why a cell can't be ranked."""
-    if cell.value is None:
-        return cell.note or "there is no score"
-    return explain([flag for flag in cell.flags if flag in NOT_COMPARABLE])
+        standing_units.append(replace(one, unit=replace(unit, cells=cells, standing=standing)))
+    return standing_units
 
 
 def ranked(
     cells: Mapping[str, Cell], scale: Scale, *, tests: Sequence[Comparison], left_out: Mapping[str, str]
 ) -> tuple[dict[str, Cell], Standing]:
-    """Gives the cells of a column their places, and says who is best.
+    """Gives the cells of a column their places by the adjusted tests between them, and says who is best.
 
     A column that was not tested, that has one number alone, or whose scale has no better end has no places.
-
-    Args:
-        cells: The cells, by entrant.
-        scale: The scale of their numbers.
-        tests: The tests between them, adjusted.
-        left_out: Entrants that may not be ranked, each with the reason.
     """
     sign = {"higher": -1.0, "lower": 1.0}.get(scale.better or "", 0.0)
     values = {key: sign * cell.value for key, cell in cells.items() if cell.value is not None and key not in left_out}
@@ -93,9 +80,7 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
 
     Source: Hsu (1984) for comparisons with the best.
     """
-    cells = scores.at(address)
-    scale = scores.scale(address)
-    measured = scores.units.get(address.unit)
+    cells, scale, measured = scores.at(address), scores.scale(address), scores.units.get(address.unit)
     derived = measured is not None and any(one.name == address.statistic for one in measured.reported.derived)
     if measured is None or scale is None or scale.better is None or derived or not address.where:
         return cells
@@ -106,13 +91,11 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
     }
     if len(values) < 2:
         return cells
-    observed = {key: in_order(measured.observe_group(key, address.where, address.statistic)) for key in values}
-    highest = max(values, key=values.__getitem__)
-    pairs = math.comb(len(values), 2)
-    worse = {
-        key
-        for key in values.keys() - {highest}
-        for pair in [Pair(address.unit, highest, key, observed[highest], observed[key], scale=scale)]
-        if pair.test(pairs, many=MANY_IN_A_COLUMN).p * pairs <= ALPHA
-    }
+    observed = {key: in_order(measured.observe(key, address.where, address.statistic)) for key in values}
+    highest, pairs = max(values, key=values.__getitem__), math.comb(len(values), 2)
+    worse: set[str] = set()
+    for key in values.keys() - {highest}:
+        pair = Pair(address.unit, highest, key, observed[highest], observed[key], scale=scale)
+        if pair.test(pairs, many=MANY_IN_A_COLUMN).p * pairs <= ALPHA:
+            worse.add(key)
     return {key: replace(cell, best=bool(worse) and key in values.keys() - worse) for key, cell in cells.items()}
