@@ -121,8 +121,7 @@ def _draw(options: argparse.Namespace) -> int:
 
 
 def _score(options: argparse.Namespace) -> int:
-    from culture_tasks.people.spotcheck_design import RATED_FILE, read_design, write
-    from culture_tasks.people.spotcheck_scores import read_ratings
+    from culture_tasks.people.spotcheck_design import RATED_FILE, read_design, read_ratings, write
     from culture_tasks.report.building import Options, build
 
     rated = read_ratings(read_design(options.sheet), options.ratings)

@@ -11,13 +11,12 @@ from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
 from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.people.rated_responses import UNKNOWN, language_of_script
-from culture_tasks.people.spotcheck_scores import COLUMNS
+from culture_tasks.people.spotcheck_design import COLUMNS
 from culture_tasks.text_tables import write_csv
 
 if TYPE_CHECKING:
-    from culture_tasks.people.populations import Response
     from culture_tasks.people.spotcheck_design import DrawnRow
-    from culture_tasks.people.spotcheck_draw import SheetDraw
+    from culture_tasks.people.spotcheck_draw import Response, SheetDraw
 
 _SIDE = 900
 """Pixels of the longer side of an image on the page."""
@@ -39,28 +38,20 @@ def write_sheets(
 ) -> list[Path]:
     """Writes a CSV file and a page for each rater, and returns their paths.
 
-    Args:
-        draw: What was drawn.
-        folder: Where to write.
-        raters: Number of raters.
-        shared: The first so many rows are on every sheet, and each of the others on one; None for all on every sheet.
-        images: Folder with the images that items name; None for sheets without them.
+    The first ``shared`` rows, or all, are on every sheet, and each of the others on one. Without a folder of images the
+    sheets have none.
 
     Raises:
         SettingsError: If a page would lack an image that a response needs.
     """
     thumbnails, rubrics = Thumbnails(images, side=_SIDE), _rubrics(draw.responses)
-    entries = [
-        _Entry(
-            row,
-            response,
-            _language(response),
-            thumbnails.address(response.image),
-            range(row.lowest, row.highest + 1),
-            list(rubrics).index(response.rubric.name),
-        )
-        for row, response in zip(draw.design.rows, draw.responses, strict=True)
-    ]
+    entries: list[_Entry] = []
+    for row, response in zip(draw.design.rows, draw.responses, strict=True):
+        # Han characters look otherwise in Chinese than in Japanese, so that the language is that of the script.
+        languages = (language_of_script(text) for text in (response.text, response.question))
+        language = next((language for language in languages if language != UNKNOWN), "")
+        ratings, rubric = range(row.lowest, row.highest + 1), list(rubrics).index(response.rubric.name)
+        entries.append(_Entry(row, response, language, thumbnails.address(response.image), ratings, rubric))
     missing = [entry for entry in entries if entry.response.image and entry.image is None]
     if images is not None and missing:
         raise SettingsError(
@@ -87,12 +78,6 @@ def _rubrics(responses: Sequence[Response]) -> dict[str, str]:
     }
 
 
-def _language(response: Response) -> str:
-    """Returns the language by the script, since Han characters look otherwise in Chinese than in Japanese."""
-    found = (language_of_script(text) for text in (response.text, response.question))
-    return next((language for language in found if language != UNKNOWN), "")
-
-
 def _lines(entries: Sequence[_Entry], rater: str) -> Iterator[list[str | float | None]]:
     for row, response, *_ in entries:
         shown = [row.row, response.culture, response.question, "\n".join(response.references), response.text]
@@ -102,16 +87,13 @@ def _lines(entries: Sequence[_Entry], rater: str) -> Iterator[list[str | float |
 def _page(entries: Sequence[_Entry], rubrics: Sequence[str], rater: str) -> str:
     style = asset("culture_tasks.pages", "page.css") + asset("culture_tasks.people", "page/sheet.css")
     script = asset("culture_tasks.people", "page/sheet.js")
-    return (
-        templates_of("culture_tasks.people", "page")
-        .get_template("sheet.html")
-        .render(
-            entries=entries,
-            rubrics=rubrics,
-            rater=rater,
-            cultures=list(dict.fromkeys(entry.response.culture for entry in entries)),
-            policy=content_security_policy(style, script),
-            style=as_markup(style),
-            script=as_markup(script),
-        )
+    template = templates_of("culture_tasks.people", "page").get_template("sheet.html")
+    return template.render(
+        entries=entries,
+        rubrics=rubrics,
+        rater=rater,
+        cultures=list(dict.fromkeys(entry.response.culture for entry in entries)),
+        policy=content_security_policy(style, script),
+        style=as_markup(style),
+        script=as_markup(script),
     )
