@@ -300,7 +300,10 @@ _CODES: Mapping[str, str] = {
     **dict.fromkeys(("chinese", "china", "mandarin"), "zh"),
     **dict.fromkeys(("arabic", "arab"), "ar"),
     **dict.fromkeys(("japanese", "japan"), "ja"),
-    "english": "en", "hindi": "hi", "spanish": "es", "swahili": "sw",
+    "english": "en",
+    "hindi": "hi",
+    "spanish": "es",
+    "swahili": "sw",
 }
 # Letters of one script each, without its punctuation and digits.
 _KANA = re.compile("[\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fd-\u30ff\uff66-\uff9d]")
