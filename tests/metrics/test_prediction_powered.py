@@ -28,11 +28,6 @@ def worlds():
         yield module
 
 
-def coverage(worlds, world, rated, draws):
-    found = worlds.coverage(worlds.WORLDS[world], rated, draws=draws, seed=11 if draws == 300 else 12)
-    return [found[name] for name in ("judge alone", "people alone", "corrected", "corrected, these questions")]
-
-
 def test_worked_by_hand(monkeypatch):
     monkeypatch.setattr(prediction_powered, "_FEW_DIFFERING", 0)
     # f = 1..6, rated where f = 1, 3, 5 with Y = 2, 3, 7. Deviations: f -2 0 2, Y -2 -1 3; lambda = 10 / 8 = 1.25.
@@ -190,20 +185,20 @@ def test_how_many_more_ratings_a_width_needs():
         found.more_ratings(0.0)
 
 
-@pytest.mark.parametrize(("world", "rated"), [("ratings", 30), ("shared scenarios", 60), ("right or wrong", 110)])
-def test_the_interval_holds_the_truth_of_a_biased_judge(worlds, world, rated):
-    alone, people, corrected, here = coverage(worlds, world, rated, draws=300)
-    assert min(corrected.holds, here.holds) >= 0.92  # 0.95 less 2.4 standard errors of 300 draws
-    assert corrected.least >= 0.88  # the worst of the cultures
-    assert corrected.width < people.width
-    assert alone.holds < 0.85 or "scenarios" in world
-
-
 @pytest.mark.parametrize(
-    ("world", "rated"),
-    [("halves", 21), ("scenarios wrong", 51), ("one culture", 51), ("mostly right", 51), ("tenths", 100)],
+    ("world", "rated", "least"),
+    [
+        ("shared scenarios", 60, 0.88),
+        ("right or wrong", 110, 0.88),
+        ("halves", 21, 0.92),  # the judge makes rare gross errors in these
+        ("scenarios wrong", 51, 0.92),
+        ("one culture", 51, 0.92),
+        ("tenths", 100, 0.92),
+    ],
 )
-def test_the_interval_holds_the_truth_of_a_judge_with_rare_gross_errors(worlds, world, rated):
-    _, people, corrected, here = coverage(worlds, world, rated, draws=200)
-    assert min(corrected.holds, corrected.least, here.holds, here.least) >= 0.92
-    assert corrected.width < 1.02 * people.width
+def test_the_interval_holds_the_truth_of_a_biased_judge(worlds, world, rated, least):
+    found = worlds.coverage(worlds.WORLDS[world], rated, draws=200, seed=12)
+    corrected, here = found["corrected"], found["corrected, these questions"]
+    assert min(corrected.holds, here.holds) >= 0.92  # 0.95 less two standard errors of 200 draws
+    assert corrected.least >= least  # the worst of the cultures
+    assert corrected.width < 1.02 * found["people alone"].width
