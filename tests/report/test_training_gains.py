@@ -1,7 +1,6 @@
 """Trained models beside their bases: who is set beside whom, and what training changed, by hand-worked values."""
 
 import csv
-import json
 import math
 import re
 import statistics
@@ -82,10 +81,9 @@ def models(folder, *tasks):
         ("/m/kto", "/models/sft,peft=/m/kto", (), {("kto", "sft")}),
         ("/models/dpo", "org/elsewhere,peft=/models/dpo", (), set()),
         ("/models/merged", "", ("merged=org/base",), {("merged", "org/base")}),
-        ("/models/merged", "", ("/models/merged=org/b*",), {("merged", "org/base")}),
         ("/models/dpo", "org/base,peft=/models/dpo", ("dpo=sft",) * 2, {("dpo", "sft")}),
     ],
-    ids=["adapter", "vllm", "of a trained model", "no base", "shown name", "full name", "named and twice"],
+    ids=["adapter", "vllm", "of a trained model", "no base", "named", "named and twice"],
 )
 def test_who_stands_beside_whom(tmp_path, model, arguments, trained, expected):
     run(tmp_path, "org/base", BASE)
@@ -95,16 +93,10 @@ def test_who_stands_beside_whom(tmp_path, model, arguments, trained, expected):
     assert ("before_after" in tables_of(report_of(tmp_path, trained=trained))) == bool(expected)
 
 
-def test_a_model_has_the_name_that_the_user_chose(two):
-    found = gains_of(two, trained=("o?rs=*base",), names=("*dpo=ours",))
-    assert set(found) == {("ours", "org/base", "care_zh", "")}
-
-
 @pytest.mark.parametrize(
     ("pair", "said"),
     [
         ("dpo", "--trained 'dpo' isn't TRAINED=BASE"),
-        ("=org/base", "isn't TRAINED=BASE"),
         ("dop=org/base", "dop fits no model. Did you mean 'dpo'? There are dpo, org/base."),
         ("dpo=org/bsae", "org/bsae fits no model. Did you mean 'org/base'?"),
         ("dpo=d*", "d* fits no model but the trained ones. Name their base."),
@@ -139,17 +131,6 @@ def test_the_papers_gain_of_29_percent(tmp_path):
     gain = gain_of(tmp_path)
     assert gain.percent.value == pytest.approx(100 * 1.1 / 3.78)
     assert number(gain.percent.value, gain.percent.scale) == "29.1 %"
-
-
-def test_text_overlap_says_so_beside_what_it_changed_too(tmp_path):
-    lexical = {"judge": JUDGE | {"backend": "lexical"}}
-    samples = (
-        [{"care_rating_lexical": sample["care_rating"]} for sample in care(scores, **lexical)]
-        for scores in (BASE, TRAINED)
-    )
-    gain = gain_of(models(tmp_path, *({"care_zh": own} for own in samples)))
-    assert gain.difference.flags == gain.percent.flags == ("lexical_judge",)
-    assert gain.difference.value == pytest.approx(10 / 6)
 
 
 def test_columns_of_a_benchmarks_table_are_adjusted_together(two):
@@ -211,13 +192,6 @@ def test_other_tasks_stand_beside_ours_and_show_what_became_worse(two):
     assert " and significantly worse on mmlu (-0.500, " in said
 
 
-def test_a_finding_counts_what_is_not_told_apart(tmp_path):
-    run(tmp_path, "org/base", BASE[:3])
-    adapter(tmp_path, "/models/dpo", TRAINED[:3])
-    texts = [finding.text for finding in report_of(tmp_path).findings]
-    assert "dpo, trained from org/base, is not significantly different from it on 1 benchmark." in texts
-
-
 def test_lower_is_better_where_the_scale_says_so(tmp_path):
     for model, arguments, value in (("org/base", "", 0.8), ("/m/dpo", ",peft=/m/dpo", 0.6)):
         write_run(
@@ -235,9 +209,12 @@ def test_lower_is_better_where_the_scale_says_so(tmp_path):
 
 def test_a_base_of_zero_has_no_gain_in_percent(tmp_path):
     before, after = ({"culturalvqa": vqa_samples([first, 0.0, 0.0, 0.0])} for first in (0.0, 1.0))
-    gain = gain_of(models(tmp_path, before, after))
+    report = report_of(models(tmp_path, before, after))
+    [gain] = [gain for gain in report.gains if gain.table == "before_after"]
     assert (gain.percent.value, gain.percent.note) == (None, "the base's number isn't above 0")
     assert gain.difference.value == 0.25
+    texts = [finding.text for finding in report.findings]
+    assert "dpo, trained from org/base, is not significantly different from it on 1 benchmark." in texts
 
 
 def test_statistics_without_samples_have_a_difference_without_an_interval(tmp_path):
@@ -335,7 +312,6 @@ def test_several_runs_give_mean_and_deviation_and_count_each_item_once(tmp_path)
     # six differences: 3, 2, 1, 2, 2, 1
     assert gain.test.p == pytest.approx(2 / 64)
     found = tables_of(report_of(tmp_path, trained=("dpo-*=org/base",)))["before_after"]
-    assert [row.labels[1] for row in found.rows] == ["Base", "Trained", "Trained, SD of runs", "Gain", "Difference"]
     assert any("dpo-*: the mean of 2 runs (dpo-1, dpo-2), item by item" in note for note in found.notes)
 
 
@@ -374,16 +350,6 @@ def test_repeats_of_one_run_give_a_deviation_as_in_the_papers_table_15(tmp_path)
     by_category = gains_of(tmp_path, "care_zh_table_3_before_after", min_coverage=0.5)
     norms = by_category["dpo", "org/base", "care_zh", "norms"]
     assert norms.base.deviation.value == pytest.approx(statistics.stdev([2.0, 3.0, 7.0]))
-    notes = tables_of(report_of(tmp_path, min_coverage=0.5))["before_after"].notes
-    assert any(note.startswith("org/base: the mean of 3 repeats, item by item; ") for note in notes)
-
-
-def test_repeats_that_make_no_sense_give_none_and_leave_the_scores(tmp_path):
-    nonsense = (((1, 2), (1, 2, 3), (2, 2)), ((1, 2), (3, 11), (2, 2)), ((1,), (3,), (2,)))
-    for at, items in enumerate(nonsense):
-        before = [care_sample(item, 5.0, run_scores=list(scores)) for item, scores in enumerate(items)]
-        base = gain_of(models(tmp_path / str(at), {"care_zh": before}, {"care_zh": care(TRAINED[:3])})).base
-        assert (base.cell.value, base.deviation) == (5.0, None)
 
 
 def test_other_arguments_of_a_model_are_no_further_runs_of_it(tmp_path):
@@ -436,15 +402,3 @@ def test_golden_markdown_has_the_table_as_it_was_and_names_do_not_act(written):
     golden("training/before_after.md", table[: table.index("</details>")])
     assert "<b>" not in text
     assert not re.search(r"(?<!\\)\]\((?!figures/)", text)
-
-
-def test_json_says_which_entrants_and_tests_a_gain_is_of(written):
-    found = json.loads((written / "report.json").read_text(encoding="utf-8"))
-    [gain] = [gain for gain in found["gains"] if gain["table"] == "before_after"]
-    names = [found["entrants"][key]["model"] for key in gain["trained"]["entrants"]]
-    assert names == [f"one {HOSTILE}", f"two {HOSTILE}"]
-    assert gain["test"]["n"] == 6
-    assert found["options"]["trained"] == "???[ ]*==base *"
-    lines = list(csv.reader((written / "csv/care_zh_table_3_before_after.csv").read_text("utf-8-sig").splitlines()))
-    below = [line[:3] for line in lines if line[0] == "Gemma2-9B"]
-    assert below == [["Gemma2-9B", kind, "published (GPT-4o)"] for kind in ("Vanilla", "Aligned")]
