@@ -1,6 +1,5 @@
 """The sentences at the top of a report: made by rules, true of the numbers, and no more certain than the tests."""
 
-
 import numpy as np
 from support.reports import report_of
 from support.sample_files import (

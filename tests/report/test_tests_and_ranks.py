@@ -9,9 +9,8 @@ import pytest
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.metrics.significance import holm
 from culture_tasks.report.model import Cell, Rank
-from culture_tasks.report.numbers.comparisons import ALPHA, Pair, adjusted
+from culture_tasks.report.numbers.comparisons import ALPHA, Pair, adjusted, ranked
 from culture_tasks.report.numbers.observations import Observations, in_order
-from culture_tasks.report.numbers.standings import ranked
 
 SHARE = Scale("share", 0.0, 1.0)
 RATING = Scale("rating", 1.0, 10.0)

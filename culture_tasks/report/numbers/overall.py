@@ -15,10 +15,9 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.rankings import mean_rank
 from culture_tasks.report.model import Cell, Comparison, Entrant, ModelMeans, Unit
-from culture_tasks.report.numbers.comparisons import Pair, adjusted
+from culture_tasks.report.numbers.comparisons import Pair, adjusted, ranked
 from culture_tasks.report.numbers.observations import Observations, in_order, known, ordered
 from culture_tasks.report.numbers.scores import Measured
-from culture_tasks.report.numbers.standings import ranked
 
 _Numbers = TypeVar("_Numbers", float, Floats)
 
