@@ -75,14 +75,6 @@ def test_against_scipy_and_the_krippendorff_package(seed):
         assert krippendorff_alpha(table, level).value == pytest.approx(expected, abs=1e-12)
 
 
-def test_both_extremes():
-    rising = [1, 4, 7, 10]
-    assert [statistic(name, rising, rising).value for name in STATISTICS] == pytest.approx([1, 1, 1, 1, 0, 0])
-    assert [statistic(name, rising, rising[::-1]).value for name in STATISTICS[:3]] == pytest.approx([-1, -1, -1])
-    # Two raters with one value each, n units: 1 - (2n - 1) * 2n / (2 * n * n) = (1 - n) / n.
-    assert krippendorff_alpha([[1] * 50, [10] * 50]).value == pytest.approx(-49 / 50)
-
-
 @pytest.mark.parametrize(
     ("names", "human", "judge", "reason"),
     [
@@ -131,14 +123,6 @@ def test_missing_ratings_drop_out_with_their_questions_and_one_question_has_no_i
 def test_misuse_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_intervals_hold_the_value_and_grow_with_confidence():
-    human, judge, questions = simulated()
-    wide, narrow = (agreement(human, judge, clusters=questions, confidence=share) for share in (0.99, 0.5))
-    for name in STATISTICS:
-        outer, inner = wide.estimates[name], narrow.estimates[name]
-        assert outer.low < inner.low < inner.value < inner.high < outer.high
 
 
 def test_a_resample_is_what_a_loop_over_questions_gives(monkeypatch):

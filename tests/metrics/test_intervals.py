@@ -11,8 +11,6 @@ from statsmodels.stats.proportion import proportion_confint
 
 from culture_tasks.metrics.intervals import mean_interval, proportion_interval, share_interval
 
-scores = st.floats(-100, 100) | st.just(math.nan)
-
 
 def ends(interval):
     return interval.low, interval.high
@@ -72,16 +70,6 @@ def test_nothing_to_go_by_has_a_reason(values, clusters, value, n, reason):
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@given(st.lists(st.tuples(scores, st.integers(0, 4)), max_size=12), st.randoms(use_true_random=False))
-def test_mean_interval_holds_its_mean_in_any_order(items, random):
-    shuffled = random.sample(items, len(items))
-    first, second = (mean_interval([score for score, _ in some], [c for _, c in some]) for some in (items, shuffled))
-    assert first[:3] == pytest.approx(second[:3], nan_ok=True, abs=1e-7)
-    assert math.isnan(first.low) or first.low <= first.value <= first.high
-    assert not any(math.isinf(number) for number in first[:3])
-    assert (first.reason is None) == (not math.isnan(first.low))
 
 
 def test_wilson_by_hand_and_at_the_extremes():

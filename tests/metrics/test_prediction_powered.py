@@ -71,12 +71,7 @@ def test_another_error_like_those_seen_counts():
     assert found.set_high - found.value == pytest.approx(math.sqrt(stats.t.ppf(0.975, 8) ** 2 * variance + unseen))
 
 
-def test_a_constant_bias_changes_nothing_and_people_who_rated_everything_are_right():
-    rng = np.random.default_rng(1)
-    judge = rng.normal(5, 2, 60)
-    people = np.where(np.arange(60) % 3 == 0, judge + rng.normal(0, 1, 60), NAN)
-    one, other = (corrected_mean(judge + bias, people).overall for bias in (0.0, 3.0))
-    assert np.allclose(one[:7], other[:7])
+def test_people_who_rated_everything_are_right():
     people = [1.0, 4.0, 2.0, 5.0, 4.0]
     found = corrected_mean([5.0, 1.0, 4.0, 2.0, 3.0], people).overall
     assert found.weight == 0.0  # the judge orders them the other way round

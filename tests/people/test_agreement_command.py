@@ -210,10 +210,3 @@ def test_pictures_are_not_blank_whatever_the_data(draw, ratings):
     canvas.draw()
     pixels = np.asarray(canvas.buffer_rgba())[..., :3]
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 10
-
-
-def test_of_many_points_some_are_drawn():
-    ratings = [1 + row % 10 for row in range(4_000)]
-    legend = scatter(compared(ratings), [f"l{row % 9}" for row in range(4_000)], (1, 10)).axes[0].get_legend()
-    assert "3000 shown" in legend.get_title().get_text()
-    assert len(legend.get_texts()) == 9 + 1

@@ -239,9 +239,3 @@ def test_the_outcome_is_junit_too(runs):
     }
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("6", "2", "1")
     assert "B didn't run it" in next(root.iter("error")).get("message")
-
-
-def test_without_the_option_the_outcome_is_written_and_the_status_is_0(runs):
-    candidate(runs, WORSE)
-    assert main(["compare", str(runs / "a"), str(runs / "b"), "--json", str(runs / "gate.json")]) == 0
-    assert json.loads((runs / "gate.json").read_text(encoding="utf-8"))["verdict"] == "regression"

@@ -74,13 +74,6 @@ def test_what_is_unknown_is_no_other_judge_and_no_other_data(two):
     assert list(flags_of(two)) == ["a", "a [without samples]", "b", "c"]
 
 
-def test_low_coverage_is_marked(two):
-    write_vqa(two / "c", "c", [1.0, None, *SCORES[2:]])
-    found = cells_of(report_of(two))["c"]
-    assert (found.coverage, found.flags) == (7 / 8, ("low_coverage",))
-    assert flags_of(two, min_coverage=0.8)["c"] == ()
-
-
 def test_the_same_judge_or_model_elsewhere_is_the_same_and_no_address_is_shown(two, tmp_path):
     run = vqa_record(0, 1.0)["runs"][0]
     address = "base_url=http://10.0.0.7:{}/v1"
@@ -127,13 +120,6 @@ def test_one_model_in_two_harnesses_is_ranked_once_and_shown_beside_with_the_dif
     }
     tests = {(test.first, test.second): test.difference for test in report.comparisons}
     assert tests == {("e1", "e2"): 3 / 8, ("e2", "e3"): -1.0}
-
-
-def test_a_model_under_other_settings_has_a_row_of_its_own(two):
-    write_run(two / "a", "a", {"culturalvqa": vqa_samples(BETTER, judge=OTHER_JUDGE)}, "20260105_000000")
-    found = {label: (cell.value, cell.flags) for label, cell in cells_of(report_of(two)).items()}
-    assert list(found) == ["a", "a [judge: judge-2]", "b"]
-    assert (found["a"], found["a [judge: judge-2]"]) == ((5 / 8, ()), (1.0, ("other_judge",)))
 
 
 def test_a_judge_that_changed_within_a_file_is_mixed(two):

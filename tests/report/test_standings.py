@@ -63,17 +63,6 @@ def test_the_best_of_a_column_of_a_group_are_marked_without_ranks(tmp_path):
     assert {row.cells[0].rank for row in table.rows} == {None}
 
 
-def test_who_is_left_out_is_named_with_the_reason(tmp_path):
-    write_models(tmp_path, a={"culturalvqa": MOST}, b={"culturalvqa": HALF})
-    write_run(tmp_path / "c", "c", {"culturalvqa": vqa_samples(MOST)}, versions={"culturalvqa": 0.5})
-    write_run(tmp_path / "d", "d", {}, results={"culturalvqa": {"lave,none": 1.0}})
-    left_out = report_of(tmp_path).units["culturalvqa"].standing.left_out
-    assert left_out["e3"] == "another version of the task"
-    anyway = report_of(tmp_path, compare_anyway=True).units["culturalvqa"]
-    assert anyway.standing.left_out == {"e4": "there are no samples to test"}
-    assert anyway.cells["e4"].rank is None
-
-
 SHARED = {"culturalvqa": MOST, "culturalvqa_blind": MOST}
 LOSING = {"culturalvqa": HALF, "culturalvqa_blind": HALF}
 
@@ -115,16 +104,6 @@ def test_tasks_of_the_harness_stand_beside_the_mean_unless_they_are_asked_for(tm
     assert mean.columns == ("culturalvqa", "arab_culture")
     assert summary(report, "good")["mean"].value == pytest.approx((75 + 50) / 2)
     assert mean.standing.best == ()  # its samples aren't read, so nothing is tested
-
-
-def test_models_that_ran_other_benchmarks_have_a_mean_of_their_own(tmp_path):
-    texts = {"care_zh": [5.0, 6.0], "care_en_zh": [5.0, 6.0]}
-    write_models(tmp_path, a=SHARED, b=LOSING, c=texts, d=texts)
-    report = report_of(tmp_path)
-    assert [mean.title for mean in report.means] == ["Mean A of 2", "Mean B of 2"]
-    assert {frozenset(named(report, mean.cells)) for mean in report.means} == {frozenset("ab"), frozenset("cd")}
-    row = summary(report, "c")
-    assert [row["mean"], row["mean_2"]].count(None) == 1
 
 
 @pytest.mark.parametrize(

@@ -52,13 +52,6 @@ def drawn_answers(rng, skills, items=150):
     return [observed((rng.normal(size=items) + skill > difficulty).astype(float)) for skill in skills]
 
 
-def drawn_means(rng, skills, items=300):
-    """Two parts, the smaller of which counts three times as much, and items of which are clusters of two."""
-    models = drawn_models(rng, skills, items, clusters=2)
-    strata = (np.arange(items) >= items * 3 // 4).astype(np.int32)
-    return [observed(each.scores, each.clusters, strata, np.array([0.25, 0.75])) for each in models]
-
-
 def test_an_interval_says_what_its_verdict_says():
     rng = np.random.default_rng(1)
     seen = set()
@@ -131,35 +124,23 @@ def test_equal_models_share_all_places():
     assert ranks_of(models, RATING) == ([Rank(1, 3)] * 3, {0, 1, 2})
 
 
-def hold(rng, draw, skills, times=300, **options):
-    """Share of reports in which every model's places hold its true one, and in which the best are in the group."""
-    truth = [1 + sum(other > skill for other in skills) for skill in skills]  # equals share the best place
-    best = {at for at, skill in enumerate(skills) if skill == max(skills)}
-    places, groups = 0, 0
-    for _ in range(times):
-        ranks, group = ranks_of(draw(rng, skills, **options), SHARE if draw is drawn_answers else RATING)
-        places += all(rank.first <= place <= rank.last for rank, place in zip(ranks, truth, strict=True))
-        groups += best <= group
-    return places / times, groups / times
-
-
-TIERS = [0.0, 0.0, 0.2, 0.2, 0.4, 1.0]
-
-
 @pytest.mark.parametrize(
     ("draw", "skills", "options"),
     [
         (drawn_answers, [0.3] * 5, {"items": 150}),
         (drawn_models, [0.3] * 2, {"items": 30}),
-        (drawn_means, [0.3] * 3, {"items": 600}),
-        pytest.param(drawn_answers, TIERS, {"items": 300}, marks=pytest.mark.slow),
-        pytest.param(drawn_models, TIERS, {"items": 60, "clusters": 3, "times": 40}, marks=pytest.mark.slow),
+        pytest.param(drawn_answers, [0.0, 0.0, 0.2, 0.2, 0.4, 1.0], {"items": 300}, marks=pytest.mark.slow),
     ],
 )
 def test_places_and_groups_hold_the_truth(draw, skills, options):
-    places, groups = hold(np.random.default_rng(11), draw, skills, **options)
-    assert places >= 0.95
-    assert groups >= 0.95
+    rng, places, groups = np.random.default_rng(11), 0, 0
+    truth = [1 + sum(other > skill for other in skills) for skill in skills]  # equals share the best place
+    best = {at for at, skill in enumerate(skills) if skill == max(skills)}
+    for _ in range(300):
+        ranks, group = ranks_of(draw(rng, skills, **options), SHARE if draw is drawn_answers else RATING)
+        places += all(rank.first <= place <= rank.last for rank, place in zip(ranks, truth, strict=True))
+        groups += best <= group
+    assert min(places, groups) >= 0.95 * 300
 
 
 def test_a_clear_winner_is_found():

@@ -146,25 +146,6 @@ def test_columns_of_a_benchmarks_table_are_adjusted_together(two):
     assert by_category["dpo", "org/base", "care_zh", "zh"].test.p_holm == pytest.approx(6 / 64)
 
 
-def test_tables_have_the_papers_columns_and_the_base_above_what_was_trained_from_it(two):
-    adapter(two, "/models/kto", AGAIN)
-    found = tables_of(report_of(two))["care_zh_table_3_before_after"]
-    assert [(column.over, column.label) for column in found.columns] == [
-        ("Chinese", label) for label in ("Entities", "Opinion", "Norms", "C. sense", "Literacy", "Average")
-    ]
-    assert found.reproduces == "CARE, Tables 3 and 6"
-    changes = ("Trained", "Gain", "Difference", "Items needed")
-    assert [row.labels for row in found.rows] == [
-        ("org/base", "Base", "judge-1"),
-        *(("dpo", line, "judge-1") for line in changes),
-        *(("kto", line, "judge-1") for line in changes),
-    ]
-    rows = (("org/base", "Base"), ("dpo", "Trained"), ("dpo", "Gain"), ("dpo", "Items needed"))
-    norms = [values_of(found, row)["zh_norms"] for row in rows]
-    assert norms == pytest.approx([3.0, 14 / 3, 100 * (14 / 3 - 3) / 3, 7.0])
-    assert all(cell is None or cell.rank is None for row in found.rows for cell in row.cells)
-
-
 def test_other_tasks_stand_beside_ours_and_show_what_became_worse(two):
     right, wrong = [1.0] * 30 + [0.0] * 10, [1.0] * 10 + [0.0] * 30
     for model, arguments, scores in (("org/base", "", right), ("/models/dpo", ",peft=/models/dpo", wrong)):
@@ -313,17 +294,6 @@ def test_several_runs_give_mean_and_deviation_and_count_each_item_once(tmp_path)
     assert gain.test.p == pytest.approx(2 / 64)
     found = tables_of(report_of(tmp_path, trained=("dpo-*=org/base",)))["before_after"]
     assert any("dpo-*: the mean of 2 runs (dpo-1, dpo-2), item by item" in note for note in found.notes)
-
-
-def test_runs_of_the_base_are_averaged_too_and_older_runs_count_where_they_are_wanted(tmp_path):
-    for at, scores in enumerate((BASE, [score + 1 for score in BASE], [score - 1 for score in BASE])):
-        run(tmp_path, "org/base", scores, stamp=f"2026010{at + 1}_000000")
-        adapter(tmp_path, "/models/dpo", TRAINED, stamp=f"2026010{at + 1}_000000")
-    gain = gain_of(tmp_path, all_runs=True)
-    assert (len(gain.base.entrants), len(gain.trained.entrants)) == (3, 3)
-    assert (gain.base.cell.value, gain.base.deviation.value) == (4.5, 1.0)
-    assert gain.trained.deviation.value == pytest.approx(0.0, abs=1e-12)
-    assert gain.difference.value == pytest.approx(10 / 6)
 
 
 def repeated(*items):
