@@ -23,6 +23,7 @@ from culture_tasks.report.numbers.observations import (
     in_order,
     known,
     ordered,
+    right_or_wrong,
 )
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.results.comparability import between, explain
@@ -127,8 +128,8 @@ def _test(one: Observations, two: Observations, scale: Scale, confidence: float,
         return bootstrap_difference(one, two, confidence)
     numbers = numbered(one.clusters)[1]
     clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
-    width = scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") and one.strata is None else None
-    if width and clusters is None and np.isin([one.scores, two.scores], (0.0, width)).all():
+    width = right_or_wrong(one, scale) if clusters is None and right_or_wrong(two, scale) else None
+    if width is not None:
         found = mcnemar(one.scores / width, two.scores / width, confidence)
         return found._replace(
             difference=found.difference * width, low=found.low * width, high=found.high * width, sd=found.sd * width

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
 from culture_tasks.benchmarks.reporting import At, ContrastOf, RunFacts
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.metrics.comparison import paired_difference
@@ -56,6 +54,9 @@ class _Side(NamedTuple):
     def observe(self, statistic: str) -> Observations:
         return in_order(observe([self.run], [self.run.run.task], self.cell.where, statistic=statistic))
 
+    def is_of_one_model(self, other: _Side) -> bool:
+        return self.facts.row == other.facts.row or self.run.result.model == other.run.result.model
+
 
 def contrasts(scores: Scores, *, anyway: bool = False) -> list[Contrast]:
     """Returns every contrast that there are both numbers of.
@@ -92,7 +93,7 @@ def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, 
         flagged = [
             (first, _why_not_beside(first, second))
             for first in sides
-            if first and _is_one_model(first, second) and contrast.beside(first.facts, second.facts)
+            if first and first.is_of_one_model(second) and contrast.beside(first.facts, second.facts)
         ]
         if flagged:
             first, flags = min(flagged, key=lambda pair: len(pair[1]))
@@ -102,10 +103,6 @@ def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, 
 def _side(measured: Measured, entrant: str, cell: Cell) -> _Side | None:
     run = next((run for run in measured.runs[entrant] if run.run.key in cell.runs), None)
     return None if run is None else _Side(cell, run, run_facts(entrant, run.run.model, [run.run]))
-
-
-def _is_one_model(first: _Side, second: _Side) -> bool:
-    return first.facts.row == second.facts.row or first.run.result.model == second.run.result.model
 
 
 def _why_not_beside(first: _Side, second: _Side) -> set[Flag]:
@@ -122,9 +119,10 @@ def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: 
     """Returns a contrast with the second number less the first, on the items that both have a score for."""
     flags = flags if value.statistic == SCORE else flags - OF_JUDGES - {"low_coverage"}
     one, two = aligned(first.observe(value.statistic), second.observe(value.statistic))
-    clusters = two.clusters if np.unique(two.clusters).size < two.items.size else None
-    is_mean = one.compute is None
-    tested = paired_difference(two.scores, one.scores, clusters) if is_mean else bootstrap_difference(two, one)
+    if one.compute is None:
+        tested = paired_difference(two.scores, one.scores, two.shared_clusters)
+    else:
+        tested = bootstrap_difference(two, one)
     difference = Cell(
         known(tested.difference),
         scale_of_differences(second.cell.scale),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -42,16 +41,6 @@ _ADAPTER = ("peft=", "lora_local_path=")
 """Beginnings of the arguments that may differ between a model's runs: each run of a training has its own adapter."""
 
 
-class _Untested(NamedTuple):
-    """A gain before its test: both sides with their samples, and why they can't be compared."""
-
-    address: At
-    base: Trial
-    trained: Trial
-    pair: Pair | None
-    flags: tuple[Flag, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Training:
     """Works out what training changed, by which models were trained from which, and all units, runs and entrants."""
@@ -68,25 +57,23 @@ class Training:
 
         The tests of each lineage are adjusted over all of them (Holm).
         """
-        places = [
-            _Place(self, address, self.measured[address.unit]) for address in addresses if address.unit in self.measured
-        ]
+        places = [_Place(self, at, self.measured[at.unit]) for at in addresses if at.unit in self.measured]
         changes: list[Gain] = []
         for lineage in self.lineages:
-            own = [one for place in places for one in place.side_by_side(lineage)]
-            labels = {key: trial.label for one in own for trial in (one.base, one.trained) for key in trial.entrants}
-            tests = iter(adjusted([one.pair for one in own if one.pair is not None], labels))
-            changes += [self._gain(table, one, None if one.pair is None else next(tests)) for one in own]
+            own = [pair for place in places for pair in place.side_by_side(lineage, table)]
+            trials = [trial for gain, _ in own for trial in (gain.base, gain.trained)]
+            labels = {key: trial.label for trial in trials for key in trial.entrants}
+            tests = iter(adjusted([pair for _, pair in own if pair is not None], labels))
+            changes += [gain if pair is None else _tested(gain, next(tests)) for gain, pair in own]
         return changes
 
-    def _gain(self, table: str, one: _Untested, test: Comparison | None) -> Gain:
-        before, after = one.base.cell, one.trained.cell
-        compared = self.anyway or not one.flags
-        shown = ordered(({*before.flags, *after.flags} - NOT_COMPARABLE).union(one.flags))
-        percent = replace(_percent(before, after, compared=compared), flags=shown)
-        difference = replace(_difference(before, after, test, compared=compared), flags=shown)
-        place = (table, one.address.unit, one.address.statistic, one.address.where)
-        return Gain(*place, base=one.base, trained=one.trained, percent=percent, difference=difference, test=test)
+
+def _tested(gain: Gain, test: Comparison) -> Gain:
+    difference = replace(gain.difference, value=None, note="no items in common")
+    if test.n:
+        value, best = known(test.difference), test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0
+        difference = replace(difference, value=value, low=test.low, high=test.high, n=test.n, best=best, note="")
+    return replace(gain, difference=difference, test=test)
 
 
 class _Place:
@@ -98,8 +85,8 @@ class _Place:
         self._cells = measured.unit.cells if is_whole else training.scores.at(address)
         self._is_further = any(further.name == address.statistic for further in measured.reported.further)
 
-    def side_by_side(self, lineage: Lineage) -> Iterator[_Untested]:
-        """Yields the two sides, once for each way in which the trained model was run."""
+    def side_by_side(self, lineage: Lineage, table: str) -> Iterator[tuple[Gain, Pair | None]]:
+        """Yields a gain before its test, and what to test, once for each way in which the trained model was run."""
         base, trained = (
             self._alike([key for key in side.entrants if key in self._cells])
             for side in (lineage.base, lineage.trained)
@@ -113,27 +100,43 @@ class _Place:
             before = next(same for same in base if nearest in same)
             one, two = self._observed(before), self._observed(after)
             flags = ordered(self._why_not(nearest, after[0]))
+            trials = self._trial(before, one, lineage.base), self._trial(after, two, lineage.trained)
             pair = None
             if one is not None and two is not None and (self._training.anyway or not flags):
                 scale = self._cells[after[0]].scale
                 pair = Pair(self._address.unit, before[0], after[0], in_order(one), in_order(two), scale, flags)
-            trials = self._trial(before, one, lineage.base), self._trial(after, two, lineage.trained)
-            yield _Untested(self._address, *trials, pair, flags)
+            yield self._untested(table, *trials, flags), pair
+
+    def _untested(self, table: str, base: Trial, trained: Trial, flags: Sequence[Flag]) -> Gain:
+        before, after = base.cell, trained.cell
+        shown = ordered(({*before.flags, *after.flags} - NOT_COMPARABLE).union(flags))
+        percent, runs = Cell(None, PERCENT, flags=shown), (*before.runs, *after.runs)
+        difference = Cell(None, scale_of_differences(after.scale), flags=shown, runs=runs, where=after.where)
+        if before.value is not None and after.value is not None and (self._training.anyway or not flags):
+            change, better = after.value - before.value, before.scale.better
+            difference = replace(difference, value=change, note="there are no samples to test")
+            if better is None:
+                percent = replace(percent, note="neither end of the scale is better")
+            elif before.value <= 0:
+                percent = replace(percent, note="the base's number isn't above 0")
+            else:
+                percent = replace(percent, value=(-100.0 if better == "lower" else 100.0) * change / before.value)
+        at = self._address
+        return Gain(table, at.unit, at.statistic, at.where, base, trained, percent, difference, test=None)
 
     def _alike(self, keys: Sequence[str]) -> list[list[str]]:
         """Returns the entrants, those together that are runs of one model under the same settings and arguments."""
         groups: list[list[str]] = []
         for key in keys:
-            same = next((same for same in groups if self._is_another_run(same[0], key)), None)
-            if same is None:
-                groups.append([key])
+            for one in groups:
+                flags = [BY_ITSELF.intersection(self._cells[each].flags) for each in (one[0], key)]
+                same = flags[0] == flags[1] and self._arguments(one[0]) == self._arguments(key)
+                if same and not self._between(one[0], key):
+                    one.append(key)
+                    break
             else:
-                same.append(key)
+                groups.append([key])
         return groups
-
-    def _is_another_run(self, one: str, two: str) -> bool:
-        flags = [BY_ITSELF.intersection(self._cells[key].flags) for key in (one, two)]
-        return flags[0] == flags[1] and self._arguments(one) == self._arguments(two) and not self._between(one, two)
 
     def _why_not(self, one: str, two: str) -> set[Flag]:
         """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
@@ -186,33 +189,3 @@ class _Place:
         if models == {rows[key].model for key in side.entrants}:
             return f"{side.name} [{first.variation}]" if first.variation else side.name
         return ", ".join(rows[key].label for key in entrants)
-
-
-def _percent(base: Cell, trained: Cell, *, compared: bool) -> Cell:
-    before, after, better = base.value, trained.value, base.scale.better
-    if not compared or before is None or after is None:
-        return Cell(None, PERCENT)
-    if better is None:
-        return Cell(None, PERCENT, note="neither end of the scale is better")
-    if before <= 0:
-        return Cell(None, PERCENT, note="the base's number isn't above 0")
-    return Cell((-100.0 if better == "lower" else 100.0) * (after - before) / before, PERCENT)
-
-
-def _difference(base: Cell, trained: Cell, test: Comparison | None, *, compared: bool) -> Cell:
-    nothing = Cell(None, scale_of_differences(trained.scale), runs=(*base.runs, *trained.runs), where=trained.where)
-    if not compared or (test is None and (base.value is None or trained.value is None)):
-        return nothing
-    if test is None:
-        difference = (trained.value or 0.0) - (base.value or 0.0)
-        return replace(nothing, value=difference, note="there are no samples to test")
-    if not test.n:
-        return replace(nothing, note="no items in common")
-    return replace(
-        nothing,
-        value=known(test.difference),
-        low=test.low,
-        high=test.high,
-        n=test.n,
-        best=test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0,
-    )

@@ -59,6 +59,11 @@ class Observations:
         return int(np.count_nonzero(~np.isnan(self.scores)))
 
     @property
+    def shared_clusters(self) -> Codes | None:
+        """The clusters; None where each item stands alone."""
+        return self.clusters if np.unique(self.clusters).size < self.clusters.size else None
+
+    @property
     def score(self) -> float:
         """The score that they make together; NaN where none of them has one."""
         if self.compute is None:
@@ -279,11 +284,10 @@ def interval(observed: Observations, scale: Scale) -> Interval:
         scored = in_order(observed)
         many = int(np.unique(scored.clusters).size)
         return interval_of(bootstrapped(scored.score, scored.replicates, n=scored.n, clusters=many))
-    clusters = observed.clusters if np.unique(observed.clusters).size < observed.clusters.size else None
-    width = _right_or_wrong(observed, scale)
+    width = right_or_wrong(observed, scale)
     if width is None:
-        return mean_interval(contributions(observed.scores, observed.strata, observed.shares), clusters)
-    found = share_interval(observed.scores / width, clusters)
+        return mean_interval(contributions(observed.scores, observed.strata, observed.shares), observed.shared_clusters)
+    found = share_interval(observed.scores / width, observed.shared_clusters)
     return found._replace(value=found.value * width, low=found.low * width, high=found.high * width)
 
 
@@ -298,13 +302,12 @@ def bootstrap_difference(one: Observations, two: Observations, confidence: float
     )
 
 
-def _right_or_wrong(observed: Observations, scale: Scale) -> float | None:
+def right_or_wrong(observed: Observations, scale: Scale) -> float | None:
     """Returns the score of a right answer where all scores are right or wrong, or None."""
     if observed.strata is not None or scale.low != 0.0 or scale.unit not in ("share", "percent"):
         return None
-    width = 0.0 if scale.high is None else scale.high
-    known = observed.scores[~np.isnan(observed.scores)]
-    return width if width and np.isin(known, (0.0, width)).all() else None
+    scores = observed.scores[~np.isnan(observed.scores)]
+    return scale.high if scale.high and np.isin(scores, (0.0, scale.high)).all() else None
 
 
 def cell_of(
