@@ -100,16 +100,14 @@ def agreement(
     batches = _resampled(ours, theirs, owners, resamples=resamples, rng=rng or np.random.default_rng(0))
     with np.errstate(all="ignore"):
         values = [[kernel(batch) for kernel in _KERNELS.values()] for batch in batches]
-    draws = dict(zip(_KERNELS, np.concatenate(values, axis=1), strict=True))
-    return Agreement(ours.size, many, {name: _with_ends(points[name], draws[name], confidence) for name in STATISTICS})
-
-
-def _with_ends(point: Interval, draws: Floats, confidence: float) -> Interval:
-    defined = draws[np.isfinite(draws)]
-    if point.reason or defined.size < LEAST_DEFINED * draws.size:
-        return point._replace(reason=point.reason or f"defined in {defined.size} of {draws.size} resamples only")
-    low, high = np.quantile(defined, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
-    return point._replace(low=float(low), high=float(high))
+    for name, draws in zip(_KERNELS, np.concatenate(values, axis=1), strict=True):
+        defined = draws[np.isfinite(draws)]
+        if points[name].reason is None and defined.size < LEAST_DEFINED * draws.size:
+            points[name] = points[name]._replace(reason=f"defined in {defined.size} of {resamples} resamples only")
+        elif points[name].reason is None:
+            low, high = np.quantile(defined, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]).tolist()
+            points[name] = points[name]._replace(low=low, high=high)
+    return Agreement(ours.size, many, points)
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> Interval:
