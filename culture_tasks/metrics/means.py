@@ -115,15 +115,9 @@ def cluster_numbers(clusters: Clusters | None, kept: NDArray[np.bool_]) -> Numbe
 
 
 def numbered(codes: NDArray[np.generic]) -> tuple[NDArray[np.generic], Numbers]:
-    """Returns the distinct codes in order, and the place among them of each; without sorting where they are small."""
-    if codes.dtype.kind == "i" and codes.size:
-        whole = codes.astype(np.intp)
-        if whole.min() >= 0 and whole.max() < 8 * codes.size:
-            present = np.bincount(whole) > 0
-            places: Numbers = (np.cumsum(present) - 1)[whole]
-            return np.flatnonzero(present), places
-    distinct, found = np.unique(codes, return_inverse=True)
-    return distinct, found
+    """Returns the distinct codes in order, and the place among them of each."""
+    distinct, places = np.unique(codes, return_inverse=True)
+    return distinct, places
 
 
 def cluster_sums(columns: Floats, numbers: Numbers) -> Floats:

@@ -193,17 +193,10 @@ def load(
     skip_invalid: bool = False,
     needs_human: bool = True,
 ) -> RatedResponses:
-    """Loads responses with their human ratings, of a benchmark that offers them or a file, in the order of the source.
+    """Loads responses with their human ratings, of a benchmark by its name or of a file, in the order of the source.
 
-    Args:
-        data: A benchmark's name, or a JSON, JSONL, CSV or Parquet file.
-        data_folder: The user's data folder, where a benchmark's are looked for before the Hub.
-        limit: Use the first so many rows.
-        sample: Draw so many rows at random without replacement.
-        seed: Seed of the draw.
-        rubric: Name of the rubric for all rows; None means the row's own, or that of its category.
-        skip_invalid: Leave out rows that can't be used, instead of refusing the file.
-        needs_human: Whether every row needs a human rating.
+    Either the first rows are used, up to a limit, or a sample of all. One rubric grades all rows where it is named,
+    else each row's own or that of its category. ``needs_human`` wants a human rating in every row.
 
     Raises:
         DataError: If the file, a row, or the choice of rubrics can't be used.
