@@ -88,8 +88,7 @@ def register(commands: Commands) -> None:
 
 def _draw(options: argparse.Namespace) -> int:
     from culture_tasks.people.spotcheck_design import DESIGN_FILE, write
-    from culture_tasks.people.spotcheck_draw import draw, judged_tasks
-    from culture_tasks.people.spotcheck_sheets import write_sheets
+    from culture_tasks.people.spotcheck_draw import draw, judged_tasks, write_sheets
     from culture_tasks.text_tables import as_text
 
     if options.images is not None and not options.images.is_dir():
@@ -121,8 +120,7 @@ def _draw(options: argparse.Namespace) -> int:
 
 
 def _score(options: argparse.Namespace) -> int:
-    from culture_tasks.people.spotcheck_design import RATED_FILE, read_design, write
-    from culture_tasks.people.spotcheck_scores import read_ratings
+    from culture_tasks.people.spotcheck_design import RATED_FILE, read_design, read_ratings, write
     from culture_tasks.report.building import Options, build
 
     rated = read_ratings(read_design(options.sheet), options.ratings)

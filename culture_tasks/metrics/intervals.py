@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Interval(NamedTuple):
-    """A score with its confidence interval, in the unit of the values.
+    """A score with its confidence interval, in the unit of the values; NaN where there is none.
 
     Attributes:
-        value: The score, or NaN.
-        low: Lower end, or NaN.
-        high: Upper end, or NaN.
+        value: The score.
+        low: Lower end.
+        high: Upper end.
         n: Number of items with a score.
         clusters: Number of clusters that these belong to; ``n`` where each stands alone.
         reason: Why the value or an end is NaN; None where none is.
@@ -60,7 +60,7 @@ def mean_interval(values: ArrayLike, clusters: Clusters | None = None, confidenc
 
     Args:
         values: One score per item; NaN where there is none.
-        clusters: What each item belongs to, such as its image; None means that each stands alone.
+        clusters: The cluster of each item, such as its image; None means that each stands alone.
         confidence: Share of intervals meant to hold the true mean, between 0 and 1.
 
     Returns:
@@ -92,28 +92,21 @@ def interval_of(mean: Mean, confidence: float = 0.95) -> Interval:
         (-0.02, 1.02)
     """
     check_confidence(confidence)
+    point = Interval(mean.value, n=mean.n, clusters=mean.clusters, reason=mean.reason)
     if mean.reason:
-        return Interval(mean.value, n=mean.n, clusters=mean.clusters, reason=mean.reason)
+        return point
     reach = t_quantile(confidence, mean.clusters) * mean.error
-    return Interval(mean.value, mean.value - reach, mean.value + reach, n=mean.n, clusters=mean.clusters)
+    return point._replace(low=mean.value - reach, high=mean.value + reach)
 
 
 def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> Interval:
-    """Wilson's interval of a share of independent right/wrong items, as a fraction.
+    """Wilson's interval of a share of independent right/wrong items, as a fraction; all NaN if ``n`` is 0.
 
     Formula: (p + z^2 / 2n +- z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n). Always within 0 to 1, and of
     positive width for 0 and n successes too.
 
-    Args:
-        successes: Number of items that are right.
-        n: Number of items.
-        confidence: Share of intervals meant to hold the true share, between 0 and 1.
-
-    Returns:
-        The interval; all NaN if ``n`` is 0.
-
     Raises:
-        ValueError: If not 0 <= successes <= n, or the confidence is out of range.
+        ValueError: If not 0 <= successes <= n, or the confidence is not between 0 and 1.
 
     Source: Wilson (1927); recommended by Brown, Cai and DasGupta (2001).
 
@@ -141,16 +134,8 @@ def share_interval(values: ArrayLike, clusters: Clusters | None = None, confiden
     50 clusters of 5, 95 % intervals held a share of 0.9 in 95 % of cases and one of 0.97 in 89 % (93 % and 85 % for
     :func:`mean_interval`).
 
-    Args:
-        values: 1 for a right item, 0 for a wrong one; NaN where there is no score.
-        clusters: What each item belongs to; None means that each stands alone.
-        confidence: Share of intervals meant to hold the true share, between 0 and 1.
-
-    Returns:
-        The interval. Nothing scored: all NaN. One cluster: the value with NaN ends.
-
-    Raises:
-        ValueError: If a value is another number, clusters don't fit, or the confidence is out of range.
+    Args and errors are those of :func:`mean_interval`; values are 1 for a right item, 0 for a wrong one, NaN without
+    a score. Nothing scored: all NaN. One cluster: the value with NaN ends.
 
     Source: Korn and Graubard (1998) for the effective number of items; Wilson (1927).
 

@@ -19,22 +19,16 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.intp]
 
 Clusters: TypeAlias = Sequence[Hashable] | NDArray[np.generic]
-"""What each item belongs to, such as its image, its scenario or its source question."""
+"""The cluster of each item, such as its image, its scenario or its source question."""
 
 _TINY = 1e-12
 """A standard error below this part of the largest score is what rounding leaves of none."""
 
+ONE_CLUSTER = "one cluster: its spread can't be known"
+
 
 class Mean(NamedTuple):
-    """A mean with its standard error.
-
-    Attributes:
-        value: The mean, or NaN.
-        error: Its standard error; NaN with fewer than two clusters.
-        n: Number of items with a score.
-        clusters: Number of clusters.
-        reason: Why there is no t interval; None where there is one.
-    """
+    """A mean with its standard error (NaN with fewer than two clusters), and the reason why it has no t interval."""
 
     value: float = math.nan
     error: float = math.nan
@@ -47,14 +41,8 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
     """A mean with its cluster-robust standard error.
 
     Formula: se^2 = G / (G - 1) * sum over clusters of (sum of its residuals)^2 / n^2, for G clusters and n items: the
-    CR1 estimator of a regression on a constant alone. With one item per cluster it is s^2 / n.
-
-    Args:
-        values: One score per item; NaN where there is none.
-        clusters: What each item belongs to; None means that each stands alone.
-
-    Returns:
-        The mean. With fewer than two clusters, or where no cluster departs from the mean, ``reason`` says so.
+    CR1 estimator of a regression on a constant alone. With one item per cluster it is s^2 / n. With fewer than two
+    clusters, or where no cluster departs from the mean, ``reason`` says so.
 
     Raises:
         ValueError: If a value is infinite or there is not one cluster for each item.
@@ -81,7 +69,7 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
     residuals = cluster_sums((scores - middle)[:, None], numbers)[:, 0]
     many = residuals.size
     if many < 2:
-        return Mean(middle, n=n, clusters=many, reason="one cluster: its spread can't be known")
+        return Mean(middle, n=n, clusters=many, reason=ONE_CLUSTER)
     error = math.sqrt(many / (many - 1) * float(residuals @ residuals)) / n
     if error <= _TINY * float(np.abs(scores).max()):
         why = f"every score is {scores[0]:g}" if np.ptp(scores) == 0.0 else "every cluster has the same mean"
@@ -89,36 +77,31 @@ def mean_and_error(values: ArrayLike, clusters: Clusters | None = None) -> Mean:
     return Mean(middle, error, n=n, clusters=many)
 
 
-def check_confidence(confidence: float) -> None:
-    """Raises a ValueError unless the confidence is between 0 and 1.
+def two_lists(caller: str, first: ArrayLike, second: ArrayLike, noun: str = "score") -> tuple[Floats, Floats]:
+    """Returns two lists of the same items as arrays.
 
-    Examples:
-        >>> check_confidence(0.95)
-        >>> check_confidence(95)
-        Traceback (most recent call last):
-            ...
-        ValueError: interval: confidence=95; expected a number between 0 and 1.
+    Raises:
+        ValueError: If lengths differ or a number is infinite.
     """
+    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if one.ndim != 1 or one.shape != two.shape:
+        raise ValueError(f"{caller}: expected two lists of one length; found shapes {one.shape} and {two.shape}.")
+    if np.isinf(one).any() or np.isinf(two).any():
+        raise ValueError(f"{caller}: a {noun} is infinite; write NaN for a missing one.")
+    return one, two
+
+
+def check_confidence(confidence: float) -> None:
+    """Raises a ValueError unless the confidence is between 0 and 1."""
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"interval: confidence={confidence}; expected a number between 0 and 1.")
 
 
 def cluster_numbers(clusters: Clusters | None, kept: NDArray[np.bool_]) -> Numbers:
-    """Numbers the clusters of the kept items from 0 on without gaps.
-
-    Args:
-        clusters: What each item belongs to, such as its image; None means that each stands alone.
-        kept: Which items count.
-
-    Returns:
-        The cluster's number of each kept item.
+    """Numbers the clusters of the kept items from 0 on without gaps; None means that each item stands alone.
 
     Raises:
         ValueError: If there is not one cluster for each item.
-
-    Examples:
-        >>> cluster_numbers(["rice", "tea", "rice"], np.array([True, True, True])).tolist()
-        [0, 1, 0]
     """
     if clusters is None:
         return np.arange(np.count_nonzero(kept), dtype=np.intp)
@@ -132,36 +115,13 @@ def cluster_numbers(clusters: Clusters | None, kept: NDArray[np.bool_]) -> Numbe
 
 
 def numbered(codes: NDArray[np.generic]) -> tuple[NDArray[np.generic], Numbers]:
-    """Returns the distinct codes in order, and the place among them of each; without sorting where they are small.
-
-    Examples:
-        >>> [part.tolist() for part in numbered(np.array(["tea", "rice", "tea"]))]
-        [['rice', 'tea'], [1, 0, 1]]
-    """
-    if codes.dtype.kind == "i" and codes.size:
-        whole = codes.astype(np.intp)
-        if whole.min() >= 0 and whole.max() < 8 * codes.size:
-            present = np.bincount(whole) > 0
-            places: Numbers = (np.cumsum(present) - 1)[whole]
-            return np.flatnonzero(present), places
-    distinct, found = np.unique(codes, return_inverse=True)
-    return distinct, found
+    """Returns the distinct codes in order, and the place among them of each."""
+    distinct, places = np.unique(codes, return_inverse=True)
+    return distinct, places
 
 
 def cluster_sums(columns: Floats, numbers: Numbers) -> Floats:
-    """Sums the columns within clusters.
-
-    Args:
-        columns: One row per item, one column per quantity.
-        numbers: The cluster's number of each item, from :func:`cluster_numbers`.
-
-    Returns:
-        One row per cluster, one column per quantity.
-
-    Examples:
-        >>> cluster_sums(np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 0])).tolist()
-        [[5.0], [2.0]]
-    """
+    """Sums the columns, a row per item, within clusters: a row per cluster."""
     many = int(numbers.max()) + 1 if numbers.size else 0
     sums = [np.bincount(numbers, weights=column, minlength=many) for column in columns.T]
     return np.stack(sums, axis=1) if sums else np.empty((many, 0))
@@ -196,8 +156,8 @@ def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Fl
 
     Args:
         scores: One score per item; NaN where there is none.
-        strata: What part each item belongs to, numbered from 0; None without parts.
-        shares: What each stratum counts in the mean, by its number; None for all the same.
+        strata: The part that each item belongs to, numbered from 0; None without parts.
+        shares: The weight of each stratum in the mean, by its number; None for all the same.
 
     Examples:
         >>> float(contributions(np.array([1.0, 0.0, 1.0]), strata=np.array([0, 0, 1])).mean())
@@ -216,16 +176,7 @@ def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Fl
 
 
 def counts(strata: NDArray[np.integer], shares: Floats | None = None) -> Floats:
-    """Returns what each item counts in a mean of strata, 1 on average.
-
-    Args:
-        strata: What part each item belongs to, numbered from 0.
-        shares: What each stratum counts in the mean, by its number; None for all the same.
-
-    Examples:
-        >>> counts(np.array([0, 0, 1])).tolist()
-        [0.75, 0.75, 1.5]
-    """
+    """Returns the weight of each item in a mean of strata, 1 on average; see :func:`contributions`."""
     numbers, codes = numbered(strata)
     parts = np.ones(numbers.size) if shares is None else shares[numbers.astype(np.intp)]
     weights: Floats = (strata.size / parts.sum() * parts / np.bincount(codes))[codes] if strata.size else np.zeros(0)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from culture_tasks.metrics.means import check_confidence, cluster_numbers
+from culture_tasks.metrics.means import check_confidence, cluster_numbers, two_lists
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -35,13 +35,13 @@ _PRIOR = 5.0
 
 
 class Corrected(NamedTuple):
-    """A corrected score with its intervals, in the unit of the scores.
+    """A corrected score with its intervals, in the unit of the scores; NaN where there is none.
 
     Attributes:
-        value: The score, or NaN.
-        low: Lower end of its interval for questions like these, or NaN.
+        value: The score.
+        low: Lower end of its interval for questions like these.
         high: Upper end.
-        set_low: Lower end of its interval for these very responses alone, or NaN.
+        set_low: Lower end of its interval for these very responses alone.
         set_high: Upper end.
         rated: Number of responses that people rated.
         size: Number of responses in all.
@@ -62,34 +62,23 @@ class Corrected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMean:
-    """The corrected mean of all responses, and that of each stratum.
-
-    Attributes:
-        overall: The mean over the strata, each with its share.
-        strata: That of each stratum, by its label, in the order of their first responses.
-    """
+    """The corrected mean over all strata, each with its share, and that of each, in the order of first responses."""
 
     overall: Corrected
     strata: Mapping[Hashable, Corrected]
     _fit: _Fit | None = None
 
     def over(self, shares: Mapping[Any, float]) -> Corrected:
-        """The corrected mean over some strata, such as those of one culture.
+        """The corrected mean over the strata with these shares, such as those of one culture.
 
-        Args:
-            shares: What each of these strata counts, at least one of them.
-
-        Returns:
-            The mean; NaN with a reason where one of these strata has too few ratings.
+        NaN with a reason where one of these strata has too few ratings.
 
         Raises:
             ValueError: If a stratum is unknown, or no share is positive.
 
         Examples:
-            >>> judge = [1, 1, 0, 1, 1, 0, 1, 0]
-            >>> people = [1, 0, 0, 1, 1, 0, 1, 0]
-            >>> found = corrected_mean(judge, people, strata=["ar"] * 4 + ["ja"] * 4)
-            >>> found.over({"ja": 1.0}).value
+            >>> judge, people = [1, 1, 0, 1, 1, 0, 1, 0], [1, 0, 0, 1, 1, 0, 1, 0]
+            >>> corrected_mean(judge, people, strata=["ar"] * 4 + ["ja"] * 4).over({"ja": 1.0}).value
             0.5
         """
         unknown = [label for label in shares if label not in self.strata]
@@ -102,13 +91,10 @@ class CorrectedMean:
         return self._fit.at(np.array([shares.get(label, 0.0) for label in rated]))
 
     def more_ratings(self, width: float) -> int | None:
-        """How many more ratings make the overall interval for questions like these as narrow as this.
+        """How many more ratings make the overall interval for questions like these as narrow as this, end to end.
 
         They are spread over the strata as the present ones are, and people are taken to differ from the judge as much
         as they have so far.
-
-        Args:
-            width: Wanted distance from the lower to the upper end, in the unit of the scores.
 
         Returns:
             The number, 0 where the interval is narrow enough already; None where ratings of all responses wouldn't be
@@ -183,8 +169,8 @@ def corrected_mean(
         judge: The judge's score of each response; NaN where there is none.
         people: People's score of the same responses; NaN where not rated.
         strata: The stratum of each response; None means one.
-        shares: What each stratum counts in the overall mean; None for their sizes.
-        clusters: What each response belongs to, such as its image; None means that each stands alone.
+        shares: The weight of each stratum in the overall mean; None for their sizes.
+        clusters: The cluster of each response, such as its image; None means that each stands alone.
         ends: Lowest and highest score of the scale; None for those of the scores.
         confidence: Share of intervals meant to hold the true mean, between 0 and 1.
 
@@ -204,32 +190,27 @@ def corrected_mean(
         >>> nan = float("nan")
         >>> judge = [1, 1, 1, 1, 0, 1, 1, 0, 1, 1]  # the judge's verdicts on all ten responses
         >>> people = [1, 0, 1, 1, 0, nan, nan, nan, nan, nan]  # people rated five of them
-        >>> found = corrected_mean(judge, people, ends=(0, 1)).overall
-        >>> round(found.value, 3), found.rated, found.size, round(found.weight, 3)
+        >>> score = corrected_mean(judge, people, ends=(0, 1)).overall
+        >>> round(score.value, 3), score.rated, score.size, round(score.weight, 3)
         (0.6, 5, 10, 0.75)
     """
     check_confidence(confidence)
-    f, y = np.asarray(judge, dtype=np.float64), np.asarray(people, dtype=np.float64)
-    if f.ndim != 1 or f.shape != y.shape:
-        raise ValueError(f"corrected_mean: expected two lists of one length; found shapes {f.shape} and {y.shape}.")
-    if np.isinf(f).any() or np.isinf(y).any():
-        raise ValueError("corrected_mean: a score is infinite; write NaN for a missing one.")
+    f, y = two_lists("corrected_mean", judge, people)
     if f.size == 0:
         return CorrectedMean(Corrected(reason="there is no response"), {})
     if strata is not None and len(strata) != f.size:
         raise ValueError(f"corrected_mean: {len(strata)} strata for {f.size} responses; expected one for each.")
-    of_each = ["all"] * f.size if strata is None else strata
-    labels = list(dict.fromkeys(of_each))
-    codes = np.array(list(map({label: place for place, label in enumerate(labels)}.__getitem__, of_each)))
+    of_each = ["all"] * f.size if strata is None else list(strata)
+    labels, codes = list(dict.fromkeys(of_each)), cluster_numbers(of_each, np.ones(f.size, dtype=np.bool_))
     rated = ~np.isnan(y)
-    counts = np.bincount(codes[rated], minlength=len(labels))
-    sizes = np.bincount(codes, minlength=len(labels))
-    unscored = {
-        label: Corrected(rated=int(n), size=int(size)) for label, n, size in zip(labels, counts, sizes, strict=True)
+    counts, sizes = np.bincount(codes[rated], minlength=len(labels)), np.bincount(codes)
+    by_stratum = {
+        label: _waiting({label: Corrected(rated=n, size=size)})
+        for label, n, size in zip(labels, counts.tolist(), sizes.tolist(), strict=True)
     }
     usable = counts >= np.minimum(2, sizes)
     if counts[usable].sum() < np.count_nonzero(usable) + 2:
-        return CorrectedMean(_waiting(unscored), {label: _waiting({label: one}) for label, one in unscored.items()})
+        return CorrectedMean(_waiting(by_stratum), by_stratum)
     inside = usable[codes]
     weights = _shares(labels, codes, shares)[usable]
     numbers = (np.cumsum(usable) - 1)[codes[inside]]
@@ -244,17 +225,10 @@ def corrected_mean(
         confidence=confidence,
     )
     differing = np.count_nonzero(np.abs(f - y)[inside] > 0.0)
-    people_alone = fit_of(judge=np.zeros(numbers.size)) if differing < _FEW_DIFFERING else None
-    f = f[inside]
-    known = ~np.isnan(f)
-    sums = np.bincount(numbers[known], weights=f[known], minlength=weights.size)
-    means = sums / np.maximum(np.bincount(numbers[known], minlength=weights.size), 1)
-    fit = fit_of(judge=np.where(known, f, means[numbers]), at_least=people_alone)
-    alone = iter(np.eye(weights.size))
-    by_stratum = {
-        label: fit.at(next(alone)) if is_usable else _waiting({label: one})
-        for (label, one), is_usable in zip(unscored.items(), usable, strict=True)
-    }
+    people_alone = fit_of(np.full(numbers.size, np.nan)) if differing < _FEW_DIFFERING else None
+    fit = fit_of(f[inside], at_least=people_alone)
+    scored = [label for label, is_usable in zip(labels, usable, strict=True) if is_usable]
+    by_stratum |= {label: fit.at(alone) for label, alone in zip(scored, np.eye(weights.size), strict=True)}
     return CorrectedMean(fit.at(weights) if usable.all() else _waiting(by_stratum), by_stratum, fit)
 
 
@@ -287,16 +261,12 @@ def _waiting(strata: Mapping[Any, Corrected]) -> Corrected:
 
 
 class _Fit:
-    """The strata with their weight, values and variances; their overall mean and that of each differ in shares alone.
-
-    Attributes:
-        shares: What each stratum counts in the overall mean.
-    """
+    """The strata with their weight, values and variances; the overall mean and that of each differ in shares alone."""
 
     def __init__(
         self,
-        *,
         judge: Floats,
+        *,
         people: Floats,
         rated: NDArray[np.bool_],
         codes: Numbers,
@@ -306,10 +276,14 @@ class _Fit:
         confidence: float,
         at_least: _Fit | None = None,
     ) -> None:
-        """Takes the judge's scores, complete, and the people's of the rated responses alone, strata as numbers."""
+        """Takes the judge's scores of all responses, people's of the rated ones alone, and strata as numbers."""
         self._at_least = at_least  # no interval is narrower than its
-        self.shares = shares / shares.sum() if shares.any() else shares
+        self._shares = shares / shares.sum() if shares.any() else shares
         self._codes, self._clusters, self._confidence = codes, clusters, confidence
+        known = ~np.isnan(judge)
+        sums = np.bincount(codes[known], weights=judge[known], minlength=shares.size)
+        means = sums / np.maximum(np.bincount(codes[known], minlength=shares.size), 1)
+        judge = np.where(known, judge, means[codes])
         members, f = codes[rated], judge[rated]
         self._sizes, self._counts = np.bincount(codes), np.bincount(members)
         self._weight = self._tuned(f, people, members)
@@ -337,7 +311,7 @@ class _Fit:
     def _tuned(self, f: Floats, y: Floats, members: Numbers) -> float:
         """Returns the weight of the judge's scores, of the rated responses."""
         of_f, of_y = f - _means(f, members)[members], y - _means(y, members)[members]
-        influence = self.shares**2 * (1.0 / self._counts - 1.0 / self._sizes) / np.maximum(self._counts - 1, 1)
+        influence = self._shares**2 * (1.0 / self._counts - 1.0 / self._sizes) / np.maximum(self._counts - 1, 1)
         above = float(influence @ np.bincount(members, weights=of_f * of_y))
         below = float(influence @ np.bincount(members, weights=of_f**2))
         return min(max(above / below, 0.0), LARGEST_WEIGHT) if below > 0.0 else 0.0
@@ -348,25 +322,17 @@ class _Fit:
         inside = shares > 0.0
         value = float(shares @ self._values)
         rated, size = int(self._counts[inside].sum()), int(self._sizes[inside].sum())
+        point = Corrected(value, rated=rated, size=size, weight=self._weight)
         reach, in_set = self._half_widths(self._counts, shares)
         if not reach > 0.0:
-            reason = "the ratings show no spread"
-            return Corrected(value, rated=rated, size=size, weight=self._weight, reason=reason)
-        return Corrected(
-            value,
-            value - reach,
-            value + reach,
-            set_low=value - in_set,
-            set_high=value + in_set,
-            rated=rated,
-            size=size,
-            weight=self._weight,
-        )
+            return point._replace(reason="the ratings show no spread")
+        point = point._replace(low=value - reach, high=value + reach)
+        return point._replace(set_low=value - in_set, set_high=value + in_set)
 
     def width(self, rated: int) -> float:
         """Returns the width of the overall interval with so many ratings, spread as the present ones are."""
         counts = np.minimum(self._sizes, self._counts * (rated / self._counts.sum()))
-        return 2.0 * self._half_widths(counts, self.shares)[0]
+        return 2.0 * self._half_widths(counts, self._shares)[0]
 
     def _half_widths(self, counts: Floats | Numbers, shares: Floats) -> tuple[float, float]:
         """Returns half the width for questions like these, and for these very responses, with so many ratings."""

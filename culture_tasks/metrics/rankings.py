@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 class Places(NamedTuple):
-    """The places of a model among others that tests leave open.
-
-    Attributes:
-        first: The best of them, from 1.
-        last: The worst.
-    """
+    """The places of a model among others that tests leave open: the best of them, from 1, and the worst."""
 
     first: int
     last: int
@@ -40,11 +35,9 @@ def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
     half the level for each pair alone, and bounded jointly for independent tests.
 
     Args:
-        models: How many models there are; they are numbered from 0.
-        better: Pairs of models of which the first is significantly better than the second.
-
-    Returns:
-        The places of each model. No pair: all from 1 to the number of models.
+        models: Number of models; they are numbered from 0.
+        better: Pairs of models of which the first is significantly better than the second; without any, each model
+            has the places from 1 to the number of models.
 
     Raises:
         ValueError: If a number is that of no model, or a model is better than itself.
@@ -68,13 +61,9 @@ def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
 
 
 class MeanRank(NamedTuple):
-    """A model's mean rank.
+    """A model's mean rank, 1 for one that is best everywhere, with numbers of columns.
 
-    Attributes:
-        rank: Mean of its ranks, 1 for a model that is best everywhere, or NaN.
-        counted: Number of columns that it is the mean of.
-        scored: Number of columns that the model has a score in.
-        columns: Number of columns there are.
+    It is the mean over the ``counted`` ones; the model has a score in ``scored`` of all ``columns``.
     """
 
     rank: float
@@ -96,8 +85,7 @@ class Spread(NamedTuple):
         mean: Mean of the groups' scores (macro average).
         groups: Number of groups with a score.
         missing: Number of groups without.
-        by_chance: The variance to be expected if the groups were truly alike, from their standard errors alone; NaN
-            where these are not all known.
+        by_chance: The variance that chance alone leads to expect; NaN where not all standard errors are known.
     """
 
     best: float = math.nan
@@ -132,7 +120,7 @@ def spread(
         higher_is_better: Whether the highest score is the best.
 
     Returns:
-        The spread. No group: NaN. One group: gap 0, and a variance of 0, or NaN with ``ddof`` 1.
+        The spread; NaN without a group. One group has gap 0, and a variance of 0, or NaN with ``ddof`` 1.
 
     Raises:
         ValueError: If a score is infinite or ``ddof`` is neither 0 nor 1.
@@ -173,7 +161,7 @@ def spread(
 
 
 def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: bool = True) -> list[MeanRank]:
-    """Mean rank of each model over columns, such as benchmarks.
+    """Mean rank of each model over columns, such as benchmarks; NaN where no column counts.
 
     Formula: within each column the best has rank 1, and equals share the mean of their ranks; then the mean over
     columns. Ranks among fewer models are not comparable, so by default only columns in which every model has a score
@@ -183,9 +171,6 @@ def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: 
         scores: One row per model, one column per benchmark; NaN where there is no score.
         higher_is_better: Whether a high score is good, in all columns.
         shared_only: False ranks the models that a column has, and lets a model skip those that lack it.
-
-    Returns:
-        One mean rank per row; NaN where no column counts.
 
     Raises:
         ValueError: If there are not rows and columns, or a score is infinite.
@@ -206,8 +191,5 @@ def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: 
     counted = used.sum(axis=1)
     totals = np.where(used, ranks, 0.0).sum(axis=1)
     means = np.divide(totals, counted, out=np.full(counted.shape, np.nan), where=counted > 0)
-    columns = table.shape[1]
-    return [
-        MeanRank(float(mean), counted=int(count), scored=int(has), columns=columns)
-        for mean, count, has in zip(means, counted, scored.sum(axis=1), strict=True)
-    ]
+    numbers = zip(means.tolist(), counted.tolist(), scored.sum(axis=1).tolist(), strict=True)
+    return [MeanRank(*of_model, columns=table.shape[1]) for of_model in numbers]

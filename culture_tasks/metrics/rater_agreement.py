@@ -11,14 +11,14 @@ tables. 1,000 resamples of 8,162 responses take 0.2 s; scipy and krippendorff, c
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy import sparse
 
 from culture_tasks.metrics.intervals import Interval
-from culture_tasks.metrics.means import cluster_numbers
+from culture_tasks.metrics.means import cluster_numbers, two_lists
+from culture_tasks.metrics.resampling import LEAST_DEFINED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -38,21 +38,12 @@ Level = Literal["nominal", "ordinal", "interval"]
 MOST_VALUES = 250
 """Most distinct ratings that are told apart; a rating scale has far fewer."""
 
-_LEAST_DEFINED = 0.9
-"""An interval needs at least this share of resamples in which the statistic is defined."""
-
 _BATCH_CELLS = 2_000_000
 """Most numbers in one array of a batch of resamples: bounds memory at some hundred megabytes."""
 
 
 class Agreement(NamedTuple):
-    """Agreement of two raters.
-
-    Attributes:
-        pairs: Number of responses that both rated.
-        clusters: Number of clusters (questions) that these belong to.
-        estimates: Each of :data:`STATISTICS` with its bootstrap percentile interval.
-    """
+    """Agreement of two raters: the numbers of responses that both rated and of their clusters, and all statistics."""
 
     pairs: int
     clusters: int
@@ -78,13 +69,10 @@ def agreement(
     Args:
         first: One rater's ratings, such as a human's; NaN where missing.
         second: The other's, such as a judge's, in the same order.
-        clusters: What each response belongs to, such as its question; None means that each stands alone.
+        clusters: The cluster of each response, such as its question; None means that each stands alone.
         resamples: How many resamples; 0 gives no intervals.
         confidence: Share of intervals meant to hold the true value, between 0 and 1.
         rng: Source of randomness; None means a generator with seed 0.
-
-    Returns:
-        The agreement over the responses that both rated.
 
     Raises:
         ValueError: If lengths differ, a rating is infinite, or an option is out of range.
@@ -92,11 +80,9 @@ def agreement(
     Source: Efron and Tibshirani (1993), chapter 13; Davison and Hinkley (1997), section 3.8, for whole clusters.
 
     Examples:
-        >>> found = agreement([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
-        >>> found.pairs, found.estimates["mean_error"].value
-        (5, 0.0)
-        >>> round(found.estimates["spearman"].value, 3)
-        0.9
+        >>> result = agreement([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
+        >>> result.pairs, result.estimates["mean_error"].value, round(result.estimates["spearman"].value, 3)
+        (5, 0.0, 0.9)
     """
     if resamples < 0 or not 0.0 < confidence < 1.0:
         raise ValueError(
@@ -105,7 +91,7 @@ def agreement(
     ours, theirs, rated = complete_pairs(first, second)
     members = cluster_numbers(None if clusters is None else list(clusters), np.ones(rated.size, dtype=np.bool_))
     owners = np.unique(members[rated], return_inverse=True)[1]
-    many = int(owners.max()) + 1 if owners.size else 0
+    many = int(owners.max(initial=-1)) + 1
     points = {name: statistic(name, ours, theirs)._replace(clusters=many) for name in STATISTICS}
     if resamples == 0 or many < 2 or points["mean_error"].reason:
         why = "no resamples were asked for" if resamples == 0 else f"{many} question(s): nothing to resample"
@@ -114,16 +100,14 @@ def agreement(
     batches = _resampled(ours, theirs, owners, resamples=resamples, rng=rng or np.random.default_rng(0))
     with np.errstate(all="ignore"):
         values = [[kernel(batch) for kernel in _KERNELS.values()] for batch in batches]
-    draws = dict(zip(_KERNELS, np.concatenate(values, axis=1), strict=True))
-    return Agreement(ours.size, many, {name: _with_ends(points[name], draws[name], confidence) for name in STATISTICS})
-
-
-def _with_ends(point: Interval, draws: Floats, confidence: float) -> Interval:
-    defined = draws[np.isfinite(draws)]
-    if point.reason or defined.size < _LEAST_DEFINED * draws.size:
-        return point._replace(reason=point.reason or f"defined in {defined.size} of {draws.size} resamples only")
-    low, high = np.quantile(defined, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
-    return point._replace(low=float(low), high=float(high))
+    for name, draws in zip(_KERNELS, np.concatenate(values, axis=1), strict=True):
+        defined = draws[np.isfinite(draws)]
+        if points[name].reason is None and defined.size < LEAST_DEFINED * draws.size:
+            points[name] = points[name]._replace(reason=f"defined in {defined.size} of {resamples} resamples only")
+        elif points[name].reason is None:
+            low, high = np.quantile(defined, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]).tolist()
+            points[name] = points[name]._replace(low=low, high=high)
+    return Agreement(ours.size, many, points)
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> Interval:
@@ -132,15 +116,11 @@ def pearson(first: ArrayLike, second: ArrayLike) -> Interval:
     Formula: covariance / (sd of first * sd of second). Range -1 to 1: +1 a rising line, 0 no linear relation (what
     unrelated raters give), negative a falling one. Blind to a constant offset or another use of the scale's width.
 
-    Args:
-        first: One rater's ratings; NaN where missing.
-        second: The other's, in the same order.
-
     Returns:
         The value, without ends; NaN where there are no pairs or a rater gave one value only.
 
     Raises:
-        ValueError: If the lengths differ or a rating is infinite.
+        ValueError: If the lengths differ or a rating is infinite; a missing one is NaN.
 
     Source: Pearson (1895). Reported by CARE (Guo et al., 2025), Appendix C.2.
 
@@ -294,19 +274,12 @@ def statistic(name: Statistic, first: ArrayLike, second: ArrayLike) -> Interval:
 def complete_pairs(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Returns both raters' ratings where both are there, and which these are.
 
-    Raises:
-        ValueError: If the lengths differ or a rating is infinite.
-
     Examples:
         >>> ours, theirs, both = complete_pairs([1, float("nan"), 3], [2, 2, 4])
         >>> ours.tolist(), theirs.tolist(), both.tolist()
         ([1.0, 3.0], [2.0, 4.0], [True, False, True])
     """
-    ours, theirs = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if ours.ndim != 1 or ours.shape != theirs.shape:
-        raise ValueError(f"agreement: expected two lists of one length; found shapes {ours.shape} and {theirs.shape}.")
-    if np.isinf(ours).any() or np.isinf(theirs).any():
-        raise ValueError("agreement: a rating is infinite; write NaN for a missing one.")
+    ours, theirs = two_lists("agreement", first, second, "rating")
     rated = ~(np.isnan(ours) | np.isnan(theirs))
     return ours[rated], theirs[rated], rated
 
@@ -322,8 +295,7 @@ def _too_many(distinct: int) -> str:
 # Tables of joint counts
 
 
-@dataclass(frozen=True, slots=True)
-class _Tables:
+class _Tables(NamedTuple):
     """Joint counts of two raters' ratings, one table per resample.
 
     Attributes:
@@ -335,14 +307,9 @@ class _Tables:
     counts: Floats
 
     @property
-    def first(self) -> Floats:
-        """How often the first rater gave each value, one row per table."""
-        return np.asarray(self.counts.sum(axis=2))
-
-    @property
-    def second(self) -> Floats:
-        """How often the second rater gave each value, one row per table."""
-        return np.asarray(self.counts.sum(axis=1))
+    def by_rater(self) -> tuple[Floats, Floats]:
+        """How often each rater gave each value, one row per table."""
+        return self.counts.sum(axis=2), self.counts.sum(axis=1)
 
 
 def _cells(first: Floats, second: Floats) -> tuple[Floats, Numbers]:
@@ -368,7 +335,7 @@ def _resampled(
 def _why_undefined(tables: _Tables) -> str:
     if tables.values.size == 1:
         return f"every rating is {tables.values[0]:g}"
-    for rater, counts in (("first", tables.first), ("second", tables.second)):
+    for rater, counts in zip(("first", "second"), tables.by_rater, strict=True):
         given = tables.values[counts[0] > 0]
         if given.size == 1:
             return f"the {rater} rater gave no other rating than {given[0]:g}"
@@ -378,8 +345,9 @@ def _why_undefined(tables: _Tables) -> str:
 # Each statistic of many tables at once; NaN, without a warning, where it is undefined
 
 
-def _correlation(tables: _Tables, rows: Floats, columns: Floats) -> Floats:
-    (rows, row_variance), (columns, column_variance) = _centred(rows, tables.first), _centred(columns, tables.second)
+def _correlation(tables: _Tables, places: Callable[[Floats], Floats]) -> Floats:
+    """Pearson's r of the places of the values on each rater's own scale, given how often the rater gave each."""
+    (rows, row_variance), (columns, column_variance) = (_centred(places(own), own) for own in tables.by_rater)
     covariance = np.einsum("bi,bij,bj->b", rows, tables.counts, columns)
     return np.clip(_ratio(covariance, np.sqrt(row_variance) * np.sqrt(column_variance)), -1.0, 1.0)
 
@@ -397,7 +365,7 @@ def _mid_ranks(counts: Floats) -> Floats:
 
 def _kendall(tables: _Tables) -> Floats:
     surplus = tables.counts * _below_minus_above(_below_minus_above(tables.counts, 1), 2)
-    untied = (counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1) for counts in (tables.first, tables.second))
+    untied = (counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1) for counts in tables.by_rater)
     return _ratio(surplus.sum(axis=(1, 2)), np.sqrt(math.prod(untied)))
 
 
@@ -406,13 +374,10 @@ def _below_minus_above(counts: Floats, axis: int) -> Floats:
 
 
 def _alpha(values: Floats, coincidences: Floats, level: Level) -> Floats:
-    """Krippendorff's alpha of each matrix of coincidences.
+    """Krippendorff's alpha of each matrix of coincidences, of distinct ratings in ascending order.
 
-    Args:
-        values: The distinct ratings, ascending.
-        coincidences: ``coincidences[b, c, k]``: ordered pairs of values c and k within responses, each response
-            weighted by one over its number of ratings less one (Krippendorff 2011, step B).
-        level: Level of measurement.
+    ``coincidences[b, c, k]`` are the ordered pairs of values c and k within responses, each response weighted by one
+    over its number of ratings less one (Krippendorff 2011, step B).
     """
     totals = coincidences.sum(axis=2)
     if level == "nominal":
@@ -425,7 +390,9 @@ def _alpha(values: Floats, coincidences: Floats, level: Level) -> Floats:
     return 1.0 - _ratio(observed * (totals.sum(axis=1) - 1.0), expected)
 
 
-def _mean_distance(tables: _Tables, distances: Floats) -> Floats:
+def _mean_distance(tables: _Tables, distance: Callable[[Floats], Floats]) -> Floats:
+    """Mean of a function of the second rater's ratings less the first's."""
+    distances = distance(np.subtract.outer(tables.values, tables.values).T)
     return _ratio((tables.counts * distances).sum(axis=(1, 2)), tables.counts.sum(axis=(1, 2)))
 
 
@@ -435,14 +402,12 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 
 _KERNELS: Mapping[Statistic, Callable[[_Tables], Floats]] = {
-    "pearson": lambda tables: _correlation(tables, tables.values, tables.values),
-    "spearman": lambda tables: _correlation(tables, _mid_ranks(tables.first), _mid_ranks(tables.second)),
+    "pearson": lambda tables: _correlation(tables, lambda _: tables.values),
+    "spearman": lambda tables: _correlation(tables, _mid_ranks),
     "kendall_tau_b": _kendall,
     "krippendorff_alpha": lambda tables: _alpha(
         tables.values, tables.counts + tables.counts.transpose(0, 2, 1), "ordinal"
     ),
-    "mean_error": lambda tables: _mean_distance(tables, np.subtract.outer(tables.values, tables.values).T),
-    "mean_absolute_error": lambda tables: _mean_distance(
-        tables, np.abs(np.subtract.outer(tables.values, tables.values))
-    ),
+    "mean_error": lambda tables: _mean_distance(tables, np.positive),
+    "mean_absolute_error": lambda tables: _mean_distance(tables, np.abs),
 }

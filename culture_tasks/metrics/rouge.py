@@ -33,10 +33,6 @@ def rouge_l(candidate: str, reference: str) -> float:
     Formula: with L the length of the longest common subsequence of the two token sequences,
     100 * 2PR / (P + R), where P = L / tokens of the candidate and R = L / tokens of the reference.
 
-    Args:
-        candidate: The text to score.
-        reference: The text to compare it with.
-
     Returns:
         A percentage, 0 to 100; higher is nearer; 100 for texts with the same tokens in the same order. A text without
         any token (empty, or punctuation alone) scores 0 with another text and 100 with itself, so that an output

@@ -26,11 +26,7 @@ def holm(pvalues: ArrayLike) -> Floats:
     tests. Rejecting where adjusted p <= alpha keeps the chance of any false rejection in the family at
     alpha, whatever the tests' dependence. Never below the raw p, and in the same order.
 
-    Args:
-        pvalues: The raw p values; NaN for a test that could not be made, which stays NaN and is not counted.
-
-    Returns:
-        The adjusted p values in the order they came; empty for none.
+    NaN is a test that could not be made, which stays NaN and is not counted.
 
     Raises:
         ValueError: If there is not one list, or a value is not within 0 to 1.
@@ -61,14 +57,11 @@ def below_the_others(groups: Sequence[ArrayLike]) -> Floats:
     Formula: the larger of two two-sided p values, and 1 where the mean isn't lower. One is of Welch's t test, with a
     variance for each side. The other is of a t test whose variance is that of all scores together. The latter errs
     where a small group varies more than the others; Welch's errs where a small group happens not to vary, such as ten
-    wrong answers where few are right. ``benchmarks/weakest_culture.py`` measures how often a group is called lower
+    wrong answers where few are right. ``speed/weakest_culture.py`` measures how often a group is called lower
     where the means are equal: adjusted by :func:`holm` over all groups, in 3 of 100 cases at most at a level of 0.05.
 
-    Args:
-        groups: The scores of each group, each independent of the others and none NaN.
-
-    Returns:
-        One p value per group; NaN where the group or the others have fewer than two scores.
+    The scores of each group are independent of the others', and none is NaN. A p value is NaN where the group or the
+    others have fewer than two scores.
 
     Source: Welch (1947), with Satterthwaite's degrees of freedom.
 
@@ -135,22 +128,15 @@ def items_needed(difference: float, sd_of_differences: float, power: float = 0.8
 
 
 def verdict(difference: float, adjusted_p: float, alpha: float = 0.05) -> Verdict:
-    """Says what a test found, in the words of a table.
-
-    Args:
-        difference: The first's mean less the second's.
-        adjusted_p: The p value, adjusted for its family.
-        alpha: Level of the test.
+    """Says what a test found, in the words of a table; the difference is the first's mean less the second's.
 
     Returns:
         "higher" or "lower", of the first, where ``adjusted_p`` <= ``alpha``; "not distinguishable" where not, or where
         the difference is 0; "not tested" where a number is missing.
 
     Examples:
-        >>> verdict(difference=0.1, adjusted_p=0.01)
-        'higher'
-        >>> verdict(difference=0.1, adjusted_p=0.2)
-        'not distinguishable'
+        >>> verdict(difference=0.1, adjusted_p=0.01), verdict(difference=0.1, adjusted_p=0.2)
+        ('higher', 'not distinguishable')
     """
     if math.isnan(adjusted_p) or math.isnan(difference):
         return "not tested"
@@ -162,14 +148,8 @@ def verdict(difference: float, adjusted_p: float, alpha: float = 0.05) -> Verdic
 def p_of_intervals(differences: ArrayLike, widths: ArrayLike) -> Floats:
     """P values of differences from 0, two-sided, by the widths of their 95 % intervals as of normal distributions.
 
-    Formula: 2 * Phi(-|difference| / (width / (2 * 1.96))).
-
-    Args:
-        differences: The differences; NaN where there is none.
-        widths: Upper less lower end of each one's interval; NaN where there is none.
-
-    Returns:
-        The p values; NaN without a difference, or without an interval of some width.
+    Formula: 2 * Phi(-|difference| / (width / (2 * 1.96))); NaN without a difference, or without an interval of some
+    width, which is its upper end less its lower one.
 
     Examples:
         >>> p_of_intervals([0.98, 0.0, 1.0], [1.96, 1.0, 0.0]).round(2).tolist()

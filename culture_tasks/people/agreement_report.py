@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.benchmarks.human_ratings import HumanRatings
     from culture_tasks.people.rated_responses import RatedResponses
-    from culture_tasks.people.raters import Rater, RaterAgreement
+    from culture_tasks.people.raters import GroupAgreement, Rater, RaterAgreement
 
 _SHORT: Mapping[Statistic, str] = {
     "pearson": "Pearson r",
@@ -35,14 +35,10 @@ _HEADER = ("by", "group", "n", "questions", "coverage", *(_SHORT[name] for name 
 
 @dataclass(frozen=True, slots=True)
 class AgreementReport:
-    """An agreement run.
+    """An agreement run: the raters, people first, and each pair of them.
 
-    Attributes:
-        data: What was graded.
-        raters: Who rated it, people first.
-        comparisons: Each pair of raters.
-        options: The user's choices; ``resamples``, ``confidence`` and ``seed`` are those of the intervals, and groups
-            with less coverage than ``least_coverage`` are marked.
+    Of the user's options ``resamples``, ``confidence`` and ``seed`` are those of the intervals, and groups with less
+    coverage than ``least_coverage`` are marked.
     """
 
     data: RatedResponses
@@ -74,16 +70,22 @@ class AgreementReport:
                 for rater in self.raters
                 if rater.outcomes is not None
             ],
-            "comparisons": [_comparison(comparison) for comparison in self.comparisons],
+            "comparisons": [
+                {
+                    "first": one.first.name,
+                    "second": one.second.name,
+                    "groups": [_group_json(group) for group in one.groups],
+                }
+                for one in self.comparisons
+            ],
             "paper": None if data.like is None else _published_json(data.like),
         }
 
     def as_text(self) -> str:
         """Returns what the command prints."""
         parts: list[str] = []
-        for comparison in self.comparisons:
-            table = as_text(_HEADER, self._rows(comparison))
-            parts += [plain(_heading(comparison)), table, *map(plain, _notes(comparison))]
+        for one in self.comparisons:
+            parts += [plain(_heading(one)), as_text(_HEADER, self._rows(one)), *map(plain, _notes(one))]
         return "\n".join([*parts, *map(plain, self._facts())])
 
     def as_markdown(self) -> str:
@@ -128,12 +130,7 @@ class AgreementReport:
 
 
 def write_report(report: AgreementReport, folder: Path) -> list[Path]:
-    """Writes ``agreement.json``, ``agreement.md``, ``agreement.csv`` and ``ratings.csv``, and returns their paths.
-
-    Args:
-        report: The report.
-        folder: Where to write; made if missing. Files of the same names are replaced.
-    """
+    """Writes ``agreement.json``, ``agreement.md``, ``agreement.csv`` and ``ratings.csv``, and returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / name for name in ("agreement.json", "agreement.md", "agreement.csv", "ratings.csv")]
     content = json.dumps(report.to_json(), indent=2, ensure_ascii=True, allow_nan=False)
@@ -176,24 +173,21 @@ def _ratings_rows(report: AgreementReport) -> Iterator[list[str | float | None]]
         yield row
 
 
-def _comparison(comparison: RaterAgreement) -> dict[str, Any]:
-    groups = [
-        {
-            "by": group.dimension,
-            "group": group.label,
-            "responses": group.responses,
-            "n": group.agreement.pairs,
-            "questions": group.agreement.clusters,
-            "coverage": group.coverage,
-            "outcomes": group.outcomes,
-            "statistics": {
-                name: {**dict(zip(("value", "low", "high"), map(_or_none, one[:3]), strict=True)), "reason": one.reason}
-                for name, one in group.agreement.estimates.items()
-            },
-        }
-        for group in comparison.groups
-    ]
-    return {"first": comparison.first.name, "second": comparison.second.name, "groups": groups}
+def _group_json(group: GroupAgreement) -> dict[str, Any]:
+    statistics = {
+        name: {**dict(zip(("value", "low", "high"), map(_or_none, one[:3]), strict=True)), "reason": one.reason}
+        for name, one in group.agreement.estimates.items()
+    }
+    return {
+        "by": group.dimension,
+        "group": group.label,
+        "responses": group.responses,
+        "n": group.agreement.pairs,
+        "questions": group.agreement.clusters,
+        "coverage": group.coverage,
+        "outcomes": group.outcomes,
+        "statistics": statistics,
+    }
 
 
 def _heading(comparison: RaterAgreement) -> str:
@@ -206,9 +200,9 @@ def _notes(comparison: RaterAgreement) -> list[str]:
     notes = []
     for group in comparison.groups:
         missing: dict[str, list[str]] = {}
-        for name, found in group.agreement.estimates.items():
-            if found.reason is not None:
-                missing.setdefault(found.reason, []).append(_SHORT[name])
+        for name, estimate in group.agreement.estimates.items():
+            if estimate.reason is not None:
+                missing.setdefault(estimate.reason, []).append(_SHORT[name])
         notes += [f"{group.dimension} {group.label}, {', '.join(names)}: {why}" for why, names in missing.items()]
     return notes
 

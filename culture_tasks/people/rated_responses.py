@@ -14,12 +14,21 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
 from culture_tasks.data.sources import read_source
-from culture_tasks.data.tables import OptionalLabel, RowTable, Text, fingerprint, read_file, usable_rows, validated
+from culture_tasks.data.tables import (
+    OptionalLabel,
+    RowTable,
+    Text,
+    fingerprint,
+    none_if_blank,
+    read_file,
+    usable_rows,
+    validated,
+)
 from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from culture_tasks.benchmarks.human_ratings import HumanRatings
     from culture_tasks.judges.rubric.rubrics import Rubric
@@ -47,9 +56,7 @@ def _number(value: object) -> object:
 Rating = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_number)]
 """A rating: a finite number."""
 
-OptionalRating = Annotated[
-    Rating | None, BeforeValidator(lambda value: None if isinstance(value, str) and not value.strip() else value)
-]
+OptionalRating = Annotated[Rating | None, BeforeValidator(none_if_blank)]
 """A rating, or None; an empty field of a CSV file counts as none."""
 
 
@@ -106,11 +113,7 @@ def named_category(where: str, text: str | None) -> str:
 
 
 def rubric_of(where: str, name: str | None, category: str) -> Rubric | None:
-    """Returns the rubric that is named, or else that of a benchmark's category; None for another category.
-
-    Raises:
-        DataError: If no rubric has the name.
-    """
+    """Returns the rubric that is named, or else that of a benchmark's category; None for another category."""
     if name is None:
         return next((each.rubric_for(category) for each in offered().values() if category in each.categories), None)
     try:
@@ -120,11 +123,7 @@ def rubric_of(where: str, name: str | None, category: str) -> Rubric | None:
 
 
 def check_rating(where: str, column: str, rating: float, rubric: Rubric, way_out: str) -> None:
-    """Makes sure that a rating is on the scale of its rubric.
-
-    Raises:
-        DataError: If it isn't.
-    """
+    """Raises a DataError, which ends with a way out, where a rating isn't on the scale of its rubric."""
     if not rubric.lowest <= rating <= rubric.highest:
         raise DataError(
             f"{where}, field {column!r}: found {rating:g}. Expected a number from {rubric.lowest} to {rubric.highest}, "
@@ -141,7 +140,6 @@ class RatedResponse:
 
     Attributes:
         row: Row in the source, as messages count it.
-        item: What a judge is asked to grade.
         human: The human rating on the rubric's scale; None if judges are compared without people.
         rubric: Name of the rubric that grades it.
         category: A benchmark's category, another category of the data, or ``none``.
@@ -158,14 +156,12 @@ class RatedResponse:
 
 @dataclass(frozen=True, slots=True)
 class RatedResponses:
-    """What is to be graded.
+    """The responses that are to be graded, in the order of the source, and a hash of them.
 
     Attributes:
         origin: File, or name of the Hub data set.
-        fingerprint: Hash of the responses used.
         like: The rated responses whose layout these have; their paper's figures may stand beside these.
         skipped: Rows that were left out because they can't be used.
-        responses: The responses, in the order of the source.
     """
 
     origin: str
@@ -197,17 +193,10 @@ def load(
     skip_invalid: bool = False,
     needs_human: bool = True,
 ) -> RatedResponses:
-    """Loads responses with their human ratings.
+    """Loads responses with their human ratings, of a benchmark by its name or of a file, in the order of the source.
 
-    Args:
-        data: A benchmark that offers rated responses, or a JSON, JSONL, CSV or Parquet file.
-        data_folder: The user's data folder, where a benchmark's are looked for before the Hub.
-        limit: Use the first so many rows; None means all.
-        sample: Draw so many rows at random without replacement, kept in the order of the source; None means all.
-        seed: Seed of the draw.
-        rubric: Name of the rubric for all rows; None means the row's own, or that of its category.
-        skip_invalid: Leave out rows that can't be used, instead of refusing the file.
-        needs_human: Whether every row needs a human rating.
+    Either the first rows are used, up to a limit, or a sample of all. One rubric grades all rows where it is named,
+    else each row's own or that of its category. ``needs_human`` wants a human rating in every row.
 
     Raises:
         DataError: If the file, a row, or the choice of rubrics can't be used.
@@ -226,7 +215,13 @@ def load(
 
         chosen = np.random.default_rng(seed).choice(len(usable), size=sample, replace=False)
         responses = [usable[index] for index in sorted(chosen)]
-    _check_scales(table, responses)
+    used = [rubric_named(name) for name in sorted({response.rubric for response in responses})]
+    if len({(each.lowest, each.highest) for each in used}) > 1:
+        scales = ", ".join(f"{each.name} ({each.lowest} to {each.highest})" for each in used)
+        raise DataError(
+            f"{table.origin}: rubrics with different scales: {scales}. Ratings compare on one scale only. Choose one "
+            "rubric with --rubric, or split the file."
+        )
     rows = ({"row": response.row, "item": asdict(response.item), "human": response.human} for response in responses)
     return RatedResponses(
         origin=table.origin,
@@ -288,17 +283,6 @@ def known_categories() -> list[str]:
     return [category for each in offered().values() for category in each.categories]
 
 
-def _check_scales(table: RowTable, responses: Sequence[RatedResponse]) -> None:
-    rubrics = [rubric_named(name) for name in sorted({response.rubric for response in responses})]
-    scales = {(rubric.lowest, rubric.highest) for rubric in rubrics}
-    if len(scales) > 1:
-        found = ", ".join(f"{rubric.name} ({rubric.lowest} to {rubric.highest})" for rubric in rubrics)
-        raise DataError(
-            f"{table.origin}: rubrics with different scales: {found}. Ratings compare on one "
-            "scale only. Choose one rubric with --rubric, or split the file."
-        )
-
-
 # Languages
 
 
@@ -306,13 +290,9 @@ UNKNOWN = "und"
 """ISO 639's code for an undetermined language."""
 
 _CODES: Mapping[str, str] = {
-    "chinese": "zh",
-    "china": "zh",
-    "mandarin": "zh",
-    "arabic": "ar",
-    "arab": "ar",
-    "japanese": "ja",
-    "japan": "ja",
+    **dict.fromkeys(("chinese", "china", "mandarin"), "zh"),
+    **dict.fromkeys(("arabic", "arab"), "ar"),
+    **dict.fromkeys(("japanese", "japan"), "ja"),
     "english": "en",
     "hindi": "hi",
     "spanish": "es",
@@ -327,18 +307,10 @@ _LEAST_KANA = 0.2
 
 @lru_cache(maxsize=1_000)  # the rows of a question mostly follow each other
 def language_of(question: str, *, language: str | None = None, culture: str | None = None) -> str:
-    """Returns a question's language.
+    """Returns a question's language as a code such as ``zh``, or ``und``.
 
-    The first of these that says something: the ``language`` column; a native culture, such as ``Native (Chinese)``;
-    the script of the question.
-
-    Args:
-        question: The question.
-        language: What the data say, as a code or an English name.
-        culture: What the data say of the culture that the question is about.
-
-    Returns:
-        A code such as ``zh``, or ``und``.
+    The first of these that says something: the ``language`` column, a code or an English name; a native culture, such
+    as ``Native (Chinese)``; the script of the question.
     """
     if language is not None:
         name = language.strip().casefold().replace("_", "-")

@@ -7,7 +7,7 @@ import logging
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -32,11 +32,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """Who rated the responses: people, or a judge.
+    """Who rated the responses: people, or a judge as the user names it; a rating is NaN where there is none.
 
     Attributes:
-        name: ``human``, or the judge as the user names it.
-        ratings: A rating for each response; NaN if there is none.
         outcomes: The outcome of each verdict; None for people.
         errors: Why there is no rating, for each response; empty for people.
         identities: The judge with each rubric that was used; empty for people.
@@ -76,13 +74,7 @@ def grade(
 ) -> list[Rater]:
     """Has every judge grade every response; all verdicts are asked for before the first is awaited.
 
-    Args:
-        judges: Judges by name.
-        responses: What to grade.
-        progress: Called with the number of verdicts so far and of all, as they arrive.
-
-    Returns:
-        A rater for each judge, in the order given.
+    Progress is called with the number of verdicts so far and of all, as they arrive.
 
     Raises:
         JudgeError: If a judge can't be used at all; a verdict that fails is an outcome.
@@ -97,14 +89,13 @@ def grade(
     }
     total = len(judges) * len(responses)
     _log.info("agreement: %d verdicts requested", total)
-    done = itertools.count(1)
     raters: list[Rater] = []
     for name, judge in judges.items():
         verdicts = []
-        for ticket in tickets[name]:
+        for done, ticket in enumerate(tickets[name], start=len(raters) * len(responses) + 1):
             verdicts.append(ticket.verdict())
             if progress is not None:
-                progress(next(done), total)
+                progress(done, total)
         scored = sum(verdict.outcome == "scored" for verdict in verdicts)
         if scored < len(verdicts):
             _log.warning("agreement: %s scored %d of %d responses", name, scored, len(verdicts))
@@ -121,12 +112,10 @@ def grade(
     return raters
 
 
-@dataclass(frozen=True, slots=True)
-class GroupAgreement:
+class GroupAgreement(NamedTuple):
     """Two raters on some of the responses.
 
     Attributes:
-        dimension: What the responses were grouped by.
         label: The group: ``all``, a language code, or a category.
         responses: Number of responses.
         outcomes: For each judge, the number of verdicts by outcome.
@@ -145,8 +134,7 @@ class GroupAgreement:
         return self.agreement.pairs / self.responses
 
 
-@dataclass(frozen=True, slots=True)
-class RaterAgreement:
+class RaterAgreement(NamedTuple):
     """Two raters; errors are the second's rating minus the first's."""
 
     first: Rater
@@ -162,38 +150,27 @@ def compare(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> list[RaterAgreement]:
-    """Compares each rater with each later one.
+    """Compares each rater with each later one, by resamples of questions.
 
-    Args:
-        raters: Raters, people first.
-        responses: What they rated, aligned with their ratings.
-        resamples: Number of resamples of questions that intervals are drawn from.
-        confidence: Share of intervals that should contain the true value.
-        seed: Each group starts from it, so its interval doesn't depend on the other groups.
+    Each group starts from the seed, so its interval doesn't depend on the other groups.
     """
-    groups = _groups(responses)
-
-    def compared(first: Rater, second: Rater, dimension: Dimension, label: str, rows: list[int]) -> GroupAgreement:
+    comparisons: list[RaterAgreement] = []
+    for first, second in itertools.combinations(raters, 2):
         judges = {rater.name: rater.outcomes for rater in (first, second) if rater.outcomes is not None}
-        return GroupAgreement(
-            dimension=dimension,
-            label=label,
-            responses=len(rows),
-            outcomes={name: dict(Counter(outcomes[row] for row in rows)) for name, outcomes in judges.items()},
-            agreement=agreement(
+        groups: list[GroupAgreement] = []
+        for (dimension, label), rows in _groups(responses).items():
+            outcomes = {name: dict(Counter(own[row] for row in rows)) for name, own in judges.items()}
+            found = agreement(
                 [first.ratings[row] for row in rows],
                 [second.ratings[row] for row in rows],
                 clusters=[responses[row].item.question for row in rows],
                 resamples=resamples,
                 confidence=confidence,
                 rng=np.random.default_rng(seed),
-            ),
-        )
-
-    return [
-        RaterAgreement(first, second, tuple(compared(first, second, *group, rows) for group, rows in groups.items()))
-        for first, second in itertools.combinations(raters, 2)
-    ]
+            )
+            groups.append(GroupAgreement(dimension, label, len(rows), outcomes, found))
+        comparisons.append(RaterAgreement(first, second, tuple(groups)))
+    return comparisons
 
 
 def _groups(responses: Sequence[RatedResponse]) -> dict[tuple[Dimension, str], list[int]]:

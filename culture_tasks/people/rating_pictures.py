@@ -32,13 +32,7 @@ _MOST_POINTS = 3_000
 
 
 def scatter(comparison: RaterAgreement, languages: Sequence[str], scale: tuple[int, int]) -> Figure:
-    """Draws one point per response, jittered so that equal ratings don't hide each other; colours are languages.
-
-    Args:
-        comparison: Two raters.
-        languages: Language code of each response.
-        scale: Lowest and highest rating of the rubric.
-    """
+    """Draws one point per response, jittered so that equal ratings don't hide each other; colours are languages."""
     first, second, rated = complete_pairs(comparison.first.ratings, comparison.second.ratings)
     labels = np.array(languages, dtype=object)[rated]
     figure, axes = _figure(comparison, scale)

@@ -1,4 +1,4 @@
-"""What was drawn, and how people rated it, as the two small JSON files that keep them.
+"""What was drawn, and how people rated it, as the two small JSON files that keep them, and the files of the raters.
 
 ``spotcheck.json`` is written when responses are drawn: from which responses, by which seed, and which of them.
 ``rated.json`` has the ratings too. Both are checked when they are read, since anybody may have changed them.
@@ -6,19 +6,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from culture_tasks.data.tables import OptionalLabel, OptionalText, RowTable, read_file, validated
 from culture_tasks.errors import DataError
+from culture_tasks.people.rated_responses import OptionalRating
 from culture_tasks.results.samples import damage
 
 DESIGN_FILE, RATED_FILE = "spotcheck.json", "rated.json"
 
+COLUMNS = (
+    *("row", "culture", "question", "references", "response", "image"),
+    *("lowest", "highest", "rating", "comment", "rater"),
+)
+"""Columns of a sheet. What a rater returns needs ``row`` and ``rating`` alone."""
+
 _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Count = Annotated[int, Field(ge=0)]
+
+
+def mark_of(text: str) -> str:
+    """Returns a hash of a text without its white space and apostrophes before it, which spreadsheets change."""
+    return hashlib.sha256("".join(text.lstrip("'").split()).encode("utf-8", "replace")).hexdigest()
 
 
 class _Frozen(BaseModel):
@@ -26,13 +41,7 @@ class _Frozen(BaseModel):
 
 
 class Stratum(_Frozen):
-    """The responses of one culture in one task of one model.
-
-    Attributes:
-        culture: The culture; ``(none)`` where the benchmark has none.
-        size: Number of responses.
-        drawn: Number of those that were drawn.
-    """
+    """The responses of one culture in one task of one model: how many there are, and how many were drawn."""
 
     culture: str
     size: _Count
@@ -40,14 +49,7 @@ class Stratum(_Frozen):
 
 
 class DrawnFrom(_Frozen):
-    """The responses of one task of one model.
-
-    Attributes:
-        model: The model's name, for the one who reads the file.
-        task: The task.
-        fingerprint: Hash of all of its responses.
-        strata: Its cultures.
-    """
+    """The responses of one task of one model, with a hash of all of them."""
 
     model: str
     task: str
@@ -61,8 +63,6 @@ class DrawnRow(_Frozen):
     Attributes:
         row: Its name on the sheet, which says nothing of where it comes from.
         population: Which of the populations it is of, from 0.
-        culture: Its culture.
-        item: Its item.
         run: Which of several responses to the item.
         mark: Hash of its text.
         lowest: Lowest rating on offer.
@@ -80,16 +80,7 @@ class DrawnRow(_Frozen):
 
 
 class Design(_Frozen):
-    """What was drawn.
-
-    Attributes:
-        format: Version of the layout.
-        culture_tasks: Version of this package.
-        created: When, as ISO 8601.
-        seed: Seed of the draw.
-        populations: What was drawn from.
-        rows: What was drawn, in the order in which it is rated.
-    """
+    """What was drawn, in the order in which it is rated."""
 
     format: Literal[1] = 1
     culture_tasks: str
@@ -108,12 +99,7 @@ class Design(_Frozen):
 
 
 class Rated(_Frozen):
-    """What was drawn, with people's ratings.
-
-    Attributes:
-        design: What was drawn.
-        ratings: Ratings by rater and row, each on the scale of its row.
-    """
+    """What was drawn, with people's ratings by rater and row, each on the scale of its row."""
 
     design: Design
     ratings: Annotated[dict[str, dict[str, float]], Field(min_length=1)]
@@ -131,7 +117,7 @@ class Rated(_Frozen):
 
 
 def read_design(path: Path) -> Design:
-    """Reads what was drawn, from the file or the folder that it lies in.
+    """Reads what was drawn, from the file or its folder.
 
     Raises:
         DataError: If there is no such file, or it isn't laid out as one.
@@ -140,11 +126,7 @@ def read_design(path: Path) -> Design:
 
 
 def read_rated(path: Path) -> Rated:
-    """Reads what was drawn with its ratings, from the file or the folder that it lies in.
-
-    Raises:
-        DataError: If there is no such file, or it isn't laid out as one.
-    """
+    """Reads what was drawn with its ratings, as :func:`read_design` does."""
     return _read(path / RATED_FILE if path.is_dir() else path, Rated, "culture-tasks spotcheck score")
 
 
@@ -164,3 +146,93 @@ def _read(path: Path, kind: type[_Content], made_by: str) -> _Content:
         raise DataError(f"spotcheck: {path} can't be read ({error.strerror}). {expected}") from None
     except ValidationError as error:
         raise DataError(f"spotcheck: {path}, {damage(error)}. {expected}") from None
+
+
+# The files that raters return: CSV, saved by the page or filled in by hand
+
+
+class _Returned(BaseModel):
+    """One line of a returned sheet; all but the row and the rating may be missing."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    row: str
+    rating: OptionalRating
+    response: OptionalText = None
+    rater: OptionalLabel = None
+    culture: Any = None
+    question: Any = None
+    references: Any = None
+    image: Any = None
+    lowest: Any = None
+    highest: Any = None
+    comment: Any = None
+
+
+def read_ratings(design: Design, files: Sequence[Path]) -> Rated:
+    """Reads the ratings of one or several raters.
+
+    A rater is called what the column ``rater`` says, or else by the name of the file. A line without a rating says that
+    the response isn't rated yet.
+
+    Raises:
+        DataError: If a file can't be read, a row wasn't drawn or is shown with another response, a rating is off its
+            scale, one rater rated a row twice with different results, or there is no rating at all.
+    """
+    rows = {row.row: row for row in design.rows}
+    ratings: dict[str, dict[str, float]] = {}
+    for file in files:
+        table = read_file(file)
+        for index, line in enumerate(validated(table, _Returned)):
+            row = _drawn(table, index, line, rows)
+            if line.rating is None:
+                continue
+            if not row.lowest <= line.rating <= row.highest:
+                raise DataError(
+                    f"{table.where(index)}, field 'rating': found {line.rating:g}. Expected a number from "
+                    f"{row.lowest} to {row.highest}. Ask the rater, and correct it."
+                )
+            rater = line.rater or file.stem
+            given = ratings.setdefault(rater, {}).setdefault(row.row, line.rating)
+            if given != line.rating:
+                raise DataError(
+                    f"{table.where(index)}, field 'rating': found {line.rating:g}, while {rater} gave {given:g} "
+                    "elsewhere. A rater has one rating of a row: remove the other."
+                )
+    if not ratings:
+        raise DataError(f"spotcheck: no rating in {', '.join(map(str, files))}. Expected numbers in 'rating'.")
+    return Rated(design=design, ratings=ratings)
+
+
+def _drawn(table: RowTable, index: int, line: _Returned, rows: Mapping[str, DrawnRow]) -> DrawnRow:
+    row = rows.get(line.row.strip().lower())
+    if row is None:
+        raise DataError(
+            f"{table.where(index)}, field 'row': {line.row!r:.40} wasn't drawn. Expected rows of the sheet that "
+            "belongs to this draw: is it of another one?"
+        )
+    if line.response is not None and mark_of(line.response) != row.mark:
+        raise DataError(
+            f"{table.where(index)}, field 'response': not the response that was drawn for row {row.row}. A rating is "
+            "of that text alone: undo the change (was one column sorted by itself?), or remove the line."
+        )
+    return row
+
+
+def doubts(rated: Rated) -> Iterator[str]:
+    """Says which ratings are missing: responses that were left for later are no harm, skipped ones are."""
+    given = set().union(*rated.ratings.values())
+    skipped, later_rated = 0, set()
+    for row in reversed(rated.design.rows):
+        stratum = (row.population, row.culture)
+        if row.row in given:
+            later_rated.add(stratum)
+        else:
+            skipped += stratum in later_rated
+    if missing := len(rated.design.rows) - len(given):
+        yield f"{missing} of {len(rated.design.rows)} drawn responses have no rating."
+    if skipped:
+        yield (
+            f"{skipped} of them were skipped, while later ones of the same culture have ratings. If they were skipped "
+            "for what they say, those that are left are no random sample, and the intervals don't hold."
+        )

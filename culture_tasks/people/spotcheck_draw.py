@@ -1,24 +1,77 @@
-"""Drawing responses at random for people to rate: strata, shares, and an order that a larger draw only extends."""
+"""Drawing responses at random for people to rate, in an order that a larger draw only extends, and their sheets."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from operator import itemgetter
+from pathlib import Path
 from typing import NamedTuple
 
 from culture_tasks import __version__
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.benchmarks.reporting import NO_GROUP
 from culture_tasks.errors import DataError, SettingsError, nearest
-from culture_tasks.people.populations import Population, Response, read_population
-from culture_tasks.people.spotcheck_design import Design, DrawnFrom, DrawnRow, Stratum
+from culture_tasks.harness.scoring import item_of
+from culture_tasks.judges.rubric.rubrics import Rubric, shortened
+from culture_tasks.judges.rubric.verdicts import JudgeItem
+from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
+from culture_tasks.pages.thumbnails import Thumbnails
+from culture_tasks.people.rated_responses import UNKNOWN, language_of_script
+from culture_tasks.people.spotcheck_design import COLUMNS, Design, DrawnFrom, DrawnRow, Stratum, mark_of
 from culture_tasks.results.loaded_runs import Names, load, newest
+from culture_tasks.results.logged_samples import JudgedSample, judged_samples
+from culture_tasks.text_tables import write_csv
 
 LEAST = 5
 """Fewest responses that are drawn from a stratum, where it has so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One response to one item; question, references and text are as the judge is shown them, without reasoning.
+
+    Attributes:
+        run: Which of several responses to the item, from 0.
+        culture: The culture that the item is of, by its benchmark's field of cultures.
+        image: Name of the item's image; empty without one.
+        scale: The scale that ratings are mapped to.
+        judged: The judge's score on that scale; NaN where it gave none.
+    """
+
+    item: str
+    run: int
+    culture: str
+    cluster: str
+    question: str
+    references: tuple[str, ...]
+    text: str
+    image: str
+    rubric: Rubric
+    scale: Scale
+    judged: float
+
+    @property
+    def mark(self) -> str:
+        """Hash of its text."""
+        return mark_of(self.text)
+
+    def on_scale(self, rating: float) -> float:
+        """Returns a rating, such as a person's, on the scale of the scores: end to end, as a judge's is mapped."""
+        return _on_scale(rating, self.rubric, self.scale)
+
+
+class Population(NamedTuple):
+    """All responses of one task of one run, in the order of the file, and their hash, whoever judged them."""
+
+    responses: tuple[Response, ...]
+    fingerprint: str
 
 
 class JudgedTask(NamedTuple):
@@ -29,25 +82,61 @@ class JudgedTask(NamedTuple):
     population: Population
 
 
-@dataclass(frozen=True, slots=True)
-class SheetDraw:
-    """What was drawn, with the responses themselves.
-
-    Attributes:
-        design: What was drawn.
-        responses: The response of each of its rows, in their order.
-    """
+class SheetDraw(NamedTuple):
+    """What was drawn, with the response of each of its rows."""
 
     design: Design
     responses: tuple[Response, ...]
 
 
-def judged_tasks(named: Sequence[str], tasks: Sequence[str] = ()) -> list[JudgedTask]:
-    """Finds the responses that a judge grades, of the runs that a report would show.
+def read_population(samples_file: Path) -> Population:
+    """Reads the responses of a task.
 
-    Args:
-        named: Result files, folders and patterns.
-        tasks: Names of tasks or patterns of them; none means all.
+    Raises:
+        DataError: If the file can't be read, or its samples have no record of a judge.
+    """
+    try:
+        samples = judged_samples(samples_file)
+    except OSError as error:
+        raise DataError(f"{samples_file}: can't be read ({error.strerror}).") from None
+    if not samples:
+        raise DataError(f"{samples_file}: no sample that a judge grades. Expected samples of a judged task.")
+    responses = tuple(response for sample in samples for response in _responses(sample))
+    digest = hashlib.sha256()
+    for line in sorted(f"{one.item}\n{one.run}\n{one.culture}\n{one.cluster}\n{one.mark}" for one in responses):
+        digest.update(hashlib.sha256(line.encode("utf-8", "replace")).digest())
+    return Population(responses, digest.hexdigest())
+
+
+def _responses(sample: JudgedSample) -> Iterator[Response]:
+    record = sample.record
+    known = benchmarks().get(record.benchmark)
+    culture = record.groups.get(known.report().culture) if known else None
+    for number, run in enumerate(record.runs):
+        item = item_of(sample.as_logged, run.response)
+        rating = run.rating if number in sample.scored else None
+        yield Response(
+            item=record.item,
+            run=number,
+            culture=NO_GROUP if culture is None else culture,
+            cluster=record.cluster,
+            question=shortened(item.question),
+            references=tuple(map(shortened, item.references)),
+            text=shortened(item.response),
+            image=record.image,
+            rubric=sample.rubric,
+            scale=sample.scale,
+            judged=math.nan if rating is None else _on_scale(rating, sample.rubric, sample.scale),
+        )
+
+
+def _on_scale(rating: float, rubric: Rubric, scale: Scale) -> float:
+    low, high = scale.low or 0.0, scale.high or 0.0
+    return low + (rating - rubric.lowest) * (high - low) / (rubric.highest - rubric.lowest)
+
+
+def judged_tasks(named: Sequence[str], tasks: Sequence[str] = ()) -> list[JudgedTask]:
+    """Finds the responses that a judge grades, of the runs that a report would show; tasks are names or patterns.
 
     Raises:
         DataError: If there are none, or they can't be read.
@@ -75,17 +164,11 @@ def judged_tasks(named: Sequence[str], tasks: Sequence[str] = ()) -> list[Judged
 
 
 def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime) -> SheetDraw:
-    """Draws responses at random within strata: the cultures of each task of each model.
+    """Draws so many responses at random within strata, or all: the cultures of each task of each model.
 
     Strata get their shares by size (Webster's method), and at least :data:`LEAST` responses each. Within a stratum
     those are drawn that a hash of seed and response puts first, so that a larger draw by the same seed holds the
     smaller one.
-
-    Args:
-        sources: What to draw from.
-        number: How many responses to draw; all where there are no more.
-        seed: Seed of the draw.
-        now: When it is made.
 
     Raises:
         SettingsError: If there are too few for the strata.
@@ -97,44 +180,44 @@ def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime
             turn, name = _sha256(f"{seed}\n{identity}"), _sha256(f"row\n{identity}")[:12]
             strata.setdefault((place, response.culture), []).append((turn, name, response))
     shares = _shares({stratum: len(members) for stratum, members in strata.items()}, number)
-    chosen = sorted(
-        (
-            (turn, name, place, response)
-            for (place, culture), members in strata.items()
-            for turn, name, response in sorted(members, key=itemgetter(0))[: shares[place, culture]]
-        ),
-        key=itemgetter(0),
-    )
+    chosen = [
+        (turn, name, place, response)
+        for (place, culture), members in strata.items()
+        for turn, name, response in sorted(members, key=itemgetter(0))[: shares[place, culture]]
+    ]
+    chosen.sort(key=itemgetter(0))
+    populations = [
+        DrawnFrom(
+            model=source.model,
+            task=source.task,
+            fingerprint=source.population.fingerprint,
+            strata=tuple(
+                Stratum(culture=culture, size=len(members), drawn=shares[of, culture])
+                for (of, culture), members in strata.items()
+                if of == place
+            ),
+        )
+        for place, source in enumerate(sources)
+    ]
+    rows = [
+        DrawnRow(
+            row=name,
+            population=place,
+            culture=response.culture,
+            item=response.item,
+            run=response.run,
+            mark=response.mark,
+            lowest=response.rubric.lowest,
+            highest=response.rubric.highest,
+        )
+        for _, name, place, response in chosen
+    ]
     design = Design(
         culture_tasks=__version__,
         created=now.isoformat(timespec="seconds"),
         seed=seed,
-        populations=tuple(
-            DrawnFrom(
-                model=source.model,
-                task=source.task,
-                fingerprint=source.population.fingerprint,
-                strata=tuple(
-                    Stratum(culture=culture, size=len(members), drawn=shares[of, culture])
-                    for (of, culture), members in strata.items()
-                    if of == place
-                ),
-            )
-            for place, source in enumerate(sources)
-        ),
-        rows=tuple(
-            DrawnRow(
-                row=name,
-                population=place,
-                culture=response.culture,
-                item=response.item,
-                run=response.run,
-                mark=response.mark,
-                lowest=response.rubric.lowest,
-                highest=response.rubric.highest,
-            )
-            for _, name, place, response in chosen
-        ),
+        populations=tuple(populations),
+        rows=tuple(rows),
     )
     return SheetDraw(design, tuple(response for *_, response in chosen))
 
@@ -157,3 +240,86 @@ def _shares(sizes: Mapping[tuple[int, str], int], number: int) -> Counter[tuple[
     )
     shares.update(stratum for _, stratum in turns[: number - shares.total()])
     return shares
+
+
+# The sheets that raters fill in: a CSV file, and a page without a network; both blind to judge and model
+
+_SIDE = 900
+"""Pixels of the longer side of an image on the page."""
+
+
+class _Entry(NamedTuple):
+    """One response as a sheet shows it."""
+
+    row: DrawnRow
+    response: Response
+    language: str
+    image: str | None
+    ratings: Sequence[int]
+    rubric: int
+
+
+def write_sheets(
+    draw: SheetDraw, folder: Path, *, raters: int = 1, shared: int | None = None, images: Path | None = None
+) -> list[Path]:
+    """Writes a CSV file and a page for each rater, and returns their paths.
+
+    The first ``shared`` rows, or all, are on every sheet, and each of the others on one. Without a folder of images the
+    sheets have none.
+
+    Raises:
+        SettingsError: If a page would lack an image that a response needs.
+    """
+    thumbnails, rubrics = Thumbnails(images, side=_SIDE), _rubrics(draw.responses)
+    entries: list[_Entry] = []
+    for row, response in zip(draw.design.rows, draw.responses, strict=True):
+        # Han characters look otherwise in Chinese than in Japanese, so that the language is that of the script.
+        languages = (language_of_script(text) for text in (response.text, response.question))
+        language = next((language for language in languages if language != UNKNOWN), "")
+        ratings, rubric = range(row.lowest, row.highest + 1), list(rubrics).index(response.rubric.name)
+        entries.append(_Entry(row, response, language, thumbnails.address(response.image), ratings, rubric))
+    missing = [entry for entry in entries if entry.response.image and entry.image is None]
+    if images is not None and missing:
+        raise SettingsError(
+            f"spotcheck: --images {images}: {len(missing)} of the images aren't there, or can't be read, such as "
+            f"{missing[0].response.image!r:.60}. Name the folder that has them."
+        )
+    shared = len(entries) if shared is None else shared
+    paths = []
+    for rater in range(raters):
+        stem, name = (f"sheet_{rater + 1}", f"rater {rater + 1}") if raters > 1 else ("sheet", "")
+        dealt = [entry for place, entry in enumerate(entries) if place < shared or (place - shared) % raters == rater]
+        paths += [folder / f"{stem}.csv", folder / f"{stem}.html"]
+        write_csv(paths[-2], COLUMNS, _lines(dealt, name))
+        paths[-1].write_text(_page(dealt, list(rubrics.values()), name), encoding="utf-8", newline="\n")
+    return paths
+
+
+def _rubrics(responses: Sequence[Response]) -> dict[str, str]:
+    """Returns what the judge is told of each rubric, with dots in place of what it grades."""
+    dots = JudgeItem("…", ("…",), "…", "…")
+    return {
+        rubric.name: "\n\n".join(message["content"] for message in rubric.messages(dots, delimiters=False))
+        for rubric in {response.rubric.name: response.rubric for response in responses}.values()
+    }
+
+
+def _lines(entries: Sequence[_Entry], rater: str) -> Iterator[list[str | float | None]]:
+    for row, response, *_ in entries:
+        shown = [row.row, response.culture, response.question, "\n".join(response.references), response.text]
+        yield [*shown, response.image, row.lowest, row.highest, None, None, rater or None]
+
+
+def _page(entries: Sequence[_Entry], rubrics: Sequence[str], rater: str) -> str:
+    style = asset("culture_tasks.pages", "page.css") + asset("culture_tasks.people", "page/sheet.css")
+    script = asset("culture_tasks.people", "page/sheet.js")
+    template = templates_of("culture_tasks.people", "page").get_template("sheet.html")
+    return template.render(
+        entries=entries,
+        rubrics=rubrics,
+        rater=rater,
+        cultures=list(dict.fromkeys(entry.response.culture for entry in entries)),
+        policy=content_security_policy(style, script),
+        style=as_markup(style),
+        script=as_markup(script),
+    )

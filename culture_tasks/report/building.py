@@ -11,7 +11,7 @@ from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError
 from culture_tasks.people.spotcheck_design import Rated
 from culture_tasks.report.model import Cell, Entrant, Report
-from culture_tasks.report.numbers.comparisons import comparisons, fairness
+from culture_tasks.report.numbers.comparisons import comparisons, fairness, stand
 from culture_tasks.report.numbers.contrasts import contrasts
 from culture_tasks.report.numbers.findings import findings
 from culture_tasks.report.numbers.gains import Training
@@ -19,7 +19,6 @@ from culture_tasks.report.numbers.observations import unlike_its_file
 from culture_tasks.report.numbers.other_tasks import other_measured
 from culture_tasks.report.numbers.overall import means
 from culture_tasks.report.numbers.scores import all_scores, measure
-from culture_tasks.report.numbers.standings import stand
 from culture_tasks.report.tables import overview
 from culture_tasks.report.tables.before_after import before_after
 from culture_tasks.report.tables.benchmark_tables import benchmark_tables, contrast_tables

@@ -1,9 +1,8 @@
 import math
 
+import krippendorff
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from culture_tasks.metrics.rater_agreement import (
@@ -15,7 +14,6 @@ from culture_tasks.metrics.rater_agreement import (
 )
 
 NAN = math.nan
-PAIRS = st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), min_size=1, max_size=40)
 
 
 def simulated(rows=400, questions=80, seed=0):
@@ -62,50 +60,19 @@ def test_alpha_of_krippendorffs_own_example():
     assert found == [0.743, 0.815, 0.849]
 
 
-@pytest.mark.parametrize("name", ["pearson", "spearman", "kendall_tau_b"])
-def test_against_scipy(name):
-    reference = getattr(stats, {"pearson": "pearsonr", "spearman": "spearmanr", "kendall_tau_b": "kendalltau"}[name])
-    for seed in range(5):
-        human, judge, _ = simulated(seed=seed)
+@pytest.mark.parametrize("seed", range(3))
+def test_against_scipy_and_the_krippendorff_package(seed):
+    human, judge, _ = simulated(seed=seed)
+    table = np.stack([human, judge, np.where(np.arange(400) % 3, judge, NAN)])
+    for name, reference in (
+        ("pearson", stats.pearsonr),
+        ("spearman", stats.spearmanr),
+        ("kendall_tau_b", stats.kendalltau),
+    ):
         assert statistic(name, human, judge).value == pytest.approx(reference(human, judge)[0], abs=1e-12)
-
-
-@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
-@pytest.mark.parametrize("raters", [2, 5])
-def test_alpha_against_the_krippendorff_package(level, raters):
-    reference = pytest.importorskip("krippendorff")
-    rng = np.random.default_rng(raters)
-    table = np.clip(rng.integers(1, 8, size=60) + rng.integers(-1, 2, size=(raters, 60)), 1, 10).astype(float)
-    table[rng.random(table.shape) < 0.2] = NAN
-    expected = reference.alpha(reliability_data=table, level_of_measurement=level)
-    assert krippendorff_alpha(table, level).value == pytest.approx(expected, abs=1e-12)
-
-
-@settings(deadline=None)
-@given(PAIRS)
-def test_ranges_and_symmetry(pairs):
-    human, judge = zip(*pairs, strict=True)
-    for name in STATISTICS[:4]:
-        found = statistic(name, human, judge)
-        assert found.value == pytest.approx(statistic(name, judge, human).value, nan_ok=True, abs=1e-9)
-        assert math.isnan(found.value) == (found.reason is not None)
-        assert math.isnan(found.value) or -1.0 - 1e-9 <= found.value <= 1.0 + 1e-9
-    found, of_many_raters = statistic("krippendorff_alpha", human, judge), krippendorff_alpha([human, judge])
-    assert found.value == pytest.approx(of_many_raters.value, nan_ok=True, abs=1e-12)
-    assert (found.reason is None) == (of_many_raters.reason is None)
-    error = statistic("mean_error", human, judge).value
-    assert error == pytest.approx(-statistic("mean_error", judge, human).value)
-    assert abs(error) <= statistic("mean_absolute_error", human, judge).value + 1e-12
-
-
-def test_both_extremes():
-    rising = [1, 4, 7, 10]
-    assert [statistic(name, rising, rising).value for name in STATISTICS] == pytest.approx([1, 1, 1, 1, 0, 0])
-    falling = [statistic(name, rising, rising[::-1]).value for name in STATISTICS[:3]]
-    assert falling == pytest.approx([-1, -1, -1])
-    assert krippendorff_alpha([rising, rising[::-1]]).value < 0
-    # Two raters with one value each, n units: 1 - (2n - 1) * 2n / (2 * n * n) = (1 - n) / n.
-    assert krippendorff_alpha([[1] * 50, [10] * 50]).value == pytest.approx(-49 / 50)
+    for level in ("nominal", "ordinal", "interval"):
+        expected = krippendorff.alpha(reliability_data=table, level_of_measurement=level)
+        assert krippendorff_alpha(table, level).value == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -140,15 +107,6 @@ def test_missing_ratings_drop_out_with_their_questions_and_one_question_has_no_i
     assert estimate.reason == "1 question(s): nothing to resample"
 
 
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.floats(-1e308, 1e308), st.floats(-1e308, 1e308)), max_size=8))
-def test_never_an_exception_or_an_infinity(pairs):
-    human, judge = zip(*pairs, strict=True) if pairs else ((), ())
-    for estimate in agreement(human, judge, resamples=20).estimates.values():
-        assert not any(math.isinf(number) for number in (estimate.value, estimate.low, estimate.high))
-        assert (estimate.reason is not None) == any(map(math.isnan, (estimate.value, estimate.low, estimate.high)))
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -165,16 +123,6 @@ def test_never_an_exception_or_an_infinity(pairs):
 def test_misuse_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_intervals_are_drawn_by_the_seed_hold_the_value_and_grow_with_confidence():
-    human, judge, questions = simulated()
-    runs = [agreement(human, judge, clusters=questions, rng=np.random.default_rng(seed)) for seed in (1, 1, 2)]
-    assert runs[0] == runs[1] != runs[2]
-    wide, narrow = (agreement(human, judge, clusters=questions, confidence=share) for share in (0.99, 0.5))
-    for name in STATISTICS:
-        outer, inner = wide.estimates[name], narrow.estimates[name]
-        assert outer.low < inner.low < inner.value < inner.high < outer.high
 
 
 def test_a_resample_is_what_a_loop_over_questions_gives(monkeypatch):

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 
 from culture_tasks.metrics.comparison import (
@@ -51,11 +50,6 @@ def two_models(rng, clusters, size, apart=0.0):
     return a + apart, b, owners
 
 
-def rejections(test, times=400):
-    """Share of p values of at most 5 %. With 400 true nulls its standard error is 1.1 %."""
-    return np.mean([test().p <= 0.05 for _ in range(times)])
-
-
 def test_paired_difference_by_hand_and_against_scipy():
     # Differences 1, 2, 3, -, 2: mean 2, s^2 = (1 + 0 + 1 + 0) / 3 = 2/3, se = sqrt(2/3 / 4) = 0.408248
     # t = 2 / 0.408248 = 4.898979 with 3 degrees of freedom: p = 0.016277; t(3) = 3.182446: reach 1.299228
@@ -68,15 +62,6 @@ def test_paired_difference_by_hand_and_against_scipy():
     ours = paired_difference(a, b)
     assert ours.p == pytest.approx(reference.pvalue)
     assert (ours.low, ours.high) == pytest.approx(tuple(reference.confidence_interval()))
-
-
-def test_clustered_difference_against_statsmodels():
-    a, b, owners = two_models(np.random.default_rng(2), 15, 4, 0.3)
-    fitted = OLS(a - b, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": owners}, use_t=True)
-    ours = paired_difference(a, b, [f"scenario {owner}" for owner in owners])
-    assert ours.p == pytest.approx(fitted.pvalues[0])
-    assert (ours.low, ours.high) == pytest.approx(tuple(fitted.conf_int()[0]))
-    assert (ours.method, ours.clusters) == ("clustered paired t", 15)
 
 
 @given(pairs)
@@ -153,7 +138,6 @@ def test_at_the_extremes(test):
         (lambda: paired_difference([1.0], [1.0, 2.0]), "one length"),
         (lambda: paired_permutation([math.inf], [1.0]), "infinite"),
         (lambda: paired_permutation([1.0], [1.0], resamples=0), "resamples=0"),
-        (lambda: mcnemar([0.5], [1.0]), "another number"),
         (lambda: mcnemar([math.nan], [2.0]), "another number"),
         (lambda: mcnemar([1.0], [1.0], confidence=2), "confidence=2"),
     ],
@@ -161,14 +145,6 @@ def test_at_the_extremes(test):
 def test_bad_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_tests_reject_a_true_null_at_their_rate():
-    rng = np.random.default_rng(20)
-    assert rejections(lambda: paired_difference(*two_models(rng, 30, 1)[:2])) == pytest.approx(0.05, abs=0.035)
-    assert rejections(lambda: paired_difference(*two_models(rng, 30, 4))) == pytest.approx(0.05, abs=0.035)
-    permuted = rejections(lambda: paired_permutation(*two_models(rng, 30, 4), resamples=500))
-    assert permuted == pytest.approx(0.05, abs=0.035)
 
 
 @given(pairs, CONFIDENCES)
@@ -211,30 +187,6 @@ def test_ends_by_hand():
     assert found.p == 2 / 16
     # Too few swaps for the confidence leave everything open.
     assert paired_permutation([1.0, 2.0, 3.0, 6.0], [0.0] * 4, confidence=0.95)[1:3] == (-math.inf, math.inf)
-
-
-def test_weights_are_what_an_item_counts():
-    a, b, weights = np.array([1.0, 2.0, 4.0, 8.0, 2.0]), np.zeros(5), np.array([1.0, 1.0, 1.0, 3.0, 4.0])
-    found = paired_permutation(a, b, weights=weights)
-    assert found.difference == pytest.approx((1 + 2 + 4 + 24 + 8) / 10)
-    assert found.p == pytest.approx(brute_force_p(list(weights * a), list(b), list(range(5))))
-    whole = paired_permutation(
-        np.repeat(a, weights.astype(int)), np.zeros(10), np.repeat(np.arange(5), weights.astype(int))
-    )
-    assert found[:4] == pytest.approx(whole[:4])
-
-
-@pytest.mark.parametrize(("for_first", "for_second"), [(6.0, 0.0), (30.0, 20.0)])
-def test_ends_of_swaps_hold_the_difference_where_few_clusters_differ(for_first, for_second):
-    rng, n = np.random.default_rng(33), 400
-
-    def drawn():
-        sizes = rng.integers(1, 4, size=n) / 2
-        kind = rng.choice([1.0, -1.0, 0.0], size=n, p=[for_first / n, for_second / n, 1 - (for_first + for_second) / n])
-        return paired_permutation(sizes * kind, np.zeros(n), resamples=2000)
-
-    found = [each for each in (drawn() for _ in range(300)) if not math.isnan(each.low)]
-    assert np.mean([each.low <= (for_first - for_second) / n <= each.high for each in found]) >= 0.93
 
 
 def test_the_bootstrap_of_a_mean_is_nearly_the_t_test():

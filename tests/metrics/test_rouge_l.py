@@ -6,20 +6,6 @@ from hypothesis import strategies as st
 
 from culture_tasks.metrics.rouge import rouge_l
 
-SAMPLES = [
-    "不，这种颜色在当地文化中被视为不吉利的象征。",
-    "نعم، يعتبر هذا اللون مقبولًا ولا يحمل أي معانٍ سلبية.",
-    "はい、この色はごく普通だと考えられています。",
-    "हाँ, इस रंग को आम तौर पर स्वीकार किया जाता है।",
-    "Yes, it is widely considered just a neutral style choice.",
-]
-
-
-def test_identical_texts_score_100():
-    for text in SAMPLES:
-        assert rouge_l(text, text) == 100.0
-        assert rouge_l(f"{text} ", text.replace("。", "．")) == 100.0  # punctuation and outer spaces don't count
-
 
 @pytest.mark.parametrize(
     ("candidate", "reference", "expected"),

@@ -8,7 +8,6 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
-from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.metrics.significance import below_the_others, holm, items_needed, verdict
 
 
@@ -64,15 +63,6 @@ def test_items_needed_by_hand_and_against_statsmodels():
 def test_values_out_of_range_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_items_needed_takes_the_clusters_into_account():
-    rng = np.random.default_rng(2)
-    owners = np.repeat(np.arange(100), 5)
-    shared = rng.normal(size=100)[owners]
-    result = paired_difference(shared, np.zeros(500), owners)
-    # Five equal items a cluster carry one item's information: five times as many are needed
-    assert result.sd**2 == pytest.approx(5 * paired_difference(shared[::5], np.zeros(100)).sd ** 2)
 
 
 def test_verdict():

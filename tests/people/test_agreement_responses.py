@@ -34,6 +34,7 @@ def test_cares_layout_in_a_file_and_in_the_data_folder(tmp_path):
     (response,) = loaded.responses
     assert loaded.like is HUMAN_RATINGS
     assert loaded.scale == (1, 10)
+    assert load(saved(tmp_path, [CARE_ROW | {"human_rating": 2}]), None, rubric="lave").scale == (1, 2)
     assert (response.row, response.human, response.rubric) == (1, 3.0, "care_entities_opinion")
     assert (response.category, response.language) == ("entities", "zh")
     assert (response.item.question, response.item.references) == (CARE_ROW["question"], ("粽子",))
@@ -57,15 +58,11 @@ def test_a_file_of_ones_own(tmp_path):
         load(saved(tmp_path, [bare[0] | {"human_ratings": 3}]), None)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_all_file_types_give_the_same(tmp_path, suffix):
+def test_a_csv_file_gives_the_same(tmp_path):
     rows = [CARE_ROW, CARE_ROW | {"response": "=粽子"}]
-    expected = load(saved(tmp_path, rows), None)
-    path, table = tmp_path / f"rows.{suffix}", pandas.DataFrame(rows)
-    table.to_csv(path, index=False) if suffix == "csv" else table.to_parquet(path)
-    found = load(str(path), None)
-    assert [one.item for one in found.responses] == [one.item for one in expected.responses]
-    assert [one.human for one in found.responses] == [3.0, 3.0]
+    pandas.DataFrame(rows).to_csv(tmp_path / "rows.csv", index=False)
+    found, expected = load(str(tmp_path / "rows.csv"), None), load(saved(tmp_path, rows), None)
+    assert [(one.item, one.human) for one in found.responses] == [(one.item, 3.0) for one in expected.responses]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +71,6 @@ def test_all_file_types_give_the_same(tmp_path, suffix):
         ({"human_rating": 11}, r"row 2, field 'human_rating': found 11\. Expected a number from 1 to 10"),
         ({"human_rating": "good"}, r"row 2, field 'human_rating': found 'good'"),
         ({"human_rating": True}, r"row 2, field 'human_rating': found True"),
-        ({"question": "  "}, r"row 2, field 'question'"),
         ({"reference": []}, r"row 2, field 'reference"),
         ({"rubric": "care_literary"}, r"row 2, field 'rubric'.*Did you mean 'care_literacy'"),
         ({"category": "Literature"}, r"row 2, field 'category': care: unknown category .* Did you mean 'Literacy'"),
@@ -105,13 +101,6 @@ def test_limit_and_sample(tmp_path):
     assert rows[0] != rows[2]
     assert draws[0].fingerprint == draws[1].fingerprint != draws[2].fingerprint
     assert len(load(path, None, sample=99).responses) == 50
-
-
-def test_one_rubric_for_all_rows(tmp_path):
-    care = {("reference" if name == "answer" else name): value for name, value in CARE_ROW.items()}
-    loaded = load(saved(tmp_path, [OWN_ROW | {"human_rating": 2}, care | {"human_rating": 1}]), None, rubric="lave")
-    assert {response.rubric for response in loaded.responses} == {"lave"}
-    assert loaded.scale == (1, 2)
 
 
 class Sayings(OffersHumanRatings):
@@ -149,7 +138,6 @@ def test_any_benchmark_can_offer_ratings(tmp_path, with_sayings):
     assert {(one.category, one.rubric) for one in loaded.responses} == {("wise", "lave3")}
     assert [one.language for one in loaded.responses] == ["sw", "und"]
     assert loaded.like.published_in == "Sayings, Table 1"
-    assert load(saved(tmp_path, [row | {"category": "wise"}]), None).like is not None
     with pytest.raises(DataError, match=r"no rubric for the category 'sad'.* with one of wise, silly"):
         load(saved(tmp_path, [row | {"category": "sad"}]), None)
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from support.checked_runs import write_ratings
 from support.scripted_judge import ScriptedJudge
-from support.written_runs import write_lm_eval, write_lmms_eval
+from support.written_runs import write_lm_eval
 
 from culture_tasks.cli.main import main
 from culture_tasks.judges.rubric.verdicts import Verdict
@@ -21,15 +21,11 @@ def by_length(bias):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
-def test_two_judges_and_people(harness, tmp_path, monkeypatch, fixture_data, capsys):
+def test_two_judges_and_people(tmp_path, monkeypatch, fixture_data, capsys):
     monkeypatch.setenv("CULTURE_JUDGE", "none")
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
     runs, sheet = tmp_path / "runs", tmp_path / "sheet"
-    if harness == "lm_eval":
-        write_lm_eval(runs, ("care",), lambda prompt, _: f"<think>hm</think>{prompt[::-1]}")
-    else:
-        write_lmms_eval(runs, ("care",))
+    write_lm_eval(runs, ("care",), lambda prompt, _: f"<think>hm</think>{prompt[::-1]}")
     assert main(["spotcheck", "draw", str(runs), "-n", "24", "-o", str(sheet)]) == 0  # before anything is judged
     judges = {"openai:mild": ScriptedJudge(by_length(2), "mild"), "openai:stern": ScriptedJudge(by_length(-1), "stern")}
     monkeypatch.setattr(

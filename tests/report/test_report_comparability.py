@@ -74,13 +74,6 @@ def test_what_is_unknown_is_no_other_judge_and_no_other_data(two):
     assert list(flags_of(two)) == ["a", "a [without samples]", "b", "c"]
 
 
-def test_low_coverage_is_marked(two):
-    write_vqa(two / "c", "c", [1.0, None, *SCORES[2:]])
-    found = cells_of(report_of(two))["c"]
-    assert (found.coverage, found.flags) == (7 / 8, ("low_coverage",))
-    assert flags_of(two, min_coverage=0.8)["c"] == ()
-
-
 def test_the_same_judge_or_model_elsewhere_is_the_same_and_no_address_is_shown(two, tmp_path):
     run = vqa_record(0, 1.0)["runs"][0]
     address = "base_url=http://10.0.0.7:{}/v1"
@@ -127,13 +120,6 @@ def test_one_model_in_two_harnesses_is_ranked_once_and_shown_beside_with_the_dif
     }
     tests = {(test.first, test.second): test.difference for test in report.comparisons}
     assert tests == {("e1", "e2"): 3 / 8, ("e2", "e3"): -1.0}
-
-
-def test_a_model_under_other_settings_has_a_row_of_its_own(two):
-    write_run(two / "a", "a", {"culturalvqa": vqa_samples(BETTER, judge=OTHER_JUDGE)}, "20260105_000000")
-    found = {label: (cell.value, cell.flags) for label, cell in cells_of(report_of(two)).items()}
-    assert list(found) == ["a", "a [judge: judge-2]", "b"]
-    assert (found["a"], found["a [judge: judge-2]"]) == ((5 / 8, ()), (1.0, ("other_judge",)))
 
 
 def test_a_judge_that_changed_within_a_file_is_mixed(two):
@@ -198,18 +184,15 @@ OTHER = PromptHash(8, "b" * 16, "report")
     ("one", "two", "flags"),
     [
         (judge(delimiters=False), judge(), {"other_judge"}),
-        (judge(sampling="{}"), judge(), {"other_judge"}),
         (judge(backend="lm_eval"), judge(), {"other_judge"}),
         ({"commits": (("owner/vqa", "1" * 40),)}, {}, set()),
         ({"chat_template": "none"}, {"chat_template": "aa"}, {"other_prompt"}),
-        ({"chat_template": "none"}, {"chat_template": "the endpoint's"}, {"other_prompt"}),
         ({"chat_template": "none"}, {"chat_template": ""}, set()),
         ({"chat_template": "aa"}, {"chat_template": "bb"}, set()),  # every model has its own
         ({"asked": PROMPTS}, {"asked": OTHER}, {"other_prompt"}),
         ({"asked": PROMPTS, "chat_template": "aa"}, {"asked": OTHER, "chat_template": "bb"}, set()),
         ({"asked": PROMPTS}, {"asked": OTHER._replace(items=7)}, set()),
         ({"asked": PROMPTS}, {"asked": OTHER._replace(maker="harness")}, set()),
-        ({"asked": PROMPTS}, {}, set()),
     ],
 )
 def test_settings_that_differ_are_told_by_flags(one, two, flags):
@@ -228,22 +211,17 @@ GREEDY = '{"max_tokens": 64, "greedy": true, "until": ["a"]}'
     [
         ({"args": "dtype=float16, peft=x"}, {"args": "dtype=float16"}, "arguments: peft=x"),
         ({"args": "dtype=float16"}, {"args": "dtype=float16, peft=x"}, "arguments: no peft"),
-        ({"args": "dtype=float32, x=1"}, {"args": "dtype=float16, x=1"}, "arguments: dtype=float32"),
         (
             {"decoding": GREEDY},
             {"decoding": '{"max_tokens": 64, "temperature": 0.7}'},
             "decoding: greedy until a no temperature",
         ),
-        ({"data": ("0123456789abcdef", "s")}, {"data": ("s",)}, "data: 01234567"),
         ({"data": ("x",), "commits": (("owner/vqa", "3" * 40),)}, {"data": ("y",)}, "data: owner/vqa@33333333"),
         ({"prompt": "v1 abc, 3 shots"}, {"prompt": "v1 abc"}, "prompt: 3 shots"),
         ({"prompt": "v1 abc"}, {"prompt": "v1 abc, 3 shots"}, "prompt: plain"),
-        (judge(model="x"), judge(), "judge: x"),
         (judge(sampling='{"temperature": 1}'), judge(), "judge: temperature 1"),
         (judge(delimiters=False), judge(), "judge: without delimiters"),
-        (judge(backend="lm_eval"), judge(), "judge: gpt-4o by lm_eval"),
         ({"chat_template": "none"}, {"chat_template": "abc"}, "no chat template"),
-        ({"chat_template": "abc"}, {"chat_template": "def"}, "chat template: abc"),
         ({"harness": "lmms_eval", "chat_template": ""}, {"chat_template": "none"}, "harness: lmms-eval"),
         ({"limit": 8}, {}, "limit: 8"),
         ({}, {}, ""),
@@ -259,9 +237,7 @@ def test_a_label_says_what_differs_and_nothing_else(ours, theirs, said):
         ({"lave,none": 0.625 + 1e-9}, ""),
         ({"lave,none": float("nan")}, ""),  # its coverage was under what its user asked for
         ({"lave,none": 0.409}, "lave is 0.409 in the result file and 0.625 by its samples"),
-        ({"lave_lexical,none": 0.409}, "lave is 0.409"),
         ({"lave,none": 0.625, "lave_brazil,none": 1.0}, "lave_brazil is 1 in the result file and 0.5"),
-        ({"lave,none": 0.625, "lave_brazil,none": float("nan")}, ""),
     ],
 )
 def test_samples_of_another_run_are_marked(two, numbers, said):

@@ -84,10 +84,7 @@ def test_care_has_a_row_for_each_model_and_culture_and_a_panel(tmp_path):
     assert [over for over, _ in columns[3::3]] == ["Norms", "Literacy"]
     assert [cell.value for cell in found.rows[0].cells[3:6]] == [7.0, 8.0, 1.0]
     panels = charts_of(report)["care_languages"].panels
-    assert [panel.title for panel in panels] == [
-        f"{model} · {name}" for model in "ab" for name in ("Japanese", "Chinese")
-    ]
-    assert panels[0].groups == ("Norms", "Literacy")
+    assert [panel.title for panel in panels] == [f"{one} · {name}" for one in "ab" for name in ("Japanese", "Chinese")]
 
 
 def edited(folder, method, scores, **changes):
@@ -150,16 +147,10 @@ def test_an_ordinary_run_is_a_base_too_and_the_comparable_one_is_taken(tmp_path)
     assert (again.first.value, again.difference.flags) == (2.0, ())
 
 
-def test_of_other_roles_and_topics_that_only_the_base_has_there_is_no_contrast(tmp_path):
+def test_of_topics_that_only_the_base_has_there_is_no_contrast(tmp_path):
     for method, numbers in {"base": (0, 1), "mcki": (0,)}.items():
         samples = [crosscult_sample(number, 5.0, 50.0) for number in numbers]
         write_inserted(tmp_path / method, "org/m", method, {"crosscult_single_reliability": samples})
-    roles = ("generality", "cross_language_locality", "cross_scenario_locality")
-    samples = {
-        f"crosscult_single_{role}": [crosscult_sample(n, 9.0, 90.0, role=role) for n in (0, 1)] for role in roles
-    }
-    write_inserted(tmp_path / "roles", "org/m", "mcki", samples)
-    assert "crosscult_single" in report_of(tmp_path).units
     found = contrasts_of(tmp_path)
     assert {group for _, _, group, _ in found} == {"reliability", "social", "zh"}
     difference = found[CHINESE].difference

@@ -9,9 +9,8 @@ import pytest
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.metrics.significance import holm
 from culture_tasks.report.model import Cell, Rank
-from culture_tasks.report.numbers.comparisons import ALPHA, Pair, adjusted
+from culture_tasks.report.numbers.comparisons import ALPHA, Pair, adjusted, ranked
 from culture_tasks.report.numbers.observations import Observations, in_order
-from culture_tasks.report.numbers.standings import ranked
 
 SHARE = Scale("share", 0.0, 1.0)
 RATING = Scale("rating", 1.0, 10.0)
@@ -53,13 +52,6 @@ def drawn_answers(rng, skills, items=150):
     return [observed((rng.normal(size=items) + skill > difficulty).astype(float)) for skill in skills]
 
 
-def drawn_means(rng, skills, items=300):
-    """Two parts, the smaller of which counts three times as much, and items of which are clusters of two."""
-    models = drawn_models(rng, skills, items, clusters=2)
-    strata = (np.arange(items) >= items * 3 // 4).astype(np.int32)
-    return [observed(each.scores, each.clusters, strata, np.array([0.25, 0.75])) for each in models]
-
-
 def test_an_interval_says_what_its_verdict_says():
     rng = np.random.default_rng(1)
     seen = set()
@@ -94,16 +86,6 @@ def test_more_items_are_needed_where_these_were_too_few():
     # No number of items tells equal models apart.
     [test] = compared([observed(a), observed(a)], RATING)
     assert (test.p, test.items_needed) == (1.0, None)
-
-
-def test_the_items_needed_are_of_the_level_of_the_verdict():
-    rng = np.random.default_rng(6)
-    models = drawn_models(rng, [0.0, 0.02, 0.1, 0.15], items=400)
-    alone = compared(models[:2], RATING)[0]
-    among = next(test for test in compared(models, RATING) if (test.first, test.second) == ("0", "1"))
-    assert alone.verdict == among.verdict == "not distinguishable"
-    assert among.items_needed > alone.items_needed > 400
-    assert among.high - among.low > alone.high - alone.low
 
 
 def test_parts_that_weigh_the_same_are_tested_exactly_where_few_items_differ():
@@ -142,39 +124,25 @@ def test_equal_models_share_all_places():
     assert ranks_of(models, RATING) == ([Rank(1, 3)] * 3, {0, 1, 2})
 
 
-def hold(rng, draw, skills, times=300, **options):
-    """Share of reports in which every model's places hold its true one, and in which the best are in the group."""
-    truth = [1 + sum(other > skill for other in skills) for skill in skills]  # equals share the best place
-    best = {at for at, skill in enumerate(skills) if skill == max(skills)}
-    places, groups = 0, 0
-    for _ in range(times):
-        ranks, group = ranks_of(draw(rng, skills, **options), SHARE if draw is drawn_answers else RATING)
-        places += all(rank.first <= place <= rank.last for rank, place in zip(ranks, truth, strict=True))
-        groups += best <= group
-    return places / times, groups / times
-
-
-TIERS = [0.0, 0.0, 0.2, 0.2, 0.4, 1.0]
-
-
 @pytest.mark.parametrize(
     ("draw", "skills", "options"),
     [
         (drawn_answers, [0.3] * 5, {"items": 150}),
         (drawn_models, [0.3] * 2, {"items": 30}),
-        (drawn_means, [0.3] * 3, {"items": 600}),
-        pytest.param(drawn_answers, TIERS, {"items": 300}, marks=pytest.mark.slow),
-        pytest.param(drawn_models, TIERS, {"items": 60, "clusters": 3, "times": 100}, marks=pytest.mark.slow),
-        pytest.param(drawn_models, TIERS, {"items": 600}, marks=pytest.mark.slow),
+        pytest.param(drawn_answers, [0.0, 0.0, 0.2, 0.2, 0.4, 1.0], {"items": 300}, marks=pytest.mark.slow),
     ],
 )
 def test_places_and_groups_hold_the_truth(draw, skills, options):
-    places, groups = hold(np.random.default_rng(11), draw, skills, **options)
-    assert places >= 0.95
-    assert groups >= 0.95
+    rng, places, groups = np.random.default_rng(11), 0, 0
+    truth = [1 + sum(other > skill for other in skills) for skill in skills]  # equals share the best place
+    best = {at for at, skill in enumerate(skills) if skill == max(skills)}
+    for _ in range(300):
+        ranks, group = ranks_of(draw(rng, skills, **options), SHARE if draw is drawn_answers else RATING)
+        places += all(rank.first <= place <= rank.last for rank, place in zip(ranks, truth, strict=True))
+        groups += best <= group
+    assert min(places, groups) >= 0.95 * 300
 
 
 def test_a_clear_winner_is_found():
-    rng = np.random.default_rng(9)
-    won = [ranks_of(drawn_answers(rng, [1.5, 0.0, 0.0], items=150), SHARE) for _ in range(20)]
-    assert sum(group == {0} for _, group in won) >= 19
+    won = ranks_of(drawn_answers(np.random.default_rng(9), [1.5, 0.0, 0.0], items=150), SHARE)
+    assert won == ([Rank(1, 1), Rank(2, 3), Rank(2, 3)], {0})

@@ -1,7 +1,6 @@
 """Models that were trained on what they are tested on: found by manifests, marked in every format, and not ranked."""
 
 import re
-from pathlib import Path
 
 import pytest
 from support.reports import cells_of, report_of
@@ -67,15 +66,6 @@ def test_a_model_trained_on_the_test_is_marked_and_neither_ranked_nor_bold(resul
     assert any("dpo was trained on items of care_zh (3 of 12), as the manifest" in note for note in report.notes)
 
 
-def test_it_has_no_part_in_a_mean(results):
-    for number, model in enumerate((results.parent / "preferences/models/dpo", "org/base", "org/good")):
-        write_care(results / f"ja{number}", model, [5.0, 6.0, 7.0], task="care_ja", language="ja")
-    report = report_of(results)
-    [mean] = report.means
-    assert {report.entrants[key].label for key in mean.cells} == {"org/base", "org/good"}
-    assert cells_of(report, "care_ja")["dpo"].flags == ()
-
-
 def test_beside_its_base_it_has_no_gain_unless_the_user_insists(results):
     for anyway in (False, True):
         report = report_of(results, trained=("dpo=org/base",), compare_anyway=anyway)
@@ -114,18 +104,14 @@ def test_it_lies_in_the_models_folder_or_up_to_three_above(tmp_path, levels, fla
     assert set(flags_of(tmp_path / "results").values()) == {flags}
 
 
-@pytest.mark.parametrize(
-    "arguments", ["pretrained=org/base,peft={}", "pretrained=org/base,lora_local_path={}", "pretrained={},peft=org/x"]
-)
+@pytest.mark.parametrize("arguments", ["pretrained=org/base,lora_local_path={}", "pretrained={},peft=org/x"])
 def test_adapters_and_what_they_were_put_on_are_looked_at(tmp_path, arguments):
     weights = write_manifest(tmp_path / "data", weights="models/lora")
     write_care(tmp_path / "1", "some name", [1.0] * 3, arguments=arguments.format(weights))
     assert set(flags_of(tmp_path / "1").values()) == {MARKED}
 
 
-@pytest.mark.parametrize(
-    "path", ["", "org/model", "/nowhere/at/all", "/dev/null", "x" * 5000, "a\0b", "//host/share", "~"]
-)
+@pytest.mark.parametrize("path", ["", "org/model", "/nowhere/at/all", "x" * 5000, "a\0b"])
 def test_a_path_that_is_no_local_folder_is_no_error(tmp_path, path):
     write_care(tmp_path, path or "m", [1.0] * 3, arguments=f"pretrained=m,peft={path}")
     assert list(flags_of(tmp_path).values()) == [()]
@@ -168,28 +154,6 @@ def test_an_option_that_can_not_be_used_is_an_error(results, option, error, said
 
 
 # Commands and formats
-
-
-def test_every_table_with_its_scores_marks_them(tmp_path):
-    """Two cultures in one group, so that there is a spread over cultures, too."""
-    weights = write_manifest(tmp_path / "data", {"care_zh": ("zh-0",), "care_ja": ("ja-1",)}, weights="models")
-    samples = {
-        f"care_{language}": [care_sample(at, 3.0 if language == "ar" else 2.0 + at, language) for at in range(3)]
-        for language in ("ar", "ja", "zh")
-    }
-    for model in (weights, "org/base"):
-        write_run(tmp_path / "results" / Path(model).name, str(model), samples)
-    report = report_of(tmp_path / "results", trained=("models=org/base",))
-    [key] = [key for key, each in report.entrants.items() if each.model == "models"]
-    shown = {
-        table.key: [cell for row in table.rows if row.entrant == key for cell in row.cells if cell and cell.value]
-        for table in report.tables
-        if table.key not in ("costs", "runs")
-    }
-    for table in ("summary", "fairness", "care_table_3", "before_after", "care_table_3_before_after"):
-        assert shown[table]
-    cells = [cell for own in shown.values() for cell in own if cell.scale.unit != "count"]
-    assert all("trained_on_test" in cell.flags for cell in cells)
 
 
 def test_compare_says_which_of_the_two_was_trained_on_the_test_and_lets_it_not_pass(results, capsys):

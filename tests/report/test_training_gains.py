@@ -1,7 +1,6 @@
 """Trained models beside their bases: who is set beside whom, and what training changed, by hand-worked values."""
 
 import csv
-import json
 import math
 import re
 import statistics
@@ -82,10 +81,9 @@ def models(folder, *tasks):
         ("/m/kto", "/models/sft,peft=/m/kto", (), {("kto", "sft")}),
         ("/models/dpo", "org/elsewhere,peft=/models/dpo", (), set()),
         ("/models/merged", "", ("merged=org/base",), {("merged", "org/base")}),
-        ("/models/merged", "", ("/models/merged=org/b*",), {("merged", "org/base")}),
         ("/models/dpo", "org/base,peft=/models/dpo", ("dpo=sft",) * 2, {("dpo", "sft")}),
     ],
-    ids=["adapter", "vllm", "of a trained model", "no base", "shown name", "full name", "named and twice"],
+    ids=["adapter", "vllm", "of a trained model", "no base", "named", "named and twice"],
 )
 def test_who_stands_beside_whom(tmp_path, model, arguments, trained, expected):
     run(tmp_path, "org/base", BASE)
@@ -95,16 +93,10 @@ def test_who_stands_beside_whom(tmp_path, model, arguments, trained, expected):
     assert ("before_after" in tables_of(report_of(tmp_path, trained=trained))) == bool(expected)
 
 
-def test_a_model_has_the_name_that_the_user_chose(two):
-    found = gains_of(two, trained=("o?rs=*base",), names=("*dpo=ours",))
-    assert set(found) == {("ours", "org/base", "care_zh", "")}
-
-
 @pytest.mark.parametrize(
     ("pair", "said"),
     [
         ("dpo", "--trained 'dpo' isn't TRAINED=BASE"),
-        ("=org/base", "isn't TRAINED=BASE"),
         ("dop=org/base", "dop fits no model. Did you mean 'dpo'? There are dpo, org/base."),
         ("dpo=org/bsae", "org/bsae fits no model. Did you mean 'org/base'?"),
         ("dpo=d*", "d* fits no model but the trained ones. Name their base."),
@@ -141,17 +133,6 @@ def test_the_papers_gain_of_29_percent(tmp_path):
     assert number(gain.percent.value, gain.percent.scale) == "29.1 %"
 
 
-def test_text_overlap_says_so_beside_what_it_changed_too(tmp_path):
-    lexical = {"judge": JUDGE | {"backend": "lexical"}}
-    samples = (
-        [{"care_rating_lexical": sample["care_rating"]} for sample in care(scores, **lexical)]
-        for scores in (BASE, TRAINED)
-    )
-    gain = gain_of(models(tmp_path, *({"care_zh": own} for own in samples)))
-    assert gain.difference.flags == gain.percent.flags == ("lexical_judge",)
-    assert gain.difference.value == pytest.approx(10 / 6)
-
-
 def test_columns_of_a_benchmarks_table_are_adjusted_together(two):
     by_category = gains_of(two, "care_zh_table_3_before_after")
     assert {group for *_, group in by_category} == {"norms", "literacy", "zh"}
@@ -163,25 +144,6 @@ def test_columns_of_a_benchmarks_table_are_adjusted_together(two):
     assert norms.test.items_needed > 3
     # all six: 2/64, times three columns
     assert by_category["dpo", "org/base", "care_zh", "zh"].test.p_holm == pytest.approx(6 / 64)
-
-
-def test_tables_have_the_papers_columns_and_the_base_above_what_was_trained_from_it(two):
-    adapter(two, "/models/kto", AGAIN)
-    found = tables_of(report_of(two))["care_zh_table_3_before_after"]
-    assert [(column.over, column.label) for column in found.columns] == [
-        ("Chinese", label) for label in ("Entities", "Opinion", "Norms", "C. sense", "Literacy", "Average")
-    ]
-    assert found.reproduces == "CARE, Tables 3 and 6"
-    changes = ("Trained", "Gain", "Difference", "Items needed")
-    assert [row.labels for row in found.rows] == [
-        ("org/base", "Base", "judge-1"),
-        *(("dpo", line, "judge-1") for line in changes),
-        *(("kto", line, "judge-1") for line in changes),
-    ]
-    rows = (("org/base", "Base"), ("dpo", "Trained"), ("dpo", "Gain"), ("dpo", "Items needed"))
-    norms = [values_of(found, row)["zh_norms"] for row in rows]
-    assert norms == pytest.approx([3.0, 14 / 3, 100 * (14 / 3 - 3) / 3, 7.0])
-    assert all(cell is None or cell.rank is None for row in found.rows for cell in row.cells)
 
 
 def test_other_tasks_stand_beside_ours_and_show_what_became_worse(two):
@@ -211,13 +173,6 @@ def test_other_tasks_stand_beside_ours_and_show_what_became_worse(two):
     assert " and significantly worse on mmlu (-0.500, " in said
 
 
-def test_a_finding_counts_what_is_not_told_apart(tmp_path):
-    run(tmp_path, "org/base", BASE[:3])
-    adapter(tmp_path, "/models/dpo", TRAINED[:3])
-    texts = [finding.text for finding in report_of(tmp_path).findings]
-    assert "dpo, trained from org/base, is not significantly different from it on 1 benchmark." in texts
-
-
 def test_lower_is_better_where_the_scale_says_so(tmp_path):
     for model, arguments, value in (("org/base", "", 0.8), ("/m/dpo", ",peft=/m/dpo", 0.6)):
         write_run(
@@ -235,9 +190,12 @@ def test_lower_is_better_where_the_scale_says_so(tmp_path):
 
 def test_a_base_of_zero_has_no_gain_in_percent(tmp_path):
     before, after = ({"culturalvqa": vqa_samples([first, 0.0, 0.0, 0.0])} for first in (0.0, 1.0))
-    gain = gain_of(models(tmp_path, before, after))
+    report = report_of(models(tmp_path, before, after))
+    [gain] = [gain for gain in report.gains if gain.table == "before_after"]
     assert (gain.percent.value, gain.percent.note) == (None, "the base's number isn't above 0")
     assert gain.difference.value == 0.25
+    texts = [finding.text for finding in report.findings]
+    assert "dpo, trained from org/base, is not significantly different from it on 1 benchmark." in texts
 
 
 def test_statistics_without_samples_have_a_difference_without_an_interval(tmp_path):
@@ -335,19 +293,7 @@ def test_several_runs_give_mean_and_deviation_and_count_each_item_once(tmp_path)
     # six differences: 3, 2, 1, 2, 2, 1
     assert gain.test.p == pytest.approx(2 / 64)
     found = tables_of(report_of(tmp_path, trained=("dpo-*=org/base",)))["before_after"]
-    assert [row.labels[1] for row in found.rows] == ["Base", "Trained", "Trained, SD of runs", "Gain", "Difference"]
     assert any("dpo-*: the mean of 2 runs (dpo-1, dpo-2), item by item" in note for note in found.notes)
-
-
-def test_runs_of_the_base_are_averaged_too_and_older_runs_count_where_they_are_wanted(tmp_path):
-    for at, scores in enumerate((BASE, [score + 1 for score in BASE], [score - 1 for score in BASE])):
-        run(tmp_path, "org/base", scores, stamp=f"2026010{at + 1}_000000")
-        adapter(tmp_path, "/models/dpo", TRAINED, stamp=f"2026010{at + 1}_000000")
-    gain = gain_of(tmp_path, all_runs=True)
-    assert (len(gain.base.entrants), len(gain.trained.entrants)) == (3, 3)
-    assert (gain.base.cell.value, gain.base.deviation.value) == (4.5, 1.0)
-    assert gain.trained.deviation.value == pytest.approx(0.0, abs=1e-12)
-    assert gain.difference.value == pytest.approx(10 / 6)
 
 
 def repeated(*items):
@@ -374,16 +320,6 @@ def test_repeats_of_one_run_give_a_deviation_as_in_the_papers_table_15(tmp_path)
     by_category = gains_of(tmp_path, "care_zh_table_3_before_after", min_coverage=0.5)
     norms = by_category["dpo", "org/base", "care_zh", "norms"]
     assert norms.base.deviation.value == pytest.approx(statistics.stdev([2.0, 3.0, 7.0]))
-    notes = tables_of(report_of(tmp_path, min_coverage=0.5))["before_after"].notes
-    assert any(note.startswith("org/base: the mean of 3 repeats, item by item; ") for note in notes)
-
-
-def test_repeats_that_make_no_sense_give_none_and_leave_the_scores(tmp_path):
-    nonsense = (((1, 2), (1, 2, 3), (2, 2)), ((1, 2), (3, 11), (2, 2)), ((1,), (3,), (2,)))
-    for at, items in enumerate(nonsense):
-        before = [care_sample(item, 5.0, run_scores=list(scores)) for item, scores in enumerate(items)]
-        base = gain_of(models(tmp_path / str(at), {"care_zh": before}, {"care_zh": care(TRAINED[:3])})).base
-        assert (base.cell.value, base.deviation) == (5.0, None)
 
 
 def test_other_arguments_of_a_model_are_no_further_runs_of_it(tmp_path):
@@ -436,15 +372,3 @@ def test_golden_markdown_has_the_table_as_it_was_and_names_do_not_act(written):
     golden("training/before_after.md", table[: table.index("</details>")])
     assert "<b>" not in text
     assert not re.search(r"(?<!\\)\]\((?!figures/)", text)
-
-
-def test_json_says_which_entrants_and_tests_a_gain_is_of(written):
-    found = json.loads((written / "report.json").read_text(encoding="utf-8"))
-    [gain] = [gain for gain in found["gains"] if gain["table"] == "before_after"]
-    names = [found["entrants"][key]["model"] for key in gain["trained"]["entrants"]]
-    assert names == [f"one {HOSTILE}", f"two {HOSTILE}"]
-    assert gain["test"]["n"] == 6
-    assert found["options"]["trained"] == "???[ ]*==base *"
-    lines = list(csv.reader((written / "csv/care_zh_table_3_before_after.csv").read_text("utf-8-sig").splitlines()))
-    below = [line[:3] for line in lines if line[0] == "Gemma2-9B"]
-    assert below == [["Gemma2-9B", kind, "published (GPT-4o)"] for kind in ("Vanilla", "Aligned")]

@@ -243,7 +243,7 @@ def _tests(places: Sequence[tuple[Measured, Where]]) -> tuple[Tested, ...]:
     scores: list[tuple[Cell, Cell]] = []
     for measured, where in places:
         unit = measured.unit
-        one, two = (measured.observe_group(key, where) if where else measured.observe(key) for key in "ab")
+        one, two = (measured.observe(key, where) for key in "ab")
         first, second = (
             cell_of(observed, unit.scale, tuple(measured.flags[key]), where, min_coverage=measured.min_coverage)
             if where

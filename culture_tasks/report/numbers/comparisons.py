@@ -1,36 +1,32 @@
-"""What is compared: rows with each other, in paired tests, and the cultures within a row."""
+"""What is compared: rows with each other, in paired tests that say who is best, and the cultures within a row."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.metrics.comparison import (
-    Difference,
-    mcnemar,
-    paired_difference,
-    paired_permutation,
-)
+from culture_tasks.benchmarks.reporting import At
+from culture_tasks.metrics.comparison import Difference, mcnemar, paired_difference, paired_permutation
 from culture_tasks.metrics.means import contributions, counts, numbered
-from culture_tasks.metrics.rankings import spread
+from culture_tasks.metrics.rankings import places, spread
 from culture_tasks.metrics.significance import holm, items_needed, verdict
-from culture_tasks.report.model import Comparison, Entrant, Fairness, Flag, GroupValue
+from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Fairness, Flag, Rank, Standing
 from culture_tasks.report.numbers.observations import (
-    SCORE,
     Observations,
     aligned,
     bootstrap_difference,
     in_order,
     known,
     ordered,
+    right_or_wrong,
 )
 from culture_tasks.report.numbers.scores import Measured, Scores
-from culture_tasks.results import comparability
+from culture_tasks.results.comparability import between, explain
 
 ALPHA = 0.05
 """Level of the tests, after Holm's adjustment over all pairs of a unit."""
@@ -39,6 +35,12 @@ MANY = 200
 """Clusters in which two rows differ, from which on Student's t does for a mean: below, signs are flipped.
 
 Items that stand alone are clusters of one. What doesn't differ counts for nothing, however much there is of it.
+"""
+
+MANY_IN_A_COLUMN = 14
+"""Clusters that differ from which on Student's t does in a column of a group; there are many such columns.
+
+Below, all swaps can be gone through.
 """
 
 _LEAST_SWAPS = 10_000
@@ -55,16 +57,9 @@ BY_ITSELF: frozenset[Flag] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two entrants to be tested on a unit.
+    """Two entrants to be tested on a unit, by their samples that have a score, in the order of the items.
 
-    Attributes:
-        unit: Key of the unit.
-        first: Key of one entrant.
-        second: Key of the other.
-        one: The first's samples that have a score, in the order of the items.
-        two: The second's.
-        scale: The scale of their scores.
-        flags: Why they should not be compared, where the user insists.
+    The flags say why they should not be compared, where the user insists.
     """
 
     unit: str
@@ -76,12 +71,9 @@ class Pair:
     flags: tuple[Flag, ...] = ()
 
     def test(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
-        """Tests the second less the first on the items that both have a score for.
+        """Tests the second less the first on the items that both have a score for, at one less than a confidence.
 
-        Args:
-            family: Number of pairs that p will be adjusted for.
-            level: One less the confidence of the interval.
-            many: Clusters that differ from which on Student's t does.
+        Later on p is adjusted for a family of so many pairs; of ``many`` clusters that differ, Student's t does.
         """
         one, two = aligned(self.one, self.two)
         swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
@@ -95,26 +87,19 @@ class Pair:
 def comparisons(
     measured: Iterable[Measured], entrants: Mapping[str, Entrant], *, anyway: bool = False
 ) -> list[Comparison]:
-    """Tests every two entrants of every headline unit, where they can be compared.
-
-    Args:
-        measured: The units.
-        entrants: The entrants, by key.
-        anyway: Test also those that can't be compared; their flags say why they shouldn't have been.
-    """
-    labels = {key: entrant.label for key, entrant in entrants.items()}
-    return [test for one in measured if one.unit.headline for test in adjusted(_family(one, anyway), labels)]
-
-
-def _family(measured: Measured, anyway: bool) -> list[Pair]:
-    keys = [key for key, cell in measured.unit.cells.items() if cell.value is not None and measured.runs[key]]
-    observed = {key: in_order(measured.observe(key)) for key in keys} if len(keys) > 1 else {}
-    unit = measured.unit
-    return [
-        Pair(unit.key, first, second, observed[first], observed[second], scale=unit.scale, flags=ordered(flags))
-        for first, second in combinations(observed, 2)
-        if not (flags := why_not(measured, first, second)) or anyway
-    ]
+    """Tests every two entrants of every headline unit, where they can be compared or the user insists."""
+    labels, tests = {key: entrant.label for key, entrant in entrants.items()}, []
+    for one in measured:
+        unit, keys = one.unit, [key for key, cell in one.unit.cells.items() if cell.value is not None and one.runs[key]]
+        if unit.headline and len(keys) > 1:
+            observed = {key: in_order(one.observe(key)) for key in keys}
+            pairs = [
+                Pair(unit.key, first, second, observed[first], observed[second], scale=unit.scale, flags=ordered(flags))
+                for first, second in combinations(keys, 2)
+                if not (flags := why_not(one, first, second)) or anyway
+            ]
+            tests += adjusted(pairs, labels)
+    return tests
 
 
 def scale_of_differences(scale: Scale) -> Scale:
@@ -131,7 +116,7 @@ def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     models = {run.model for own in runs for run in own}
     if len(models) == 1:  # a model in two harnesses is compared with itself, and with no other
         flags -= {"other_harness"}
-    return comparability.between(*settings) | flags
+    return between(*settings) | flags
 
 
 def _test(one: Observations, two: Observations, scale: Scale, confidence: float, swaps: int, many: int) -> Difference:
@@ -143,8 +128,8 @@ def _test(one: Observations, two: Observations, scale: Scale, confidence: float,
         return bootstrap_difference(one, two, confidence)
     numbers = numbered(one.clusters)[1]
     clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
-    width = scale.high if scale.low == 0.0 and scale.unit in ("share", "percent") and one.strata is None else None
-    if width and clusters is None and np.isin([one.scores, two.scores], (0.0, width)).all():
+    width = right_or_wrong(one, scale) if clusters is None and right_or_wrong(two, scale) else None
+    if width is not None:
         found = mcnemar(one.scores / width, two.scores / width, confidence)
         return found._replace(
             difference=found.difference * width, low=found.low * width, high=found.high * width, sd=found.sd * width
@@ -164,11 +149,8 @@ def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Compariso
     The intervals and the numbers of items needed have the level that Holm's procedure had come to when it stopped:
     alpha over the number of pairs that it could not tell apart. So an interval leaves 0 out exactly where its test
     tells the two apart. Those of pairs that are not told apart hold their differences jointly (Guilbaud, 2008;
-    Strassburger and Bretz, 2008); of the others it is the sign that holds jointly.
-
-    Args:
-        pairs: The pairs.
-        labels: What verdicts call the entrants, by key: ``B is better``, or ``higher`` where no end of the scale is.
+    Strassburger and Bretz, 2008); of the others it is the sign that holds jointly. Verdicts call the entrants by their
+    labels: ``B is better``, or ``higher`` where no end of the scale is.
     """
     tests = [pair.test(len(pairs)) for pair in pairs]
     p_values = [float(p) for p in holm([test.p for test in tests])]
@@ -182,11 +164,12 @@ def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Compariso
 
 
 def _comparison(pair: Pair, found: Difference, p_holm: float, level: float, labels: Mapping[str, str]) -> Comparison:
-    word = verdict(found.difference, p_holm, ALPHA)
-    higher, lower = (pair.second, pair.first) if word == "higher" else (pair.first, pair.second)
-    told_apart = word in ("higher", "lower")
-    better = {"higher": higher, "lower": lower}.get(pair.scale.better or "") if told_apart else None
-    text = f"{labels[better or higher]} is {'better' if better else 'higher'}" if told_apart else word
+    word, better = verdict(found.difference, p_holm, ALPHA), None
+    text: str = word
+    if word in ("higher", "lower"):
+        higher, lower = (pair.second, pair.first) if word == "higher" else (pair.first, pair.second)
+        better = {"higher": higher, "lower": lower}.get(pair.scale.better or "")
+        text = f"{labels[better or higher]} is {'better' if better else 'higher'}"
     return Comparison(
         unit=pair.unit,
         first=pair.first,
@@ -222,36 +205,111 @@ def _needed(found: Difference, level: float) -> int | None:
     return max(math.ceil(size * clusters), found.n + 1)
 
 
+# Places and groups by what the tests tell apart
+
+
+def stand(
+    measured: Iterable[Measured], tests: Iterable[Comparison], rankable: Callable[[Cell], bool]
+) -> list[Measured]:
+    """Gives every unit its ranks and its standing, by the tests of all units."""
+    by_unit: dict[str, list[Comparison]] = {}
+    for test in tests:
+        by_unit.setdefault(test.unit, []).append(test)
+    standing_units: list[Measured] = []
+    for one in measured:
+        unit = one.unit
+        left_out = {
+            key: (cell.note or "there is no score")
+            if cell.value is None
+            else explain([flag for flag in cell.flags if flag in NOT_COMPARABLE])
+            for key, cell in unit.cells.items()
+            if not rankable(cell)
+        }
+        left_out |= {
+            key: "there are no samples to test" for key in unit.cells if key not in left_out and not one.runs[key]
+        }
+        cells, standing = ranked(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
+        standing_units.append(replace(one, unit=replace(unit, cells=cells, standing=standing)))
+    return standing_units
+
+
+def ranked(
+    cells: Mapping[str, Cell], scale: Scale, *, tests: Sequence[Comparison], left_out: Mapping[str, str]
+) -> tuple[dict[str, Cell], Standing]:
+    """Gives the cells of a column their places by the adjusted tests between them, and says who is best.
+
+    A column that was not tested, that has one number alone, or whose scale has no better end has no places.
+    """
+    sign = {"higher": -1.0, "lower": 1.0}.get(scale.better or "", 0.0)
+    values = {key: sign * cell.value for key, cell in cells.items() if cell.value is not None and key not in left_out}
+    order = sorted(values, key=values.__getitem__) if sign and tests and len(values) > 1 else []
+    number = {key: at for at, key in enumerate(order)}
+    better = {
+        (number[test.better], number[test.second if test.better == test.first else test.first])
+        for test in tests
+        if test.better and {test.first, test.second} <= number.keys()
+    }
+    ranks = {key: Rank(*place) for key, place in zip(order, places(len(order), better), strict=True)}
+    best = tuple(key for key in order if ranks[key].first == 1)
+    told_apart = len(best) < len(order)
+    standing = Standing(ranked=tuple(order), best=best, left_out=dict(left_out))
+    marked = {key: replace(cell, rank=ranks.get(key), best=told_apart and key in best) for key, cell in cells.items()}
+    return marked, standing
+
+
+def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> Mapping[str, Cell]:
+    """Returns the numbers at an address, with the best ones marked where they are those of a group.
+
+    Each number is tested against the highest (or lowest, where that is better), with Bonferroni's adjustment over all
+    pairs, since it isn't known beforehand which one that is. So the truly best are among the marked ones with 95 %
+    confidence. A whole score has its ranks and its marks already, and a derived number has no samples to test.
+
+    Source: Hsu (1984) for comparisons with the best.
+    """
+    cells, scale, measured = scores.at(address), scores.scale(address), scores.units.get(address.unit)
+    derived = measured is not None and any(one.name == address.statistic for one in measured.reported.derived)
+    if measured is None or scale is None or scale.better is None or derived or not address.where:
+        return cells
+    values = {
+        key: cell.value if scale.better == "higher" else -cell.value
+        for key, cell in cells.items()
+        if cell.value is not None and rankable(cell) and measured.runs[key]
+    }
+    if len(values) < 2:
+        return cells
+    observed = {key: in_order(measured.observe(key, address.where, address.statistic)) for key in values}
+    highest, pairs = max(values, key=values.__getitem__), math.comb(len(values), 2)
+    worse: set[str] = set()
+    for key in values.keys() - {highest}:
+        pair = Pair(address.unit, highest, key, observed[highest], observed[key], scale=scale)
+        if pair.test(pairs, many=MANY_IN_A_COLUMN).p * pairs <= ALPHA:
+            worse.add(key)
+    return {key: replace(cell, best=bool(worse) and key in values.keys() - worse) for key, cell in cells.items()}
+
+
 # Cultures within a row
 
 
 def fairness(scores: Scores) -> list[Fairness]:
     """Works out how evenly each entrant's score spreads over the cultures of a unit; fewer than two give nothing."""
-    cultures: dict[tuple[str, str], list[GroupValue]] = {}
-    for value in scores.groups:
-        culture = scores.units[value.unit].reported.culture
-        is_score = value.statistic == SCORE and len(value.cell.where) == 1
-        if is_score and value.dimension == culture:
-            cultures.setdefault((value.unit, value.entrant), []).append(value)
-    found: list[Fairness] = []
-    for (unit, entrant), values in cultures.items():
+    spreads: list[Fairness] = []
+    for (unit, entrant), values in scores.by_culture().items():
         scale = values[0].cell.scale
         numbers = {value.group: value.cell.value for value in values if value.cell.value is not None}
         if len(numbers) > 1:
             apart = spread(numbers, ddof=1, higher_is_better=scale.better != "lower")
-            found.append(
-                Fairness(
-                    unit,
-                    entrant,
-                    values[0].dimension,
-                    best=apart.best_group or "",
-                    best_value=apart.best,
-                    worst=apart.worst_group or "",
-                    worst_value=apart.worst,
-                    gap=apart.gap,
-                    variance=apart.variance,
-                    groups=apart.groups,
-                    scale=scale,
-                )
+            one = Fairness(
+                unit,
+                entrant,
+                dimension=values[0].dimension,
+                best=apart.best_group or "",
+                best_value=apart.best,
+                worst=apart.worst_group or "",
+                worst_value=apart.worst,
+                gap=apart.gap,
+                variance=apart.variance,
+                groups=apart.groups,
+                scale=scale,
             )
-    return found
+            spreads.append(one)
+    return spreads

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
-
-import numpy as np
 
 from culture_tasks.benchmarks.reporting import At, ContrastOf, RunFacts
 from culture_tasks.insertion.methods import labels, paper_rows
@@ -30,31 +28,20 @@ from culture_tasks.results.runs import Run
 
 
 def run_facts(row: str, label: str, runs: Sequence[Run]) -> RunFacts:
-    """Returns the facts of a model's runs that the texts of its row and its contrasts depend on.
-
-    Args:
-        row: Key of its row.
-        label: Its name.
-        runs: Its runs of a unit: the first one gives task and arguments.
-    """
+    """Returns the facts of a model's runs of a unit; the first run gives task and arguments."""
     given = runs[0].model_args.split(", ") if runs else []
     arguments = dict(text.split("=", 1) for text in given if "=" in text)
     method = arguments.get("method", "")
+    named = labels().get(method, method)
     return RunFacts(
         row=row,
         label=label,
         task=runs[0].task if runs else "",
         arguments=arguments,
         judges=" + ".join(dict.fromkeys(judge.label for run in runs for judge in run.settings.judges)) or "unknown",
-        method=_method_label(method),
+        method=named if method in ("", *paper_rows()) else f"{named} (not in the paper)",
         timing=" + ".join(dict.fromkeys(run.measured for run in runs if run.measured)),
     )
-
-
-def _method_label(name: str) -> str:
-    """Returns what tables call an insertion method; one that the papers' tables don't have is marked."""
-    label = labels().get(name, name)
-    return label if name in ("", *paper_rows()) else f"{label} (not in the paper)"
 
 
 class _Side(NamedTuple):
@@ -74,9 +61,7 @@ class _Side(NamedTuple):
 def contrasts(scores: Scores, *, anyway: bool = False) -> list[Contrast]:
     """Returns every contrast that there are both numbers of.
 
-    Args:
-        scores: The numbers.
-        anyway: Give differences also of numbers that can't be compared; their flags say why.
+    Numbers that can't be compared have a difference only where the user insists; its flags say why they can't be.
     """
     of_benchmarks: dict[str | None, list[Measured]] = {}
     for measured in scores.units.values():
@@ -93,29 +78,26 @@ def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, 
     keys = {measured.unit.key for measured in units}
     statistics = {SCORE, *(further.name for further in units[0].reported.further)}
     for value in scores.groups:
-        fields = tuple(field for field, _ in value.cell.where)
-        is_second = fields in contrast.splits and set(contrast.fixed) <= set(value.cell.where)
+        where = value.cell.where
+        is_second = tuple(field for field, _ in where) in contrast.splits and set(contrast.fixed) <= set(where)
         if value.unit not in keys or value.statistic not in statistics or not is_second:
             continue
         second = _side(scores.units[value.unit], value.entrant, value.cell)
         if second is None:
             continue
+        sides = (
+            _side(measured, entrant, cell)
+            for measured in units
+            for entrant, cell in scores.at(At(measured.unit.key, value.statistic, where)).items()
+        )
         flagged = [
             (first, _why_not_beside(first, second))
-            for first in _sides(scores, units, value)
-            if first.is_of_one_model(second) and contrast.beside(first.facts, second.facts)
+            for first in sides
+            if first and first.is_of_one_model(second) and contrast.beside(first.facts, second.facts)
         ]
         if flagged:
             first, flags = min(flagged, key=lambda pair: len(pair[1]))
-            yield _contrast(contrast.kind, value, first=first, second=second, flags=flags, anyway=anyway)
-
-
-def _sides(scores: Scores, units: Sequence[Measured], value: GroupValue) -> Iterator[_Side]:
-    """Yields the numbers of the same groups, of every unit and every row."""
-    for measured in units:
-        cells = scores.at(At(measured.unit.key, value.statistic, value.cell.where))
-        found = (_side(measured, entrant, cell) for entrant, cell in cells.items())
-        yield from (side for side in found if side is not None)
+            yield _contrast(contrast.kind, value, first, second, flags, anyway=anyway)
 
 
 def _side(measured: Measured, entrant: str, cell: Cell) -> _Side | None:
@@ -130,42 +112,29 @@ def _why_not_beside(first: _Side, second: _Side) -> set[Flag]:
     """
     flags = comparability.differences(first.run.run.settings, second.run.run.settings)
     flags |= BY_ITSELF.intersection((*first.cell.flags, *second.cell.flags))
-    other_task: Collection[Flag] = ("other_task_version", "other_prompt")
-    return flags.difference(other_task if first.facts.task != second.facts.task else ())
+    return flags - ({"other_task_version", "other_prompt"} if first.facts.task != second.facts.task else set())
 
 
-def _contrast(kind: str, value: GroupValue, *, first: _Side, second: _Side, flags: set[Flag], anyway: bool) -> Contrast:
+def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: set[Flag], *, anyway: bool) -> Contrast:
+    """Returns a contrast with the second number less the first, on the items that both have a score for."""
     flags = flags if value.statistic == SCORE else flags - OF_JUDGES - {"low_coverage"}
-    difference = _difference(first, second, statistic=value.statistic, flags=flags)
-    if NOT_COMPARABLE.intersection(flags) and not anyway:
-        difference = replace(difference, value=None, low=None, high=None, n=0)
-    return Contrast(
-        kind=kind,
-        unit=value.unit,
-        entrant=value.entrant,
-        statistic=value.statistic,
-        dimension=value.dimension,
-        group=value.group,
-        first=first.cell,
-        second=second.cell,
-        difference=difference,
-    )
-
-
-def _difference(first: _Side, second: _Side, statistic: str, flags: set[Flag]) -> Cell:
-    """Returns the second number less the first, on the items that both have a score for."""
-    one, two = aligned(first.observe(statistic), second.observe(statistic))
-    clusters = two.clusters if np.unique(two.clusters).size < two.items.size else None
-    is_mean = one.compute is None
-    found = paired_difference(two.scores, one.scores, clusters) if is_mean else bootstrap_difference(two, one)
-    return Cell(
-        known(found.difference),
+    one, two = aligned(first.observe(value.statistic), second.observe(value.statistic))
+    if one.compute is None:
+        tested = paired_difference(two.scores, one.scores, two.shared_clusters)
+    else:
+        tested = bootstrap_difference(two, one)
+    difference = Cell(
+        known(tested.difference),
         scale_of_differences(second.cell.scale),
-        low=known(found.low),
-        high=known(found.high),
-        n=found.n,
+        low=known(tested.low),
+        high=known(tested.high),
+        n=tested.n,
         flags=ordered(flags),
         runs=(*first.cell.runs, *second.cell.runs),
         where=second.cell.where,
-        note="" if found.n else "no items in common",
+        note="" if tested.n else "no items in common",
     )
+    if NOT_COMPARABLE.intersection(flags) and not anyway:
+        difference = replace(difference, value=None, low=None, high=None, n=0)
+    place = (value.unit, value.entrant, value.statistic, value.dimension, value.group)
+    return Contrast(kind, *place, first=first.cell, second=second.cell, difference=difference)

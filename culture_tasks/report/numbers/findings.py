@@ -10,8 +10,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -56,17 +57,7 @@ def findings(
     entrants: Mapping[str, Entrant],
     checked: Sequence[CheckedScore] = (),
 ) -> tuple[Finding, ...]:
-    """Returns the findings, at most one of each kind, in the order of the questions.
-
-    Args:
-        units: The units, by key.
-        means: Means over columns.
-        scores: Every number of our benchmarks.
-        contrasts: Numbers of one model that a paper sets side by side.
-        gains: What training changed.
-        entrants: The user's entrants, by key.
-        checked: Scores that people have checked.
-    """
+    """Returns the findings, at most one of each kind, in the order of the questions; units and entrants are by key."""
     writer = _Writer(entrants, units, [unit for unit in units.values() if unit.headline and unit.cells])
     change = _finding("changes", writer.greatest_change(contrasts))
     open_ones = _finding("best", writer.best_of_each(certain=False))
@@ -88,20 +79,18 @@ def findings(
     return tuple(found)
 
 
-_NAME = re.compile("[\x02\x03]")
-"""Stand around a name within a sentence that is being made."""
+_MARKS = re.compile("[\x02\x03]")
+"""The marks around a name within a sentence that is being made."""
 
 
 def _name(text: str) -> str:
     """Marks a text as a name, which comes from models or data."""
-    return f"\x02{_NAME.sub('', text)}\x03"
+    return f"\x02{_MARKS.sub('', text)}\x03"
 
 
 def _finding(question: Question, text: str) -> Finding | None:
-    pieces = enumerate(_NAME.split(text))
-    return (
-        Finding(question, tuple(Phrase(piece, bool(place % 2)) for place, piece in pieces if piece)) if text else None
-    )
+    phrases = tuple(Phrase(piece, bool(place % 2)) for place, piece in enumerate(_MARKS.split(text)) if piece)
+    return Finding(question, phrases) if phrases else None
 
 
 def _listed(names: Sequence[str], noun: str) -> str:
@@ -124,12 +113,10 @@ def _value(cell: Cell, *, signed: bool = False) -> str:
     return ", ".join(part for part in (amount(cell.value, cell.scale, signed=signed), ends) if part)
 
 
-@dataclass(frozen=True, slots=True)
-class _Low:
+class _Low(NamedTuple):
     """The number of a culture, and how certainly it is below the model's other cultures.
 
     Attributes:
-        value: The number.
         below: How far it is below the model's score, as a share of the range of the scale.
         items: Number of its items, or of the clusters that they belong to.
         p: The p-value of the test against the model's other cultures.
@@ -143,13 +130,7 @@ class _Low:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes each sentence; an empty text where there is nothing to say.
-
-    Attributes:
-        entrants: The entrants, by key.
-        units: The units, by key.
-        headline: The units of the summary.
-    """
+    """Writes each sentence; an empty text where there is nothing to say. Headline units are those of the summary."""
 
     entrants: Mapping[str, Entrant]
     units: Mapping[str, Unit]
@@ -164,6 +145,10 @@ class _Writer:
     def group(self, value: GroupValue | Contrast) -> str:
         """Returns the name of a group as its benchmark writes it."""
         return _group_name(self.units[value.unit], value.dimension, value.group)
+
+    def models(self, keys: Iterable[str]) -> str:
+        """Returns the names of several models in words."""
+        return _listed([self.model(key) for key in keys], "model")
 
     def number_of_models(self, keys: Iterable[str]) -> int:
         """Returns how many models these entrants are: one may be there under several settings."""
@@ -184,7 +169,7 @@ class _Writer:
         elif len(rivals) == len(standing.ranked) - 1:
             certainty = ", but the tests don't tell it from any other"
         else:
-            certainty = f", but the tests don't tell it from {_listed([self.model(key) for key in rivals], 'model')}"
+            certainty = f", but the tests don't tell it from {self.models(rivals)}"
         return (
             f"{self.model(leader)} has the highest mean ({_value(mean.cells[leader])}) over the {len(mean.columns)} "
             f"columns that {counted(self.number_of_models(mean.cells), 'model')} share{certainty}."
@@ -208,7 +193,7 @@ class _Writer:
         for unit in self.headline:
             ranked, best = unit.standing.ranked, unit.standing.best
             if len(ranked) > 1 and (len(best) == 1) == certain:
-                rivals = _listed([self.model(key) for key in best if key != ranked[0]], "model")
+                rivals = self.models(key for key in best if key != ranked[0])
                 leader = f"{self.model(ranked[0])} on {self.unit(unit.key)} ({_value(unit.cells[ranked[0]])})"
                 leaders.append(leader if certain else f"{leader} does not differ significantly from {rivals}")
         start = "Significantly best" if certain else "No clear winner"
@@ -217,22 +202,17 @@ class _Writer:
     # For which cultures is it worst?
 
     def worst_culture(self, scores: Scores, means: Sequence[ModelMeans]) -> str:
-        groups: dict[tuple[str, str], list[GroupValue]] = {}
-        for value in scores.groups:
-            culture = scores.units[value.unit].reported.culture
-            if value.statistic == SCORE and len(value.cell.where) == 1 and value.dimension == culture:
-                groups.setdefault((value.unit, value.entrant), []).append(value)
-        measured = [scores.units[unit.key] for unit in self.headline if unit.key in scores.units]
+        groups = scores.by_culture()
         tested = [
-            _tested_cultures(each, key, groups[each.unit.key, key])
-            for each in measured
-            for key in each.runs
-            if (each.unit.key, key) in groups
+            _tested_cultures(scores.units[unit.key], key, groups[unit.key, key])
+            for unit in self.headline
+            for key in (scores.units[unit.key].runs if unit.key in scores.units else ())
+            if (unit.key, key) in groups
         ]
         if not any(tested):
             return ""
         adjusted = iter(holm([low.p for lows in tested for low in lows]))
-        tested = [[replace(low, p=float(next(adjusted))) for low in lows] for lows in tested]
+        tested = [[low._replace(p=float(next(adjusted))) for low in lows] for lows in tested]
         lowest = [max(lows, key=lambda low: low.below) for lows in tested if lows]
         sure = [low for low in lowest if low.p < ALPHA and low.items >= _FEWEST and low.below > 0]
         if not sure:
@@ -244,13 +224,14 @@ class _Writer:
         alike = [each.value for each in sure if (each.value.unit, each.value.group) == (low.unit, low.group)]
         same = self.number_of_models(value.entrant for value in alike)
         models = self.number_of_models(entrant for key, entrant in groups if key == low.unit)
-        alone = "; it is the weakest, significantly below the others together, for "
-        others = f"{alone}{same} of the {models} models that ran it"
-        return (
+        sentence = (
             f"The weakest culture of {self.model(low.entrant)} is {_name(self.group(low))} on {self.unit(low.unit)} "
             f"({_value(low.cell)}), {distance} {'under' if whole.scale.better != 'lower' else 'over'} its mean there"
-            f"{others if models > 1 else ''}."
         )
+        if models > 1:
+            sentence += f"; it is the weakest, significantly below the others together, for {same} of the {models} "
+            sentence += "models that ran it"
+        return f"{sentence}."
 
     # What biases are there?
 
@@ -288,13 +269,12 @@ class _Writer:
         greatest = max(certain, key=lambda each: abs(each.difference.value or 0.0) / _width(each.second.scale))
         kinds = {each.kind: each for each in report_of(self.units[greatest.unit].benchmark).contrasts}
         first, second = kinds[greatest.kind].words
-        change = greatest.difference
-        ends = sorted(abs(end) for end in (change.low, change.high) if end is not None)
+        change, scale = greatest.difference.value or 0.0, greatest.difference.scale
+        ends = sorted(abs(end) for end in (greatest.difference.low, greatest.difference.high) if end is not None)
         return (
-            f"The greatest difference: {self.model(greatest.entrant)} is "
-            f"{amount(abs(change.value or 0.0), change.scale)} {'higher' if (change.value or 0.0) > 0 else 'lower'} "
-            f"({' to '.join(number(end, change.scale) for end in ends)}) {second} than {first} on "
-            f"{self.unit(greatest.unit)} for {_name(self.group(greatest))}."
+            f"The greatest difference: {self.model(greatest.entrant)} is {amount(abs(change), scale)} "
+            f"{'higher' if change > 0 else 'lower'} ({' to '.join(number(end, scale) for end in ends)}) {second} than "
+            f"{first} on {self.unit(greatest.unit)} for {_name(self.group(greatest))}."
         )
 
     def after_training(self, gains: Sequence[Gain]) -> str:
@@ -310,21 +290,18 @@ class _Writer:
         return f"{_spaced(sentences)}." if sentences else ""
 
     def _beside_its_base(self, gains: Sequence[Gain]) -> str:
-        better, worse = (
-            [
-                f"{self.unit(gain.unit)} ({_value(gain.difference, signed=True)})"
-                for gain in gains
-                if gain.test is not None and gain.test.better in getattr(gain, side).entrants
-            ]
-            for side in ("trained", "base")
-        )
+        units: dict[str, list[str]] = {"better": [], "worse": [], "open": []}
+        for gain in gains:
+            winner = gain.test.better if gain.test is not None else None
+            outcome = "open" if not winner else "better" if winner in gain.trained.entrants else "worse"
+            units[outcome].append(f"{self.unit(gain.unit)} ({_value(gain.difference, signed=True)})")
         pieces = [
-            f"significantly {word} on {_listed(units, 'benchmark')}"
-            for word, units in (("better", better), ("worse", worse))
-            if units
+            f"significantly {word} on {_listed(units[word], 'benchmark')}"
+            for word in ("better", "worse")
+            if units[word]
         ]
-        if open_ones := sum(gain.test is None or not gain.test.better for gain in gains):
-            pieces.append(f"not significantly different from it on {counted(open_ones, 'benchmark')}")
+        if units["open"]:
+            pieces.append(f"not significantly different from it on {counted(len(units['open']), 'benchmark')}")
         return _listed(pieces, "")
 
     # Can the judge be trusted?
@@ -356,15 +333,15 @@ class _Writer:
         reasons = Counter(
             why for unit in self.headline for key, why in unit.standing.left_out.items() if key in unit.cells
         )
-        sentences: list[str] = []
-        if by_overlap:
-            are = "is" if by_overlap == 1 else "are"
-            sentences.append(f"{by_overlap} of {len(cells)} scores {are} by text overlap, not by a judge.")
-        if lost := reasons.total():
-            counts = _spaced([f"{why} ({count})" for why, count in reasons.most_common()])
-            are = "is" if lost == 1 else "are"
-            sentences.append(f"{lost} of {len(cells)} scores {are} neither ranked nor tested: {counts}.")
-        return " ".join(sentences)
+        counts = _spaced([f"{why} ({count})" for why, count in reasons.most_common()])
+        return " ".join(
+            f"{count} of {len(cells)} scores {'is' if count == 1 else 'are'} {verdict}."
+            for count, verdict in (
+                (by_overlap, "by text overlap, not by a judge"),
+                (reasons.total(), f"neither ranked nor tested: {counts}"),
+            )
+            if count
+        )
 
 
 def _tested_cultures(measured: Measured, entrant: str, values: Sequence[GroupValue]) -> list[_Low]:
@@ -374,20 +351,16 @@ def _tested_cultures(measured: Measured, entrant: str, values: Sequence[GroupVal
     if len(own) < 2 or scale.better is None or whole is None or not own[0].cell.comparable:
         return []
     sign = -1.0 if scale.better == "lower" else 1.0
-    parts = [sign * _by_cluster(measured, entrant, value) for value in own]
+    parts: list[Floats] = []
+    for value in own:
+        observed = measured.observe(entrant, value.cell.where)
+        known = ~np.isnan(observed.scores) & (observed.compute is None)  # no cluster where the score is no mean
+        _, codes = np.unique(observed.clusters[known], return_inverse=True)
+        parts.append(sign * (np.bincount(codes, weights=observed.scores[known]) / np.bincount(codes)))
     return [
         _Low(value, below=sign * (whole - float(value.cell.value or 0.0)) / _width(scale), items=part.size, p=float(p))
         for value, part, p in zip(own, parts, below_the_others(parts), strict=True)
     ]
-
-
-def _by_cluster(measured: Measured, entrant: str, value: GroupValue) -> Floats:
-    """Returns the mean score of each cluster of a culture's items; nothing where the score is no mean."""
-    observed = measured.observe(entrant, value.cell.where)
-    known = ~np.isnan(observed.scores) & (observed.compute is None)
-    _, codes = np.unique(observed.clusters[known], return_inverse=True)
-    means: Floats = np.bincount(codes, weights=observed.scores[known]) / np.bincount(codes)
-    return means
 
 
 def _certain(cells: Sequence[Cell]) -> list[bool]:

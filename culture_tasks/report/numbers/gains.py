@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -42,28 +41,9 @@ _ADAPTER = ("peft=", "lora_local_path=")
 """Beginnings of the arguments that may differ between a model's runs: each run of a training has its own adapter."""
 
 
-class _Untested(NamedTuple):
-    """A gain before its test: both sides with their samples, and why they can't be compared."""
-
-    address: At
-    base: Trial
-    trained: Trial
-    pair: Pair | None
-    flags: tuple[Flag, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Works out what training changed.
-
-    Attributes:
-        lineages: Which models were trained from which.
-        measured: Every unit, by key.
-        scores: Every number of our benchmarks.
-        runs: The runs, by key.
-        entrants: The entrants, by key.
-        anyway: Whether to set side by side also numbers that can't be compared.
-    """
+    """Works out what training changed, by which models were trained from which, and all units, runs and entrants."""
 
     lineages: Sequence[Lineage]
     measured: Mapping[str, Measured]
@@ -73,41 +53,27 @@ class Training:
     anyway: bool = False
 
     def gains(self, table: str, addresses: Sequence[At]) -> list[Gain]:
-        """Returns what training changed in the numbers of a table.
+        """Returns what training changed in a table's numbers, which lie at these addresses, each once.
 
         The tests of each lineage are adjusted over all of them (Holm).
-
-        Args:
-            table: Key of the table.
-            addresses: Where its numbers are, each once.
         """
-        places = [
-            _Place(self, address, self.measured[address.unit]) for address in addresses if address.unit in self.measured
-        ]
-        found: list[Gain] = []
+        places = [_Place(self, at, self.measured[at.unit]) for at in addresses if at.unit in self.measured]
+        changes: list[Gain] = []
         for lineage in self.lineages:
-            own = [one for place in places for one in place.side_by_side(lineage)]
-            labels = {key: trial.label for one in own for trial in (one.base, one.trained) for key in trial.entrants}
-            pairs = [one.pair for one in own if one.pair is not None]
-            tests = iter(adjusted(pairs, labels))
-            found += [self._gain(table, one, None if one.pair is None else next(tests)) for one in own]
-        return found
+            own = [pair for place in places for pair in place.side_by_side(lineage, table)]
+            trials = [trial for gain, _ in own for trial in (gain.base, gain.trained)]
+            labels = {key: trial.label for trial in trials for key in trial.entrants}
+            tests = iter(adjusted([pair for _, pair in own if pair is not None], labels))
+            changes += [gain if pair is None else _tested(gain, next(tests)) for gain, pair in own]
+        return changes
 
-    def _gain(self, table: str, one: _Untested, test: Comparison | None) -> Gain:
-        compared = self.anyway or not one.flags
-        flags = {flag for trial in (one.base, one.trained) for flag in trial.cell.flags} - NOT_COMPARABLE
-        shown = ordered(flags.union(one.flags))
-        return Gain(
-            table=table,
-            unit=one.address.unit,
-            statistic=one.address.statistic,
-            where=one.address.where,
-            base=one.base,
-            trained=one.trained,
-            percent=replace(_percent(one.base.cell, one.trained.cell, compared=compared), flags=shown),
-            difference=replace(_difference(one.base.cell, one.trained.cell, test, compared=compared), flags=shown),
-            test=test,
-        )
+
+def _tested(gain: Gain, test: Comparison) -> Gain:
+    difference = replace(gain.difference, value=None, note="no items in common")
+    if test.n:
+        value, best = known(test.difference), test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0
+        difference = replace(difference, value=value, low=test.low, high=test.high, n=test.n, best=best, note="")
+    return replace(gain, difference=difference, test=test)
 
 
 class _Place:
@@ -119,48 +85,58 @@ class _Place:
         self._cells = measured.unit.cells if is_whole else training.scores.at(address)
         self._is_further = any(further.name == address.statistic for further in measured.reported.further)
 
-    def side_by_side(self, lineage: Lineage) -> Iterator[_Untested]:
-        """Yields the two sides, once for each way in which the trained model was run."""
+    def side_by_side(self, lineage: Lineage, table: str) -> Iterator[tuple[Gain, Pair | None]]:
+        """Yields a gain before its test, and what to test, once for each way in which the trained model was run."""
         base, trained = (
-            [key for key in side.entrants if key in self._cells] for side in (lineage.base, lineage.trained)
+            self._alike([key for key in side.entrants if key in self._cells])
+            for side in (lineage.base, lineage.trained)
         )
-        for after in self._alike(trained) if base else ():
-            nearest = min(
-                base,
-                key=lambda key: (
-                    len(self._why_not(key, after[0])),
-                    len(self._arguments(key) ^ self._arguments(after[0])),
-                ),
-            )
-            before = next(same for same in self._alike(base) if nearest in same)
+        for after in trained if base else ():
+
+            def distance(key: str, of: str = after[0]) -> tuple[int, int]:
+                return len(self._why_not(key, of)), len(self._arguments(key) ^ self._arguments(of))
+
+            nearest = min((key for key in lineage.base.entrants if key in self._cells), key=distance)
+            before = next(same for same in base if nearest in same)
             one, two = self._observed(before), self._observed(after)
             flags = ordered(self._why_not(nearest, after[0]))
+            trials = self._trial(before, one, lineage.base), self._trial(after, two, lineage.trained)
             pair = None
             if one is not None and two is not None and (self._training.anyway or not flags):
                 scale = self._cells[after[0]].scale
                 pair = Pair(self._address.unit, before[0], after[0], in_order(one), in_order(two), scale, flags)
-            yield _Untested(
-                self._address,
-                self._trial(before, one, lineage.base),
-                self._trial(after, two, lineage.trained),
-                pair,
-                flags,
-            )
+            yield self._untested(table, *trials, flags), pair
+
+    def _untested(self, table: str, base: Trial, trained: Trial, flags: Sequence[Flag]) -> Gain:
+        before, after = base.cell, trained.cell
+        shown = ordered(({*before.flags, *after.flags} - NOT_COMPARABLE).union(flags))
+        percent, runs = Cell(None, PERCENT, flags=shown), (*before.runs, *after.runs)
+        difference = Cell(None, scale_of_differences(after.scale), flags=shown, runs=runs, where=after.where)
+        if before.value is not None and after.value is not None and (self._training.anyway or not flags):
+            change, better = after.value - before.value, before.scale.better
+            difference = replace(difference, value=change, note="there are no samples to test")
+            if better is None:
+                percent = replace(percent, note="neither end of the scale is better")
+            elif before.value <= 0:
+                percent = replace(percent, note="the base's number isn't above 0")
+            else:
+                percent = replace(percent, value=(-100.0 if better == "lower" else 100.0) * change / before.value)
+        at = self._address
+        return Gain(table, at.unit, at.statistic, at.where, base, trained, percent, difference, test=None)
 
     def _alike(self, keys: Sequence[str]) -> list[list[str]]:
         """Returns the entrants, those together that are runs of one model under the same settings and arguments."""
-        found: list[list[str]] = []
+        groups: list[list[str]] = []
         for key in keys:
-            same = next((same for same in found if self._is_another_run(same[0], key)), None)
-            if same is None:
-                found.append([key])
+            for one in groups:
+                flags = [BY_ITSELF.intersection(self._cells[each].flags) for each in (one[0], key)]
+                same = flags[0] == flags[1] and self._arguments(one[0]) == self._arguments(key)
+                if same and not self._between(one[0], key):
+                    one.append(key)
+                    break
             else:
-                same.append(key)
-        return found
-
-    def _is_another_run(self, one: str, two: str) -> bool:
-        flags = [BY_ITSELF.intersection(self._cells[key].flags) for key in (one, two)]
-        return flags[0] == flags[1] and self._arguments(one) == self._arguments(two) and not self._between(one, two)
+                groups.append([key])
+        return groups
 
     def _why_not(self, one: str, two: str) -> set[Flag]:
         """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
@@ -185,32 +161,27 @@ class _Place:
         has_samples = statistic == SCORE or self._is_further
         if not has_samples or not all(self._measured.runs[key] for key in entrants):
             return None
-        observe = self._measured.observe_group if where else self._measured.observe
-        found = [observe(key, where, statistic) for key in entrants]
-        return None if len(found) > 1 and found[0].compute is not None else averaged(found)
+        observed = [self._measured.observe(key, where, statistic) for key in entrants]
+        return None if len(observed) > 1 and observed[0].compute is not None else averaged(observed)
 
     def _trial(self, entrants: Sequence[str], observed: Observations | None, side: TrainingStage) -> Trial:
-        cells = [self._cells[key] for key in entrants]
-        if len(entrants) == 1:
-            label, cell = self._training.entrants[entrants[0]].label, cells[0]
-            values = self._repeats(entrants[0])
-        else:
-            label, cell = self._label(entrants, side), self._mean(cells, observed)
-            values = [one.value for one in cells if one.value is not None]
+        cells, unit, where = [self._cells[key] for key in entrants], self._measured, self._address.where
+        cell, values = cells[0], [cell.value for cell in cells if cell.value is not None]
+        if len(cells) == 1 and self._address.statistic == SCORE:
+            equal_parts = unit.equal_parts and not where
+            values = repeat_means(unit.runs[entrants[0]], unit.tasks, where, equal_parts=equal_parts)
+        if len(cells) > 1:
+            flags = ordered({flag for cell in cells for flag in cell.flags})
+            mean = float(np.mean(values)) if len(values) == len(cells) else None
+            cell = replace(cell, value=mean, low=None, high=None, flags=flags, rank=None, best=False)
+            if observed is not None:
+                cell = cell_of(observed, cell.scale, flags, cell.where, min_coverage=unit.min_coverage)
         scale = replace(cell.scale, low=0.0, high=None, better=None, neutral=None)
         deviation = Cell(float(np.std(values, ddof=1)), scale, n=len(values)) if len(values) > 1 else None
-        return Trial(label, tuple(entrants), cell, deviation)
-
-    def _repeats(self, entrant: str) -> list[float]:
-        """Returns the score of each repeat of one run; nothing where there was one alone."""
-        if self._address.statistic != SCORE:
-            return []
-        where = self._address.where
-        equal_parts = self._measured.equal_parts and not where
-        return repeat_means(self._measured.runs[entrant], self._measured.tasks, where, equal_parts=equal_parts)
+        return Trial(self._label(entrants, side), tuple(entrants), cell, deviation)
 
     def _label(self, entrants: Sequence[str], side: TrainingStage) -> str:
-        """Returns the name of several runs: their model's, what the user called several, or all of their names."""
+        """Returns the name of runs: their model's, what the user called several, or all of their names."""
         rows = self._training.entrants
         first, models = rows[entrants[0]], {rows[key].model for key in entrants}
         if len(models) == 1:
@@ -218,43 +189,3 @@ class _Place:
         if models == {rows[key].model for key in side.entrants}:
             return f"{side.name} [{first.variation}]" if first.variation else side.name
         return ", ".join(rows[key].label for key in entrants)
-
-    def _mean(self, cells: Sequence[Cell], observed: Observations | None) -> Cell:
-        flags = ordered({flag for cell in cells for flag in cell.flags})
-        if observed is not None:
-            where, coverage = cells[0].where, self._measured.min_coverage
-            return cell_of(observed, cells[0].scale, flags=flags, where=where, min_coverage=coverage)
-        values = [cell.value for cell in cells if cell.value is not None]
-        value = float(np.mean(values)) if len(values) == len(cells) else None
-        return replace(cells[0], value=value, low=None, high=None, flags=flags, rank=None, best=False)
-
-
-def _percent(base: Cell, trained: Cell, *, compared: bool) -> Cell:
-    before, after, better = base.value, trained.value, base.scale.better
-    if not compared or before is None or after is None:
-        return Cell(None, PERCENT)
-    if better is None:
-        return Cell(None, PERCENT, note="neither end of the scale is better")
-    if before <= 0:
-        return Cell(None, PERCENT, note="the base's number isn't above 0")
-    return Cell((-100.0 if better == "lower" else 100.0) * (after - before) / before, PERCENT)
-
-
-def _difference(base: Cell, trained: Cell, test: Comparison | None, *, compared: bool) -> Cell:
-    nothing = Cell(None, scale_of_differences(trained.scale), runs=(*base.runs, *trained.runs), where=trained.where)
-    if not compared:
-        return nothing
-    if test is None:
-        if base.value is None or trained.value is None:
-            return nothing
-        return replace(nothing, value=trained.value - base.value, note="there are no samples to test")
-    if not test.n:
-        return replace(nothing, note="no items in common")
-    return replace(
-        nothing,
-        value=known(test.difference),
-        low=test.low,
-        high=test.high,
-        n=test.n,
-        best=test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0,
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,18 +31,14 @@ Compute = Callable[[int, Sequence[Any]], float]
 
 @dataclass(frozen=True)
 class Observations:
-    """Scored and unscored samples of one entrant.
+    """Scored and unscored samples of one entrant, as columns; an item has the same number in every entrant.
 
     Where a metric has one score per cluster, each cluster is one item.
 
     Attributes:
-        runs: Keys of the runs that they come from.
-        items: What was asked, the same number in every entrant.
-        scores: NaN without one.
-        clusters: What items share.
         strata: Parts of the score, numbered; None where every item weighs the same.
         coverage: Scored verdicts over verdicts; None without any.
-        shares: What each part counts, by its number; None where all count the same.
+        shares: Weight of each part, by its number; None where all count the same.
         values: What each item has for a score that is no mean of the scores; None for a mean.
         compute: Works that score out; None for a mean.
     """
@@ -61,6 +57,11 @@ class Observations:
     def n(self) -> int:
         """Number of items with a score."""
         return int(np.count_nonzero(~np.isnan(self.scores)))
+
+    @property
+    def shared_clusters(self) -> Codes | None:
+        """The clusters; None where each item stands alone."""
+        return self.clusters if np.unique(self.clusters).size < self.clusters.size else None
 
     @property
     def score(self) -> float:
@@ -93,21 +94,15 @@ def observe(
     statistic: str = SCORE,
     equal_parts: bool = False,
 ) -> Observations:
-    """Gathers samples.
+    """Gathers the samples of a unit's tasks, which all entrants number alike, in some groups.
 
-    Args:
-        runs: Runs that have samples.
-        tasks: Tasks of the unit, in the order in which all entrants number them.
-        where: Groups that the samples must belong to.
-        statistic: The score, or the name of a further score.
-        equal_parts: Whether the tasks weigh the same, rather than the items.
+    With ``equal_parts`` the tasks weigh the same, rather than the items.
     """
-    used = [(each, each.columns, mask) for each, mask in _chosen(runs, where) if each.columns is not None]
+    chosen = ((each, columns, columns.where(where)) for each, columns in with_samples(runs))
+    used = [(each, columns, mask) for each, columns, mask in chosen if mask.any()]
     if not used:
         nothing = np.zeros(0, dtype=np.int32)
-        return Observations(
-            (), nothing.astype(np.int64), scores=np.zeros(0), clusters=nothing, strata=None, coverage=None
-        )
+        return Observations((), nothing.astype(np.int64), np.zeros(0), nothing, strata=None, coverage=None)
     scored = sum(int(columns.scored[mask].sum()) for _, columns, mask in used)
     verdicts = sum(int(columns.verdicts[mask].sum()) for _, columns, mask in used)
     numbers = [tasks.index(each.run.task) for each, _, _ in used]
@@ -133,6 +128,11 @@ def observe(
         values=np.concatenate(records) if records else None,
         compute=compute if records else None,
     )
+
+
+def with_samples(runs: Iterable[LoadedRun]) -> list[tuple[LoadedRun, Columns]]:
+    """Returns the runs that have samples, each with these."""
+    return [(each, each.columns) for each in runs if each.columns is not None]
 
 
 def _metric(each: LoadedRun, statistic: str) -> Metric | None:
@@ -162,7 +162,7 @@ def _items(each: LoadedRun, columns: Columns, mask: Mask, statistic: str) -> tup
 
 def is_same_number(one: float, other: float) -> bool:
     """Whether two numbers are the same but for the order in which each was added up."""
-    return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=_CLOSE)
+    return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-6)
 
 
 def unlike_its_file(each: LoadedRun) -> str:
@@ -188,33 +188,21 @@ def unlike_its_file(each: LoadedRun) -> str:
     return ""
 
 
-_CLOSE = 1e-6
-"""How far a number may be from the harness's, as a part of it."""
-
-
-def _chosen(runs: Sequence[LoadedRun], where: Where) -> Iterator[tuple[LoadedRun, Mask]]:
-    """Yields the runs that have samples in these groups, each with which of its samples they are."""
-    for each in runs:
-        mask = np.zeros(0, dtype=np.bool_) if each.columns is None else each.columns.where(where)
-        if mask.any():
-            yield each, mask
-
-
 def answers_of(runs: Sequence[LoadedRun], statistic: str = SCORE) -> Answers | None:
     """Returns the samples with a score, or with a further score, as columns; None without any."""
-    used = [each.columns for each in runs if each.columns is not None]
-    numbers = [each.scores if statistic == SCORE else each.further[statistic] for each in used]
-    columns = [(each, ~np.isnan(own)) for each, own in zip(used, numbers, strict=True)]
-    if not any(mask.any() for _, mask in columns):
+    parts: list[Answers] = []
+    for _, columns in with_samples(runs):
+        scores = columns.scores if statistic == SCORE else columns.further[statistic]
+        part = Answers(scores, columns.clusters, columns.groups).only(~np.isnan(scores))
+        parts += [part] if part.scores.size else []
+    if not parts:
         return None
-    fields = dict.fromkeys(field for each, _ in columns for field in each.groups)
-    groups = {
-        field: _joined([each.groups[field].only(mask) for each, mask in columns if field in each.groups])
-        for field in fields
-    }
-    scores = np.concatenate([own[mask] for own, (_, mask) in zip(numbers, columns, strict=True)])
-    whole = {field: texts for field, texts in groups.items() if texts.codes.size == scores.size}
-    return Answers(scores, np.concatenate([each.clusters[mask] for each, mask in columns]), whole)
+    fields = [field for field in parts[0].groups if all(field in part.groups for part in parts)]
+    return Answers(
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate([part.clusters for part in parts]),
+        {field: _joined([part.groups[field] for part in parts]) for field in fields},
+    )
 
 
 def _joined(parts: Sequence[Texts]) -> Texts:
@@ -225,20 +213,11 @@ def _joined(parts: Sequence[Texts]) -> Texts:
 
 
 def repeat_means(runs: Sequence[LoadedRun], tasks: Sequence[str], where: Where, *, equal_parts: bool) -> list[float]:
-    """Returns the score of each repeat by itself; nothing where the items weren't all asked equally often, or once.
-
-    Args:
-        runs: Runs that have samples.
-        tasks: Tasks of the unit.
-        where: Groups that the samples must belong to.
-        equal_parts: Whether the tasks weigh the same, rather than the items.
-    """
-    chosen = [(each, each.columns) for each, _ in _chosen(runs, where) if each.columns is not None]
+    """Returns the score of each repeat by itself; nothing where the items weren't all asked equally often, or once."""
+    chosen = [(each, columns) for each, columns in with_samples(runs) if columns.where(where).any()]
     repeats = {0 if columns.repeats is None else columns.repeats.shape[1] for _, columns in chosen}
-    if len(repeats) != 1:
-        return []
     scores: list[float] = []
-    for at in range(repeats.pop()):
+    for at in range(repeats.pop() if len(repeats) == 1 else 0):
         own = [
             replace(each, columns=replace(columns, scores=columns.repeats[:, at]))
             for each, columns in chosen
@@ -305,11 +284,10 @@ def interval(observed: Observations, scale: Scale) -> Interval:
         scored = in_order(observed)
         many = int(np.unique(scored.clusters).size)
         return interval_of(bootstrapped(scored.score, scored.replicates, n=scored.n, clusters=many))
-    clusters = observed.clusters if np.unique(observed.clusters).size < observed.clusters.size else None
-    width = _right_or_wrong(observed, scale)
+    width = right_or_wrong(observed, scale)
     if width is None:
-        return mean_interval(contributions(observed.scores, observed.strata, observed.shares), clusters)
-    found = share_interval(observed.scores / width, clusters)
+        return mean_interval(contributions(observed.scores, observed.strata, observed.shares), observed.shared_clusters)
+    found = share_interval(observed.scores / width, observed.shared_clusters)
     return found._replace(value=found.value * width, low=found.low * width, high=found.high * width)
 
 
@@ -324,13 +302,12 @@ def bootstrap_difference(one: Observations, two: Observations, confidence: float
     )
 
 
-def _right_or_wrong(observed: Observations, scale: Scale) -> float | None:
+def right_or_wrong(observed: Observations, scale: Scale) -> float | None:
     """Returns the score of a right answer where all scores are right or wrong, or None."""
     if observed.strata is not None or scale.low != 0.0 or scale.unit not in ("share", "percent"):
         return None
-    width = 0.0 if scale.high is None else scale.high
-    known = observed.scores[~np.isnan(observed.scores)]
-    return width if width and np.isin(known, (0.0, width)).all() else None
+    scores = observed.scores[~np.isnan(observed.scores)]
+    return scale.high if scale.high and np.isin(scores, (0.0, scale.high)).all() else None
 
 
 def cell_of(

@@ -27,8 +27,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.report.model import Unit
 from culture_tasks.report.numbers.observations import is_same_number
-from culture_tasks.report.numbers.scores import Measured, flags_of, harness_cell
-from culture_tasks.results import comparability
+from culture_tasks.report.numbers.scores import Measured, flags_by_row, harness_cell
 from culture_tasks.results.columns import Codebook, Columns
 from culture_tasks.results.loaded_runs import Entered, LoadedRun
 from culture_tasks.results.samples import samples_of
@@ -39,15 +38,11 @@ _SHARES = frozenset(("acc", "acc_norm", "acc_mutual_info", "exact_match", "anls"
 
 @dataclass(frozen=True, slots=True)
 class KnownTasks:
-    """Tasks of a harness that are about culture.
+    """Tasks of a harness that are about culture, by patterns of their names.
 
     Attributes:
-        tasks: Patterns of their names.
-        about: What they measure, in a few words.
-        languages: Languages, in words.
         metrics: Their metrics, the one that counts first, each with the end that is better.
         scale: The scale of these metrics, but for its better end.
-        paper: Where they come from.
     """
 
     tasks: tuple[str, ...]
@@ -78,10 +73,7 @@ def known_task(task: str) -> KnownTasks | None:
 def other_measured(entered: Sequence[Entered], further: Sequence[str] = ()) -> list[Measured]:
     """Returns a unit for each task of a harness that isn't ours, with the samples that its score is the mean of.
 
-    Args:
-        entered: The entrants.
-        further: Patterns of names of metrics, as ``acc_norm`` or ``mmlu:acc*``, that have their own column beside
-            that of the metric that counts.
+    Further metrics are patterns, as ``acc_norm`` or ``mmlu:acc*``; they have columns beside the one that counts.
 
     Raises:
         SettingsError: If one of the patterns fits nothing.
@@ -93,81 +85,55 @@ def other_measured(entered: Sequence[Entered], further: Sequence[str] = ()) -> l
             if each.run.benchmark is None:
                 tasks.setdefault(task, {})[one.entrant.key] = each
                 parts.update(each.result.members if each.result.metrics else ())
+    _refuse_unfitting(further, tasks)
     rows = {one.entrant.key: one.runs for one in entered}
     samples = _Samples()
-    found: list[Measured] = []
+    units: list[Measured] = []
     for task, runs in tasks.items():
         main = _main_metric(known_task(task), runs)
         for metric in _metrics(runs):
-            if metric == main or _fits(task, metric, further):
+            if metric == main or any(_fits(task, metric, pattern) for pattern in further):
                 unit = _unit(task, runs, metric=metric, headline=task not in parts, further=metric != main)
-                found.append(_with_samples(unit, runs, rows, samples))
-    _refuse_unfitting(further, tasks)
-    return found
+                units.append(_with_samples(unit, runs, rows, samples))
+    return units
 
 
-def _fits(task: str, metric: str, patterns: Sequence[str]) -> bool:
-    names = (metric, _without_filter(metric), f"{task}:{metric}", f"{task}:{_without_filter(metric)}")
-    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+def _fits(task: str, metric: str, pattern: str) -> bool:
+    names = (metric, _without_filter(metric))
+    return any(fnmatchcase(name, pattern) for name in (*names, *(f"{task}:{name}" for name in names)))
 
 
 def _refuse_unfitting(patterns: Sequence[str], tasks: Mapping[str, Mapping[str, LoadedRun]]) -> None:
     metrics = {(task, metric) for task, runs in tasks.items() for metric in _metrics(runs)}
     for pattern in patterns:
-        if not any(_fits(task, metric, [pattern]) for task, metric in metrics):
+        if not any(_fits(task, metric, pattern) for task, metric in metrics):
             names = sorted({_without_filter(metric) for _, metric in metrics})
             known = hint(pattern, names) or " There is no task of the harnesses."
             raise SettingsError(f"report: --other-metrics {pattern} fits no metric.{known}")
 
 
 def _with_samples(
-    unit: Unit,
-    runs: Mapping[str, LoadedRun],
-    rows: Mapping[str, Mapping[str, LoadedRun]],
-    samples: _Samples,
+    unit: Unit, runs: Mapping[str, LoadedRun], rows: Mapping[str, Mapping[str, LoadedRun]], samples: _Samples
 ) -> Measured:
     """Adds the samples behind the scores; all scores must be the same kind of mean, over the same tasks."""
-    means = (
-        {key: samples.behind(each, unit.metric, rows[key], unit.scale.times) for key, each in runs.items()}
-        if unit.headline and len(runs) > 1
-        else {}
-    )
+    means: dict[str, tuple[_Kind, tuple[LoadedRun, ...]]] = {}
+    if unit.headline and len(runs) > 1:
+        means = {key: samples.behind(each, unit.metric, rows[key], unit.scale.times) for key, each in runs.items()}
     kinds = Counter(kind for kind, behind in means.values() if behind)
     usual = kinds.most_common(1)[0][0] if kinds else ((unit.key,), False)
-    return Measured(
-        unit=unit,
-        tasks=usual[0],
-        equal_parts=usual[1],
-        runs={key: means[key][1] if key in means and means[key][0] == usual else () for key in runs},
-        flags={key: frozenset(cell.flags) for key, cell in unit.cells.items()},
-        min_coverage=0.0,
-    )
+    used = {key: behind for key, (kind, behind) in means.items() if kind == usual}
+    flags = {key: frozenset(cell.flags) for key, cell in unit.cells.items()}
+    return Measured(unit, *usual, runs={key: used.get(key, ()) for key in runs}, flags=flags)
 
 
 def _unit(task: str, runs: Mapping[str, LoadedRun], metric: str, *, headline: bool, further: bool) -> Unit:
     known = known_task(task)
     scale = _scale(known, metric, runs)
-    settings = {key: {task: each.run.settings} for key, each in runs.items()}
-    weight = {key: (each.result.expected or 0, each.run.date) for key, each in runs.items()}
-    usual = settings[comparability.reference(settings, weight)]
-    cells = {
-        key: harness_cell(
-            each, metric, scale=scale, flags=comparability.between(settings[key], usual) | set(flags_of(each))
-        )
-        for key, each in runs.items()
-    }
+    flags = flags_by_row({key: [each] for key, each in runs.items()}, lambda each: each.result.expected or 0)
+    cells = {key: harness_cell(each, metric, scale, set(flags[key])) for key, each in runs.items()}
+    about = f"{known.about}; {known.languages}; {known.paper}" if known else "a task of the harness"
     name = f"{task}:{metric}" if further else task
-    return Unit(
-        key=name,
-        title=name,
-        benchmark=None,
-        metric=metric,
-        scale=scale,
-        about=f"{known.about}; {known.languages}; {known.paper}" if known else "a task of the harness",
-        headline=headline,
-        cells=cells,
-        further=further,
-    )
+    return Unit(name, name, None, metric, scale, about, headline=headline, cells=cells, further=further)
 
 
 def _metrics(runs: Mapping[str, LoadedRun]) -> Counter[str]:
@@ -226,11 +192,7 @@ class _Samples:
     ) -> tuple[_Kind, tuple[LoadedRun, ...]]:
         """Returns the kind of mean that a score is, and the runs with the samples behind it; no runs without any.
 
-        Args:
-            each: The run of a task or group.
-            metric: The metric.
-            others: All runs of its model, by task, for the members of groups.
-            times: What the scores are multiplied by.
+        The runs of members of groups are among the others, all of which are of the same model; scores are multiplied.
         """
         tasks = tuple(dict.fromkeys(_leaves(each.run.task, others)))
         runs = [others[task] for task in tasks if task in others]
@@ -288,16 +250,5 @@ def _columns(each: LoadedRun, codes: Codebook) -> Iterator[tuple[str, Columns]]:
         own = scores[metric]
         if own and each.result.expected in (None, len(own)):
             items, ones = np.array(list(own), dtype=np.int32), np.ones(len(own), dtype=np.int32)
-            yield (
-                metric,
-                Columns(
-                    items=items,
-                    scores=np.array(list(own.values())),
-                    scored=ones,
-                    verdicts=ones,
-                    clusters=items,
-                    offsets=np.zeros(len(own), dtype=np.int64),
-                    groups={},
-                    further={},
-                ),
-            )
+            numbers, offsets = np.array(list(own.values())), np.zeros(len(own), dtype=np.int64)
+            yield metric, Columns(items, numbers, ones, ones, items, offsets, groups={}, further={})

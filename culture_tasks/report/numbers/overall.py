@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,10 +15,11 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.rankings import mean_rank
 from culture_tasks.report.model import Cell, Comparison, Entrant, ModelMeans, Unit
-from culture_tasks.report.numbers.comparisons import Pair, adjusted
-from culture_tasks.report.numbers.observations import Observations, in_order, ordered
+from culture_tasks.report.numbers.comparisons import Pair, adjusted, ranked
+from culture_tasks.report.numbers.observations import Observations, in_order, known, ordered
 from culture_tasks.report.numbers.scores import Measured
-from culture_tasks.report.numbers.standings import ranked
+
+_Numbers = TypeVar("_Numbers", float, Floats)
 
 COMMON = Scale("points of 100", 0.0, 100.0)
 """The scale of the means: each metric's own range mapped to 0-100, 100 being the better end."""
@@ -34,14 +35,12 @@ def to_common(cell: Cell) -> Cell | None:
     scale = cell.scale
     if cell.value is None or scale.low is None or scale.high is None:
         return None
-    value, low, high = (
-        None if end is None else float(_mapped(end, scale)) for end in (cell.value, cell.low, cell.high)
-    )
+    value, low, high = (None if end is None else _mapped(end, scale) for end in (cell.value, cell.low, cell.high))
     first, last = (high, low) if scale.better == "lower" else (low, high)
     return replace(cell, value=value, scale=COMMON, low=first, high=last)
 
 
-def _mapped(scores: Floats | float, scale: Scale) -> Floats | float:
+def _mapped(scores: _Numbers, scale: Scale) -> _Numbers:
     """Maps the range of a scale, which has both ends, to 0-100."""
     low, high = 0.0 if scale.low is None else scale.low, 1.0 if scale.high is None else scale.high
     places = 100.0 * (scores - low) / (high - low)
@@ -62,24 +61,18 @@ def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
     reader must know of a column, a reader must know of the mean.
     """
     shares = np.array(weights) / sum(weights)
-    mean = float(shares @ np.array([cell.value for cell in cells], dtype=np.float64))
-    below = _reach(shares, [(cell.value, cell.low) for cell in cells])
-    above = _reach(shares, [(cell.value, cell.high) for cell in cells])
+    numbers = np.array([(cell.value, cell.low, cell.high) for cell in cells], dtype=np.float64)  # NaN for None
+    mean = float(shares @ np.ascontiguousarray(numbers[:, 0]))
+    below, above = (math.hypot(*(shares * (numbers[:, 0] - numbers[:, end]))) for end in (1, 2))
     return Cell(
         mean,
         COMMON,
-        low=None if below is None else mean - below,
-        high=None if above is None else mean + above,
+        low=known(mean - below),
+        high=known(mean + above),
         n=sum(cell.n for cell in cells),
         flags=ordered({flag for cell in cells for flag in cell.flags}),
         runs=tuple(run for cell in cells for run in cell.runs),
     )
-
-
-def _reach(shares: Floats, ends: Sequence[tuple[float | None, float | None]]) -> float | None:
-    """Root of the sum of squared half widths, each times its share; None where a column has no interval."""
-    widths = [value - end for value, end in ends if value is not None and end is not None]
-    return math.hypot(*(shares * np.array(widths))) if len(widths) == len(ends) else None
 
 
 class Block(NamedTuple):
@@ -95,16 +88,13 @@ def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
     The columns are chosen so that as many pairs of entrants as possible are compared on as many columns as possible:
     pairs times columns is greatest. An entrant that has few columns thus takes none from the others, and columns that
     few have don't split the rest. What is left over may share other columns; its mean then is another one, which all
-    have that have these columns. A mean is over two columns at least.
-
-    Args:
-        columns: The columns that each entrant has a comparable number in, in order.
+    have that have these columns. A mean is over two columns at least. All columns are those with a comparable number.
     """
     order = list(dict.fromkeys(column for own in columns.values() for column in own))
     sets = {entrant: frozenset(own) for entrant, own in columns.items()}
     if sum(bool(own) for own in sets.values()) == 1:
         return [Block(tuple(own), (entrant,)) for entrant, own in columns.items() if len(own) > 1]
-    found: list[Block] = []
+    chosen: list[Block] = []
     left = list(sets)
 
     def compared(shared: frozenset[str]) -> tuple[int, int]:
@@ -112,14 +102,14 @@ def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
         having = sum(shared <= sets[entrant] for entrant in left)
         return len(shared) * math.comb(having, 2), having
 
-    while left and len(found) < _MEANS:
+    while left and len(chosen) < _MEANS:
         best = max(_shared([sets[entrant] for entrant in left]), key=compared, default=None)
         if best is None or not compared(best)[0]:
             break
         having = tuple(entrant for entrant in sets if best <= sets[entrant])
-        found.append(Block(tuple(column for column in order if column in best), having))
+        chosen.append(Block(tuple(column for column in order if column in best), having))
         left = [entrant for entrant in left if not best <= sets[entrant]]
-    return sorted(found, key=lambda block: -len(block.entrants))
+    return sorted(chosen, key=lambda block: -len(block.entrants))
 
 
 _SETS = 2000
@@ -147,15 +137,9 @@ def means(
     rankable: Callable[[Cell], bool],
     other_tasks: bool = False,
 ) -> tuple[ModelMeans, ...]:
-    """Works out the means over the columns that entrants share.
+    """Works out the means over the columns, of these headline units, that entrants share.
 
-    Args:
-        units: The headline units.
-        measured: Those with samples, by key.
-        entrants: The entrants, by key.
-        tests: The tests between entrants, of all units.
-        rankable: Whether a cell may be ranked.
-        other_tasks: Whether tasks of the harnesses may be in a mean.
+    Tests are those between entrants, of all units; ``other_tasks`` lets tasks of the harnesses into a mean.
     """
     why_beside = {unit.key: why for unit in units if (why := _why_beside(unit, other_tasks=other_tasks))}
     usable = [unit for unit in units if unit.key not in why_beside]
@@ -163,20 +147,14 @@ def means(
         key: [unit.key for unit in usable if (cell := unit.cells.get(key)) is not None and rankable(cell)]
         for key in entrants
     }
-    found = blocks(has)
-    return tuple(
-        _mean(
-            "mean" if number == 0 else f"mean_{number + 1}",
-            f"Mean{f' {letter}' if len(found) > 1 else ''} of {len(block.columns)}",
-            {unit.key: measured[unit.key] for unit in units if unit.key in block.columns},
-            entrants=entrants,
-            block=block,
-            has=has,
-            why_beside=why_beside,
-            tests=tests,
-        )
-        for number, (letter, block) in enumerate(zip("ABC", found, strict=False))
-    )
+    chosen, averages = blocks(has), []
+    for number, (letter, block) in enumerate(zip("ABC", chosen, strict=False)):
+        key, title = "mean" if number == 0 else f"mean_{number + 1}", f" {letter}" if len(chosen) > 1 else ""
+        columns = [measured[column] for column in block.columns]
+        mean = _mean(key, columns, block.entrants, has=has, entrants=entrants, tests=tests)
+        beside = {**mean.beside, **why_beside}
+        averages.append(replace(mean, title=f"Mean{title} of {len(columns)}", beside=beside))
+    return tuple(averages)
 
 
 def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
@@ -191,115 +169,84 @@ def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
 
 def _mean(
     key: str,
-    title: str,
-    measured: Mapping[str, Measured],
+    columns: Sequence[Measured],
+    block: Sequence[str],
     *,
-    entrants: Mapping[str, Entrant],
-    block: Block,
     has: Mapping[str, Sequence[str]],
-    why_beside: Mapping[str, str],
+    entrants: Mapping[str, Entrant],
     tests: Sequence[Comparison],
 ) -> ModelMeans:
-    columns = [measured[column] for column in block.columns]
+    """Works out the mean over columns that a block of entrants has; it has no title yet."""
     units = [each.unit for each in columns]
-    common = {
-        one: [cell for unit in units if (cell := to_common(unit.cells[one])) is not None] for one in block.entrants
-    }
+    keys = tuple(unit.key for unit in units)
+    common = {one: [cell for unit in units if (cell := to_common(unit.cells[one])) is not None] for one in block}
     pairs: list[Pair] = []
-    if all(each.runs[one] for each in columns for one in block.entrants):  # else there are no samples to test
-        stacked = {one: in_order(_stacked(columns, one)) for one in block.entrants}
-        pairs = [
-            Pair(key, first, second, one=stacked[first], two=stacked[second], scale=COMMON)
-            for first, second in combinations(block.entrants, 2)
-        ]
-    compared = adjusted(pairs, {one: entrants[one].label for one in block.entrants})
+    if all(each.runs[one] for each in columns for one in block):  # else there are no samples to test
+        stacked = {one: in_order(_stacked(columns, one)) for one in block}
+        pairs = [Pair(key, one, two, stacked[one], stacked[two], scale=COMMON) for one, two in combinations(block, 2)]
+    compared = adjusted(pairs, {one: entrants[one].label for one in block})
+    averages = {one: mean_cell(own, weights(units)) for one, own in common.items()}
     lacking = {
-        one: f"lacks {', '.join(column for column in block.columns if column not in own)}"
+        one: f"lacks {', '.join(column for column in keys if column not in own)}"
         for one, own in has.items()
         if one not in common
     }
-    cells, standing = ranked(
-        {one: mean_cell(own, weights(units)) for one, own in common.items()}, COMMON, tests=compared, left_out=lacking
-    )
-    others = dict.fromkeys(column for own in has.values() for column in own if column not in block.columns)
-    every = len({entrants[one].model for one in cells})
-    lack = {column: {entrants[one].model for one in cells if column not in has[one]} for column in others}
-    few = {
-        column: f"missing or not comparable for {len(models)} of the {every} models" for column, models in lack.items()
-    }
-    return ModelMeans(
-        key=key,
-        title=title,
-        columns=block.columns,
-        beside={**few, **why_beside},
-        cells=cells,
-        mean_ranks=_mean_ranks(units, common, tests) if len(common) > 1 else {},
-        standing=standing,
-        comparisons=tuple(compared),
-    )
+    cells, standing = ranked(averages, COMMON, tests=compared, left_out=lacking)
+    every = len({entrants[one].model for one in block})
+    beside: dict[str, str] = {}
+    for column in dict.fromkeys(column for own in has.values() for column in own if column not in keys):
+        models = {entrants[one].model for one in block if column not in has[one]}
+        beside[column] = f"missing or not comparable for {len(models)} of the {every} models"
+    ranks = _mean_ranks(units, common, tests) if len(common) > 1 else {}
+    return ModelMeans(key, "", keys, beside, cells, mean_ranks=ranks, standing=standing, comparisons=tuple(compared))
 
 
 def _mean_ranks(
     units: Sequence[Unit], common: Mapping[str, Sequence[Cell]], tests: Sequence[Comparison]
 ) -> dict[str, Cell]:
     """Returns the mean of each one's ranks, with that of the best and of the worst places that the tests leave open."""
-    found = mean_rank(np.array([[cell.value for cell in own] for own in common.values()], dtype=np.float64))
-    columns = [
-        ranked(
-            {key: unit.cells[key] for key in common},
-            unit.scale,
-            tests=[test for test in tests if test.unit == unit.key],
-            left_out={},
-        )[0]
-        for unit in units
-    ]
+    table = np.array([[cell.value for cell in own] for own in common.values()], dtype=np.float64)
+    columns: list[Mapping[str, Cell]] = []
+    for unit in units:
+        own = {key: unit.cells[key] for key in common}
+        columns.append(ranked(own, unit.scale, tests=[test for test in tests if test.unit == unit.key], left_out={})[0])
     ranks: dict[str, Cell] = {}
-    for key, each in zip(common, found, strict=True):
+    for key, each in zip(common, mean_rank(table), strict=True):
         places = [place for column in columns if (place := column[key].rank) is not None]
-        known = len(places) == len(columns)
-        ranks[key] = Cell(
-            each.rank,
-            _RANK,
-            low=float(np.mean([place.first for place in places])) if known else None,
-            high=float(np.mean([place.last for place in places])) if known else None,
-            n=len(columns),
-        )
+        cell = Cell(each.rank, _RANK, n=len(columns))
+        if len(places) == len(columns):
+            first, last = (float(np.mean([getattr(place, end) for place in places])) for end in ("first", "last"))
+            cell = replace(cell, low=first, high=last)
+        ranks[key] = cell
     return ranks
 
 
 def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
     """Returns an entrant's samples of several columns as those of their mean; clusters are those of the benchmarks."""
     benchmarks = [each.unit.benchmark or each.unit.key for each in columns]
-    parts: list[Observations] = []
+    parts = [each.observe(entrant) for each in columns]
     strata: list[Codes] = []
     shares: list[float] = []
     owners: list[tuple[Observations, Scale, int]] = []
-    for each, weight in zip(columns, weights([each.unit for each in columns]), strict=True):
-        observed = each.observe(entrant)
-        codes = np.zeros(observed.items.size, dtype=np.int32) if observed.strata is None else observed.strata
-        many = 1 if observed.strata is None else len(each.tasks)
-        parts.append(observed)
+    for each, own, weight in zip(columns, parts, weights([each.unit for each in columns]), strict=True):
+        codes = np.zeros(own.items.size, dtype=np.int32) if own.strata is None else own.strata
+        many = 1 if own.strata is None else len(each.tasks)
         strata.append(codes + np.int32(len(shares)))
         shares += [weight / many] * many
-        owners += [(observed, each.unit.scale, part) for part in range(many)]
+        owners += [(own, each.unit.scale, part) for part in range(many)]
 
     def compute(part: int, values: Sequence[Any]) -> float:
         own, scale, number = owners[part]
-        return float(_mapped(float(np.mean(values)) if own.compute is None else own.compute(number, values), scale))
+        return _mapped(float(np.mean(values)) if own.compute is None else own.compute(number, values), scale)
 
     values = [own.scores.astype(np.object_) if own.values is None else own.values for own in parts]
     is_mean = all(own.compute is None for own in parts)
-    scores = [np.asarray(_mapped(own.scores, each.unit.scale)) for own, each in zip(parts, columns, strict=True)]
-    items = [own.items + (np.int64(at) << 48) for at, own in enumerate(parts)]
-    clusters = [
-        own.clusters + (np.int64(benchmarks.index(benchmark)) << 32)
-        for own, benchmark in zip(parts, benchmarks, strict=True)
-    ]
+    places = [np.int64(benchmarks.index(benchmark)) for benchmark in benchmarks]
     return Observations(
         runs=tuple(run for own in parts for run in own.runs),
-        items=np.concatenate(items),
-        scores=np.concatenate(scores),
-        clusters=np.concatenate(clusters),
+        items=np.concatenate([own.items + (np.int64(at) << 48) for at, own in enumerate(parts)]),
+        scores=np.concatenate([_mapped(own.scores, each.unit.scale) for own, each in zip(parts, columns, strict=True)]),
+        clusters=np.concatenate([own.clusters + (place << 32) for own, place in zip(parts, places, strict=True)]),
         strata=np.concatenate(strata),
         coverage=None,
         shares=np.array(shares),

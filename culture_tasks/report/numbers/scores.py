@@ -6,14 +6,13 @@ say which addresses there are; here they get their numbers, with what a reader m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-import numpy as np
 
 from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Scale, Task
 from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below
-from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, FurtherScore, Ran, UnitOf, Where
+from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, Ran, Where
 from culture_tasks.harness.model_costs import combined
 from culture_tasks.harness.scoring import LEXICAL
 from culture_tasks.metrics.intervals import Interval, mean_interval
@@ -27,6 +26,7 @@ from culture_tasks.report.numbers.observations import (
     observe,
     ordered,
     unlike_its_file,
+    with_samples,
 )
 from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import Entered, LoadedRun
@@ -61,10 +61,10 @@ class Measured:
 
     unit: Unit
     tasks: tuple[str, ...]
-    equal_parts: bool
-    runs: Mapping[str, Sequence[LoadedRun]]
-    flags: Mapping[str, frozenset[Flag]]
-    min_coverage: float
+    equal_parts: bool = False
+    runs: Mapping[str, Sequence[LoadedRun]] = field(default_factory=dict)
+    flags: Mapping[str, frozenset[Flag]] = field(default_factory=dict)
+    min_coverage: float = 0.0
     own_data: frozenset[str] = frozenset()
 
     def marked(self, cell: Cell) -> Cell:
@@ -83,21 +83,14 @@ class Measured:
         return all(isinstance(metric, MeanScore) and metric.per_cluster is None for metric in metrics)
 
     def observe(self, entrant: str, where: Where = (), statistic: str = SCORE) -> Observations:
-        """Gathers an entrant's samples in some groups."""
-        return observe(self.runs[entrant], self.tasks, where, statistic=statistic, equal_parts=self.equal_parts)
-
-    def observe_group(self, entrant: str, where: Where, statistic: str = SCORE) -> Observations:
-        """Gathers an entrant's samples behind the number of a group: in its score all items weigh the same."""
-        if statistic == SCORE:
-            return observe(self.runs[entrant], self.tasks, where)
-        return self.observe(entrant, where, statistic)
+        """Gathers an entrant's samples in some groups; in the score of groups all items weigh the same."""
+        equal_parts = self.equal_parts and not (where and statistic == SCORE)
+        return observe(self.runs[entrant], self.tasks, where, statistic=statistic, equal_parts=equal_parts)
 
     def groups(self, entrant: str, name: str) -> list[str]:
         """Returns the groups of a field that an entrant has samples of, in order; unnamed ones are left out."""
-        present: dict[str, None] = {}
-        for each in self.runs[entrant]:
-            if each.columns is not None and name in each.columns.groups:
-                present.update(dict.fromkeys(each.columns.groups[name].present()))
+        columns = (columns.groups.get(name) for _, columns in with_samples(self.runs[entrant]))
+        present = dict.fromkeys(group for texts in columns if texts is not None for group in texts.present())
         order = self.reported.field_named(name).order
         return [*(one for one in order if one in present), *sorted(one for one in present if one and one not in order)]
 
@@ -112,33 +105,15 @@ class Measured:
 # Units
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """A unit before it is measured."""
-
-    unit: UnitOf
-    benchmark: str
-    metric: str
-    scale: Scale
-    about: str
-    is_group: bool = False
-    equal_parts: bool = False
-
-
 def measure(entered: Sequence[Entered], min_coverage: float) -> list[Measured]:
-    """Works out every unit of our benchmarks that some entrant has runs of: groups, then tasks, then a user's own.
-
-    Args:
-        entered: The entrants.
-        min_coverage: Share of scored verdicts under which a number is flagged.
-    """
-    known = [plan for benchmark in benchmarks().values() for plan in _plans(benchmark, entered)]
-    plans = [*(each for each in known if each.is_group), *(each for each in known if not each.is_group)]
-    return [_measured(plan, entered, min_coverage) for plan in (*plans, *_own_plans(entered))]
+    """Works out every unit of our benchmarks that some entrant has runs of: groups, then tasks, then a user's own."""
+    ours = [pair for benchmark in benchmarks().values() for pair in _units(benchmark, entered)]
+    groups_first = [one for wanted in (True, False) for is_group, one in ours if is_group == wanted]
+    return [_measured(one, entered, min_coverage) for one in (*groups_first, *_own_tasks(entered))]
 
 
-def _plans(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[_Plan]:
-    """Yields the units of a benchmark's own tasks and groups."""
+def _units(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[tuple[bool, Measured]]:
+    """Yields the units of a benchmark's own tasks and groups, not yet measured; first whether it is a group."""
     tasks = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Task)}
     groups = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Group) and entry.means}
     ran = Ran(
@@ -149,18 +124,13 @@ def _plans(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[_Plan]:
     )
     for unit in benchmark.report().units(ran):
         task, group = tasks[unit.tasks[0]], groups.get(unit.key)
-        yield _Plan(
-            unit=unit,
-            benchmark=benchmark.name,
-            metric=task.metric,
-            scale=next(metric.scale for metric in task.metrics() if metric.name == task.metric),
-            about=task.about if group is None else group.about,
-            is_group=group is not None,
-            equal_parts=group is not None and not group.weight_by_size,
-        )
+        scale = next(metric.scale for metric in task.metrics() if metric.name == task.metric)
+        about = task.about if group is None else group.about
+        one = Unit(unit.key, unit.key, benchmark.name, task.metric, scale, about, headline=unit.headline, cells={})
+        yield group is not None, Measured(one, unit.tasks, group is not None and not group.weight_by_size)
 
 
-def _own_plans(entered: Sequence[Entered]) -> Iterator[_Plan]:
+def _own_tasks(entered: Sequence[Entered]) -> Iterator[Measured]:
     """Yields a unit for each task that isn't in the registry, but has records as ours have."""
     found = {
         task: each.kind
@@ -169,47 +139,34 @@ def _own_plans(entered: Sequence[Entered]) -> Iterator[_Plan]:
         if each.kind is not None and task not in entries()
     }
     for task, kind in sorted(found.items()):
-        yield _Plan(
-            UnitOf(task, (task,)), kind.benchmark, metric=kind.metric, scale=kind.scale, about="a task of your own"
-        )
+        about = "a task of your own"
+        unit = Unit(task, task, kind.benchmark, kind.metric, kind.scale, about, headline=True, cells={})
+        yield Measured(unit, (task,))
 
 
-def _measured(plan: _Plan, entered: Sequence[Entered], min_coverage: float) -> Measured:
-    runs = {
-        one.entrant.key: [one.runs[task] for task in plan.unit.tasks if task in one.runs]
-        for one in entered
-        if any(task in one.runs for task in plan.unit.tasks)
-    }
-    key = plan.unit.key
-    unit = Unit(
-        key=key,
-        title=key,
-        benchmark=plan.benchmark,
-        metric=plan.metric,
-        scale=plan.scale,
-        about=plan.about,
-        headline=plan.unit.headline,
-        cells={},
-    )
-    measured = Measured(
-        unit=unit,
-        tasks=plan.unit.tasks,
-        equal_parts=plan.equal_parts,
-        runs={key: [each for each in own if each.columns is not None] for key, own in runs.items()},
-        flags=_flags(runs),
+def _measured(one: Measured, entered: Sequence[Entered], min_coverage: float) -> Measured:
+    runs = {entry.entrant.key: [entry.runs[task] for task in one.tasks if task in entry.runs] for entry in entered}
+    runs = {key: own for key, own in runs.items() if own}
+    measured = replace(
+        one,
+        runs={key: [each for each, _ in with_samples(own)] for key, own in runs.items()},
+        flags=flags_by_row(runs, lambda each: each.run.scored),
         min_coverage=min_coverage,
         own_data=frozenset(each.run.key for own in runs.values() for each in own if each.run.own_data),
     )
     cells = {key: measured.marked(_score(measured, key, own)) for key, own in runs.items()}
-    return replace(measured, unit=replace(unit, cells=cells))
+    return replace(measured, unit=replace(one.unit, cells=cells))
 
 
-def _flags(runs: Mapping[str, Sequence[LoadedRun]]) -> dict[str, frozenset[Flag]]:
-    """Returns what holds for all numbers of an entrant: how it differs from the usual settings, and what it lacks."""
+def flags_by_row(
+    runs: Mapping[str, Sequence[LoadedRun]], items: Callable[[LoadedRun], int]
+) -> dict[str, frozenset[Flag]]:
+    """Returns what holds for all numbers of an entrant: how it differs from the usual settings, and what it lacks.
+
+    Of settings that are shared by equally many, those of most items are the usual ones.
+    """
     settings = {key: {each.run.task: each.run.settings for each in own} for key, own in runs.items()}
-    weight = {
-        key: (sum(each.run.scored for each in own), max(each.run.date for each in own)) for key, own in runs.items()
-    }
+    weight = {key: (sum(map(items, own)), max(each.run.date for each in own)) for key, own in runs.items()}
     usual = settings[comparability.reference(settings, weight)]
     found: dict[str, frozenset[Flag]] = {}
     for key, own in runs.items():
@@ -238,37 +195,29 @@ def flags_of(each: LoadedRun) -> Iterator[Flag]:
 
 def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
     flags = set(measured.flags[key])
+    scale, metric = measured.unit.scale, measured.unit.metric
     missing = [task for task in measured.tasks if task not in {each.run.task for each in runs}]
     if missing:
         flags.add("incomplete")
     if "from_result_file" in flags and len(measured.tasks) > 1:
         keys = tuple(each.run.key for each in runs)
-        note = "needs the samples of all of its tasks"
-        return Cell(None, measured.unit.scale, flags=ordered(flags), runs=keys, note=note)
+        return Cell(None, scale, flags=ordered(flags), runs=keys, note="needs the samples of all of its tasks")
     if "from_result_file" in flags:
-        metric, metrics = measured.unit.metric, runs[0].result.metrics
-        name = metric if metric in metrics else f"{metric}{LEXICAL}"
-        return harness_cell(runs[0], name, scale=measured.unit.scale, flags=flags)
-    cell = cell_of(measured.observe(key), measured.unit.scale, tuple(flags), min_coverage=measured.min_coverage)
+        name = metric if metric in runs[0].result.metrics else f"{metric}{LEXICAL}"
+        return harness_cell(runs[0], name, scale, flags)
+    cell = cell_of(measured.observe(key), scale, tuple(flags), min_coverage=measured.min_coverage)
     notes = (cell.note, f"without {', '.join(missing)}" if missing else "")
-    return replace(cell, note="; ".join(note for note in notes if note))
+    return replace(cell, note="; ".join(filter(None, notes)))
 
 
 def harness_cell(each: LoadedRun, metric: str, scale: Scale, flags: set[Flag]) -> Cell:
     """Returns a number of a result file, with an interval by its standard error where there is one."""
-    value = scale.times * each.result.metrics.get(metric, float("nan"))
-    error = scale.times * each.result.errors.get(metric, float("nan"))
-    items = each.result.expected or 0
-    found = Interval(
-        value,
-        value - _Z * error,
-        high=value + _Z * error,
-        n=items,
-        clusters=items,
-        reason="no standard error in the result file",
-    )
+    value = scale.times * each.result.metrics.get(metric, math.nan)
+    reach = _Z * (scale.times * each.result.errors.get(metric, math.nan))
+    n, reason = each.result.expected or 0, "no standard error in the result file"
+    interval = Interval(value, value - reach, value + reach, n=n, clusters=n, reason=reason)
     coverage = each.result.metrics.get(f"{metric.removesuffix(LEXICAL)}_coverage")
-    return from_interval(found, scale, flags=flags, runs=(each.run.key,), where=(), coverage=coverage)
+    return from_interval(interval, scale, flags, (each.run.key,), coverage=coverage)
 
 
 # Numbers by address
@@ -276,13 +225,7 @@ def harness_cell(each: LoadedRun, metric: str, scale: Scale, flags: set[Flag]) -
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Every number of our benchmarks.
-
-    Attributes:
-        units: The units, by key.
-        cells: The numbers of each entrant, by address.
-        groups: Those that belong to a group, in long form.
-    """
+    """Every number of our benchmarks: the units, numbers by address and entrant, and those of groups in long form."""
 
     units: Mapping[str, Measured]
     cells: dict[At, dict[str, Cell]] = field(default_factory=dict)
@@ -312,6 +255,15 @@ class Scores:
         cell = self.cells[address][entrant]
         self.groups.append(GroupValue(address.unit, entrant, address.statistic, *address.where[-1], cell))
 
+    def by_culture(self) -> dict[tuple[str, str], list[GroupValue]]:
+        """Returns the scores of cultures by unit and entrant."""
+        values: dict[tuple[str, str], list[GroupValue]] = {}
+        for value in self.groups:
+            culture = self.units[value.unit].reported.culture
+            if value.statistic == SCORE and len(value.cell.where) == 1 and value.dimension == culture:
+                values.setdefault((value.unit, value.entrant), []).append(value)
+        return values
+
 
 def all_scores(measured: Sequence[Measured]) -> Scores:
     """Works out every number: whole scores, then groups, then what is derived."""
@@ -330,30 +282,24 @@ def all_scores(measured: Sequence[Measured]) -> Scores:
 def _add_whole(scores: Scores, measured: Measured) -> None:
     for entrant, cell in measured.unit.cells.items():
         scores.put(entrant, At(measured.unit.key), cell)
-        for further in measured.reported.further if measured.runs[entrant] else ():
+        if measured.runs[entrant]:
             missing: set[Flag] = {flag for flag in cell.flags if flag == "incomplete"}
-            own = _further(measured, entrant, where=(), further=further, more=missing)
-            if own is not None:
-                scores.put(entrant, At(measured.unit.key, further.name), own)
+            for name, own in _further(measured, entrant, (), measured.flags[entrant] | missing):
+                scores.put(entrant, At(measured.unit.key, name), own)
 
 
 def _add_groups(scores: Scores, measured: Measured) -> None:
-    key, reported = measured.unit.key, measured.reported
+    key, scale = measured.unit.key, measured.unit.scale
     for fields in _splits(measured):
-        for entrant in measured.runs:
+        for entrant, flags in measured.flags.items():
             for where in measured.combinations(entrant, fields):
-                observed = measured.observe_group(entrant, where)
+                observed = measured.observe(entrant, where)
                 if not observed.scores.size:
                     continue
-                flags = tuple(measured.flags[entrant])
-                cell = cell_of(
-                    observed, measured.unit.scale, flags=flags, where=where, min_coverage=measured.min_coverage
-                )
+                cell = cell_of(observed, scale, tuple(flags), where, min_coverage=measured.min_coverage)
                 scores.put_group(entrant, At(key, where=where), cell)
-                for further in reported.further:
-                    own = _further(measured, entrant, where=where, further=further)
-                    if own is not None:
-                        scores.put_group(entrant, At(key, further.name, where), own)
+                for name, own in _further(measured, entrant, where, flags):
+                    scores.put_group(entrant, At(key, name, where), own)
 
 
 def _add_costs(scores: Scores, measured: Measured) -> None:
@@ -376,28 +322,21 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
     """Returns what a unit's score is split by: what its benchmark says, else every field with few groups."""
     if measured.reported.splits is not None:
         return measured.reported.splits
-    columns = [each.columns for own in measured.runs.values() for each in own if each.columns is not None]
+    columns = [columns for own in measured.runs.values() for _, columns in with_samples(own)]
     fields = dict.fromkeys(name for each in columns for name in each.groups)
     most = {name: max(len(each.groups[name].names) for each in columns if name in each.groups) for name in fields}
     return [(name,) for name in fields if most[name] <= _GROUPS]
 
 
-def _further(
-    measured: Measured, entrant: str, where: Where, further: FurtherScore, more: set[Flag] | None = None
-) -> Cell | None:
-    """Returns a further score, which no judge gives; None where no sample has one and none has to."""
-    flags = (measured.flags[entrant] | (more or set())) - OF_JUDGES
-    whole_items = further.is_share and bool(where)  # a share of a group counts each of its items once
-    observed = observe(
-        measured.runs[entrant],
-        measured.tasks,
-        where,
-        statistic=further.name,
-        equal_parts=measured.equal_parts and not whole_items,
-    )
-    if further.read is not None and not observed.n:
-        return None
-    return cell_of(observed, further.scale, flags=tuple(flags), where=where)
+def _further(measured: Measured, entrant: str, where: Where, flags: frozenset[Flag]) -> Iterator[tuple[str, Cell]]:
+    """Yields the further scores, which no judge gives, by name; but those that no sample has and none has to have."""
+    runs, tasks = measured.runs[entrant], measured.tasks
+    for further in measured.reported.further:
+        # A share of a group counts each of its items once.
+        equal_parts = measured.equal_parts and not (further.is_share and where)
+        observed = observe(runs, tasks, where, statistic=further.name, equal_parts=equal_parts)
+        if observed.n or further.read is None:
+            yield further.name, cell_of(observed, further.scale, tuple(flags - OF_JUDGES), where)
 
 
 def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
@@ -405,23 +344,18 @@ def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
         answers = answers_of(runs, derived.of)
         if answers is None:
             continue
-        flags, keys = set(measured.flags[entrant]), tuple(each.run.key for each in runs)
-        if derived.of != SCORE:
-            flags -= OF_JUDGES
+        flags = set(measured.flags[entrant] - (OF_JUDGES if derived.of != SCORE else set()))
+        keys = tuple(each.run.key for each in runs)
         for where in measured.combinations(entrant, derived.within):
-            mask = np.ones(answers.scores.size, dtype=np.bool_)
+            own = answers
             for name, group in where:
-                mask &= answers.groups[name].equals(group)
-            if not mask.any():
-                continue
-            own = answers.only(mask)
-            for group, value in derived.compute(own).items():
+                own = own.only(own.groups[name].equals(group))
+            n = own.scores.size
+            for group, value in derived.compute(own).items() if n else ():
                 if isinstance(value, float):
-                    cell = Cell(value, derived.scale, n=int(mask.sum()), flags=ordered(flags), runs=keys, where=where)
+                    cell = Cell(value, derived.scale, n=n, flags=ordered(flags), runs=keys, where=where)
                 else:
-                    cell = from_interval(
-                        mean_interval(value, own.clusters), derived.scale, flags=flags, runs=keys, where=where
-                    )
+                    cell = from_interval(mean_interval(value, own.clusters), derived.scale, flags, keys, where)
                 place = ((derived.dimension, group),) if derived.dimension else ()
                 add = scores.put_group if derived.dimension else scores.put
                 add(entrant, At(measured.unit.key, derived.name, (*where, *place)), cell)

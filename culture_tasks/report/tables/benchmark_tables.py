@@ -18,9 +18,9 @@ from culture_tasks.benchmarks.reporting import (
     Where,
 )
 from culture_tasks.report.model import Column, Contrast, Table
+from culture_tasks.report.numbers.comparisons import with_best
 from culture_tasks.report.numbers.contrasts import run_facts
 from culture_tasks.report.numbers.scores import Measured, Scores
-from culture_tasks.report.numbers.standings import with_best
 from culture_tasks.report.tables.grid import Context, Place, grid
 from culture_tasks.report.tables.published_rows import own_data_apart
 

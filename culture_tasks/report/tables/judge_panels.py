@@ -140,10 +140,7 @@ def _together(measured: Measured, panel: _Panel, where: Where) -> tuple[Cell | N
 
 def _common(measured: Measured, panel: _Panel, where: Where) -> list[Observations]:
     """Returns each judge's scores of the items that all of them have scored, in one order."""
-    judges = [
-        in_order(measured.observe_group(key, where) if where else measured.observe(key))
-        for key in panel.entrants.values()
-    ]
+    judges = [in_order(measured.observe(key, where)) for key in panel.entrants.values()]
     return [reduce(lambda one, other: aligned(one, other)[0], judges, own) for own in judges]
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import CULTURES, At
 from culture_tasks.report.model import Cell, Column, Comparison, Fairness, ModelMeans, Row, Table, Unit
-from culture_tasks.report.numbers.comparisons import scale_of_differences
+from culture_tasks.report.numbers.comparisons import scale_of_differences, with_best
 from culture_tasks.report.numbers.overall import COMMON, mean_cell, to_common, weights
 from culture_tasks.report.numbers.scores import Scores
-from culture_tasks.report.numbers.standings import with_best
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, cell_with, grid
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import Run

@@ -18,9 +18,8 @@ from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
-from culture_tasks.people.populations import Population, read_population
-from culture_tasks.people.spotcheck_design import Rated
-from culture_tasks.people.spotcheck_scores import doubts
+from culture_tasks.people.spotcheck_design import Rated, doubts
+from culture_tasks.people.spotcheck_draw import Population, read_population
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe
