@@ -16,9 +16,8 @@ from culture_tasks.pages import fonts
 from culture_tasks.pages.fonts import choose, warn_of_gaps
 from culture_tasks.pages.names import cleaned, shown
 from culture_tasks.pages.pictures import styled
-from culture_tasks.report.figures import drawing
 from culture_tasks.report.figures.charts import Chart, Panel, Series, by_mean, limited
-from culture_tasks.report.figures.drawing import draw_points, draw_radar, svg_images, write_figures
+from culture_tasks.report.figures.drawing import draw, svg_images, write_figures
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import lowest_ratio
 from culture_tasks.report.model import Cell
@@ -201,7 +200,7 @@ def _overlapping(chart, monkeypatch):
     """Pairs of texts of a figure that lie over each other."""
     drawn = []
     with styled(chart.texts):
-        figure = drawing.DRAW[chart.kind](chart)
+        figure = draw(chart)
         figure.get_layout_engine().execute(figure)
         figure.set_layout_engine(None)
         with monkeypatch.context() as patch:
@@ -297,16 +296,16 @@ def test_ratios_stand_on_a_logarithmic_axis_with_0_at_its_edge():
     ratio = Scale("ratio", 0.0, None, better=None, neutral=1.0)
     chart = _chart("points", Cell(0.0, ratio, 0.0, 0.2), Cell(4.0, ratio, 2.0, 8.0))
     with styled(chart.texts):
-        [axes, *_] = draw_points(chart).axes
+        [axes, *_] = draw(chart).axes
         assert axes.get_yscale() == "log"
         drawn = [tuple(line.get_ydata()) for line in axes.lines if len(line.get_ydata()) == 2]
         assert (lowest_ratio(chart), 4.0) in drawn
     bias = _chart("points", Cell(4.0, Scale("percent", -100.0, 100.0, better=None, neutral=0.0)))
     with styled(bias.texts):
-        assert draw_points(bias).axes[0].get_yscale() == "linear"
+        assert draw(bias).axes[0].get_yscale() == "linear"
     lsepp = _figure(example_report(("m",)), "cedar_lsepp")
     with styled(lsepp.texts):
-        assert draw_radar(lsepp).axes[0].get_yscale() == "log"
+        assert draw(lsepp).axes[0].get_yscale() == "log"
 
 
 def test_a_pair_has_its_difference_beside_it():
