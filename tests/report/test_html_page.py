@@ -21,9 +21,8 @@ from support.example_report import example_report, with_hostile_texts
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.data.images import image_key
 from culture_tasks.pages.thumbnails import Thumbnails
-from culture_tasks.report.html.choosing import chosen, correctness
 from culture_tasks.report.html.page import environment, rendered, write_html
-from culture_tasks.report.html.payload import safe_json
+from culture_tasks.report.html.samples import chosen, correctness, safe_json
 from culture_tasks.report.model import Finding, Phrase
 from culture_tasks.results.runs import RunRows
 
