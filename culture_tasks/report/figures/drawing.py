@@ -16,7 +16,6 @@ import numpy as np
 from culture_tasks.pages.names import shown
 from culture_tasks.pages.pictures import look, styled
 from culture_tasks.report.figures.charts import IN_ONE_COLUMN, is_ratio
-from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import (
     BAND,
     draw_band,
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.report.figures.charts import Chart, Kind, Panel
     from culture_tasks.report.figures.style import Handles
-    from culture_tasks.report.model import Cell, Report
+    from culture_tasks.report.model import Cell
 
     Format = Literal["png", "svg", "pdf"]
 
@@ -60,20 +59,11 @@ _WITHOUT_DATE: Mapping[str, Mapping[str, None]] = {"svg": {"Date": None}, "pdf":
 """Metadata that is left out, so that files are the same every time."""
 
 
-def write_figures(
-    report: Report, folder: Path, formats: Sequence[Format] = ("png", "svg"), *, published: bool = False
-) -> list[Path]:
-    """Writes every figure that the report has numbers for, and returns the paths.
+def write_figures(drawn: Sequence[Chart], folder: Path, formats: Sequence[Format]) -> list[Path]:
+    """Writes figures into files that are named after their keys, and returns the paths.
 
     Texts in SVG files are text, which the reader's program sets in the reader's fonts.
-
-    Args:
-        report: The report.
-        folder: Where the files go; made if need be. Files are named after the figures, with their key as stem.
-        formats: File formats.
-        published: Whether rows from papers are drawn beside the user's.
     """
-    drawn = charts(report, published=published)
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
     with styled(text for chart in drawn for text in chart.texts):
