@@ -98,12 +98,10 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is measured as one number.
+    """What is measured as one number: a task or group, which is its key.
 
     Attributes:
-        key: The task or group, such as ``arab_culture``.
         benchmark: Our benchmark; None for any other task.
-        about: What it measures, in a few words.
         headline: Whether it is in the summary, and not only in a table of its benchmark.
         cells: The score of each entrant.
         further: Whether it is a further metric of a task that has a column already: it is in no mean.
@@ -204,7 +202,6 @@ class ModelMeans:
     """A mean over columns that several entrants share: nothing else is in it, and nobody else has it.
 
     Attributes:
-        title: Name for a table, such as ``Mean of 5``.
         columns: Keys of the units that it is the mean of.
         beside: Keys of the other headline units, each with the reason in words why it is not in the mean.
         cells: The mean of each entrant that has all of these columns, on the common scale of 0-100.
@@ -342,11 +339,10 @@ class Table:
 
     Attributes:
         key: Names it within the report, and its files.
+        row_headers: Headers of the columns of text before the numbers.
         reproduces: The paper's table in whose layout it is, with the paper's name; may be empty.
         benchmark: Our benchmark; None for a table over several.
-        row_headers: Headers of the columns of text before the numbers.
         notes: The notes below it, one paragraph each.
-        question: The reader's question that it answers.
     """
 
     key: str
@@ -387,16 +383,11 @@ class Report:
     Attributes:
         created: When, as ISO 8601 in UTC.
         version: Version of this package.
-        options: What the user asked for, by option.
-        entrants: The rows; where they were asked for, the papers' own are the last, as in ``groups``.
+        entrants: The rows; the papers' own, where they are wanted, are the last, as in ``groups``.
         runs: The runs in use.
         groups: Numbers by group, in long form.
-        comparisons: Tests between entrants.
         problems: Files that were not used, and why.
-        notes: What holds for the whole report.
         means: Means over the columns that entrants share, the one of most entrants first.
-        findings: What the numbers say, in three to six sentences.
-        gains: What training changed, number by number.
     """
 
     created: str

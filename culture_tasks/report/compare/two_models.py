@@ -37,14 +37,7 @@ class ComparedModel(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """A test of B against A on a task or group.
-
-    Attributes:
-        benchmark: The task or group.
-        culture: The culture whose items these are; empty for all items.
-        cells: The scores of A and B, each on all of its own items.
-        test: B less A, on the items that both have a score for.
-    """
+    """A test of B less A on a task or group, or on the items of a culture, with both scores on all own items."""
 
     benchmark: str
     culture: str
@@ -95,8 +88,8 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     Args:
         first: File, folder or pattern with A's results.
         second: The same for B.
-        options: What the user asked for.
-        only: Names, or patterns of names, of the tasks and groups to look at; none means every benchmark.
+        options: What the user wants.
+        only: Names or patterns of the tasks and groups to look at; none means every benchmark.
 
     Raises:
         DataError: If one of them has no run that can be used, or runs of several models; if both are the same files.

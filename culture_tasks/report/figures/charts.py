@@ -44,12 +44,9 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes.
+    """One pair of axes: series over groups.
 
     Attributes:
-        title: What it shows.
-        groups: Names along the axis, in order.
-        series: What is drawn over them.
         band: Published series of which only the range is drawn, from the lowest to the highest of each group.
         best: Labels of the series that no other is significantly better than, where that is known.
     """
@@ -73,19 +70,13 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One figure.
+    """One figure, of at least one panel.
 
     Attributes:
-        key: Names it and its files.
-        title: What it shows.
         source: The paper's figure that it follows; may be empty.
-        kind: How it is drawn.
-        groups: What the groups are, such as ``country``.
-        series: What the series are, such as ``model``.
-        value: What the numbers are, such as ``accuracy``.
-        panels: Its panels, at least one.
-        notes: What stands below it, one line each.
-        question: The reader's question that it answers.
+        groups: The groups in a word, such as ``country``.
+        series: The series in a word, such as ``model``.
+        value: The numbers in words, such as ``accuracy``.
         looks: What decides the look of each series, by its label: the same model has the same one in every figure.
     """
 
@@ -143,12 +134,7 @@ def is_ratio(scale: Scale) -> bool:
 
 
 def panels(marked: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> tuple[Panel, ...]:
-    """Sorts numbers into panels, series and groups, each in the order in which they first come.
-
-    Args:
-        marked: The numbers, with their places; the first of each place counts.
-        order: Groups that come first, in this order.
-    """
+    """Sorts numbers into panels, series and groups as they first come; the groups of ``order`` come before others."""
     drawn: dict[str, dict[str, dict[str, Cell]]] = {}
     for mark, cell in marked:
         drawn.setdefault(mark.panel, {}).setdefault(mark.series, {}).setdefault(mark.group, cell)
@@ -161,10 +147,7 @@ def panels(marked: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> 
 
 
 def limited(panel: Panel) -> Iterator[Panel]:
-    """Yields the panels that show a panel's series, at most a dozen in each.
-
-    Where papers' series are too many beside the user's, their range alone is drawn.
-    """
+    """Yields panels with at most a dozen of a panel's series each; of papers' too many series the range is drawn."""
     if len(panel.series) <= MOST_SERIES:
         yield panel
         return

@@ -118,17 +118,7 @@ def draw_marks(
     across: bool = False,
     **line: Any,
 ) -> Handles:
-    """Draws a series as marks with their intervals, hollow ones where it is published, and returns its legend entry.
-
-    Args:
-        axes: Where.
-        places: Where each group is.
-        chart: The chart, which knows the look of each series.
-        series: The series.
-        groups: The groups.
-        across: Whether the values run from left to right.
-        line: How the marks are joined, and their whiskers drawn.
-    """
+    """Draws a series as marks with their intervals, hollow ones where it is published, and returns its legend entry."""
     cells = [series.cells.get(group) for group in groups]
     if any(cell is not None and is_ratio(cell.scale) for cell in cells):
         cells = [cell and _not_below(cell, lowest_ratio(chart)) for cell in cells]

@@ -73,16 +73,14 @@ def write_html(
     """Writes the report as one HTML file, and returns its path with those of the files beside it.
 
     Nothing in the file comes from elsewhere, and its content security policy lets nothing else in: no request leaves
-    the page, and no text of a model, a data set or a file name can run. Where all samples are asked for, they lie in
-    files beside the page, the only ones that it may load.
+    the page, and no text of a model, a data set or a file name can run. Where all samples are wanted, they lie in files
+    beside the page, the only ones that it may load.
 
     Args:
         report: The report.
         path: The file to write.
-        samples_per_cell: Most samples of each run that a cell of a table opens, failures first and a fair draw beside
-            them; 0 for none, None for all. The page says where samples are left out.
-        images: Folder with the images that samples name; None for a page without them. Small copies are put into the
-            page.
+        samples_per_cell: Most samples of each run that a cell of a table opens; 0 for none, None for all.
+        images: Folder with the images that samples name, of which the page has small copies.
         figures: Whether figures are drawn.
         published: Whether rows from papers are drawn in figures.
     """

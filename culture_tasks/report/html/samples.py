@@ -50,27 +50,17 @@ _MOST_BESIDE = 600
 
 
 class SampleChoice(NamedTuple):
-    """Places of the samples that are kept; some may be in both.
-
-    Attributes:
-        failures: Wrong ones, the worst first, then those without a score.
-        fair: A draw in which every item has the same chance, the same items for all models.
-    """
+    """Places of samples: failures, the worst first and those without a score last, and a draw of any, which is fair."""
 
     failures: list[int]
     fair: list[int]
 
 
 def correctness(score: float | None, scale: Scale) -> Correctness:
-    """Returns the result of a score: right in the better half of its scale, wrong in the other.
-
-    A score on a scale without two ends, or without a better one, is neither.
-    """
-    if score is None:
-        return "not scored"
+    """Returns whether a score is in the better half of its scale, which may have no two ends or no better one."""
     middle = _middle(scale)
-    if middle is None:
-        return "scored"
+    if score is None or middle is None:
+        return "not scored" if score is None else "scored"
     return "right" if (score >= middle if scale.better == "higher" else score <= middle) else "wrong"
 
 
@@ -81,13 +71,9 @@ def _middle(scale: Scale) -> float | None:
 
 
 def chosen(rows: RunRows, scale: Scale, most: int) -> SampleChoice:
-    """Chooses samples of a run.
+    """Chooses samples of a run, half of them failures where there are so many; a failure that is drawn counts once.
 
-    Args:
-        rows: The samples to choose from.
-        scale: The scale of their scores.
-        most: How many are kept at most, both kinds together; half of them are failures where there are so many. A
-            failure that is drawn too counts once.
+    In the draw every item has the same chance, and all models have the same items.
     """
     order = np.argsort(_draw(rows.items), kind="stable")
     scores, places, middle = rows.scores[order], rows.places[order], _middle(scale)
@@ -120,13 +106,10 @@ class _Index(dict[Any, int]):
 
 
 class Payload:
-    """Collects the data of the page's script while the page's tables are made.
-
-    Texts that samples share are in it once: a document is the same for all models.
+    """Collects the data of the page's script while the page's tables are made; texts that samples share are in it once.
 
     Attributes:
-        per_cell: Most samples that are kept of each run behind a cell; None where all of them lie in files beside the
-            page.
+        per_cell: Most samples of each run behind a cell; None where all of them lie in files beside the page.
         folder: Name of the folder with these files.
         cut: Number of selections of which the page holds only some samples.
     """

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.costs.prices import Prices, whole_sum
 from culture_tasks.judges.rubric.verdicts import Usage
-from culture_tasks.report.model import Cell, Column, Row, Table
-from culture_tasks.report.tables.grid import ALL, COUNT
+from culture_tasks.report.model import Cell, Row, Table
+from culture_tasks.report.tables.grid import ALL, COUNT, columns_of
 from culture_tasks.results.loaded_runs import Entered, LoadedRun
 
 _SECONDS = Scale("seconds", 0.0, None, better=None, digits=1)
@@ -26,12 +26,7 @@ _NOTES = (
 
 
 def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
-    """Returns the costs of each entrant's runs, benchmark by benchmark and in all.
-
-    Args:
-        entered: The entrants with their runs.
-        prices: Prices of models and judges; None leaves money out.
-    """
+    """Returns the costs of each entrant's runs, benchmark by benchmark and in all; without prices there is no money."""
     shares = [share for one in entered for share in _shares(one)]
     numbers = [_numbers(share, prices) for share in shares]
     amounts = [amount for one in numbers for key in _MONEY if (amount := one[key]) is not None]
@@ -39,20 +34,15 @@ def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
     money = Scale(currency, 0.0, None, better=None, digits=digits)
     has_kept = any(one["judge_tokens_kept"] for one in numbers)
     left_out = {*(() if has_kept else _KEPT), *(() if amounts else _MONEY)}
-    columns = [
-        Column("responses", "Responses", COUNT),
-        Column("tokens_in", "Tokens in", COUNT),
-        Column("tokens_out", "Tokens out", COUNT),
-        Column("characters", "Length", COUNT),
-        Column("judge_tokens_in", "Judge tokens in", COUNT),
-        Column("judge_tokens_out", "Judge tokens out", COUNT),
-        Column("judge_tokens_kept", "Judge tokens kept", COUNT),
-        Column("seconds", "Seconds", _SECONDS),
-        Column("model_money", f"Model, {currency}", money),
-        Column("judge_money", f"Judge, {currency}", money),
-        Column("judge_money_kept", f"Judge kept, {currency}", money),
+    amounts_of = {"model_money": "Model", "judge_money": "Judge", "judge_money_kept": "Judge kept"}
+    every = [
+        *columns_of(COUNT, responses="Responses", tokens_in="Tokens in", tokens_out="Tokens out", characters="Length"),
+        *columns_of(COUNT, judge_tokens_in="Judge tokens in", judge_tokens_out="Judge tokens out"),
+        *columns_of(COUNT, judge_tokens_kept="Judge tokens kept"),
+        *columns_of(_SECONDS, seconds="Seconds"),
+        *columns_of(money, **{key: f"{label}, {currency}" for key, label in amounts_of.items()}),
     ]
-    columns = [column for column in columns if column.key not in left_out]
+    columns = [column for column in every if column.key not in left_out]
     rows: list[Row] = []
     for share, own in zip(shares, numbers, strict=True):
         runs = tuple(each.run.key for each in share.runs)

@@ -40,6 +40,11 @@ class Place:
     printed: Mapping[str, str] = field(default_factory=dict)
 
 
+def columns_of(scale: Scale, **labels: str) -> list[Column]:
+    """Returns columns on one scale, by their keys."""
+    return [Column(key, label, scale) for key, label in labels.items()]
+
+
 def row_of(texts: Iterable[str], values: Iterable[Cell | float | None], columns: Sequence[Column]) -> Row:
     """Returns a row of any cells and numbers; a number has the scale of its column."""
     cells = (
@@ -65,8 +70,8 @@ def grid(
         context: The rows, the runs and the options.
         table: The table without columns and rows.
         places: Its columns.
-        rows: Its rows: entrants, or any other names that the places' cells have; None for all entrants.
-        labels: Gives a row's texts for the table's row headers; None for an entrant's label.
+        rows: Its rows, as the places' cells name them; None for all entrants.
+        labels: Gives a row's texts; None for an entrant's label.
         owner: Gives the entrant of a row, where rows aren't entrants; their cells have no ranks then.
         papers: Published tables whose rows may stand below.
     """

@@ -30,13 +30,7 @@ _NOTES = (
 
 
 def judge_panels(scores: Scores, entrants: Mapping[str, Entrant], runs: Sequence[LoadedRun]) -> Table:
-    """Returns a row for each model, benchmark and culture that several judges have graded.
-
-    Args:
-        scores: Every number of our benchmarks.
-        entrants: The rows of the report.
-        runs: All runs, which say which gradings are of the same responses.
-    """
+    """Returns a row for each model, benchmark and culture that several judges have graded, as the runs say."""
     origins = _origins(runs)
     found = [
         (measured, model, panel)

@@ -11,7 +11,7 @@ from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.overall import COMMON, mean_cell, to_common, weights
 from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.numbers.standings import with_best
-from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, grid, row_of
+from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import Run
 
@@ -128,8 +128,7 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         texts = (unit.title, context.entrants[one.entrant].label, one.best or "all equal", one.worst or "all equal")
         rows.append(Row(texts, (*cells, Cell(float(one.groups), COUNT)), one.entrant))
     columns = (
-        Column("best", "Best", OWN_SCALE),
-        Column("worst", "Worst", OWN_SCALE),
+        *columns_of(OWN_SCALE, best="Best", worst="Worst"),
         Column("gap", "Gap", Scale("the score's own", 0.0, None, better="lower", neutral=0.0)),
         Column("variance", "Variance", Scale("the score's own, squared", 0.0, None, better="lower", neutral=0.0)),
         Column("groups", "Groups", COUNT),
@@ -148,8 +147,7 @@ def comparison_table(
     """Returns every test between two entrants: on a benchmark, and of their means."""
     columns = (
         Column("difference", "B - A", OWN_SCALE),
-        Column("p", "p", P_VALUE),
-        Column("p_holm", "p (Holm)", P_VALUE),
+        *columns_of(P_VALUE, p="p", p_holm="p (Holm)"),
         Column("n", "Common items", COUNT),
         Column("needed", "Items needed", ITEMS_NEEDED),
     )
@@ -175,12 +173,8 @@ def comparison_table(
 
 def runs_table(runs: Iterable[Run]) -> Table:
     """Returns every run in use, with what decides whether it can be compared."""
-    columns = (
-        Column("items", "Items", COUNT),
-        Column("scored", "Scored", COUNT),
-        Column("coverage", "Coverage", _COVERAGE),
-        Column("unparsed", "Unparsed", _COVERAGE),
-    )
+    columns = columns_of(COUNT, items="Items", scored="Scored")
+    columns += columns_of(_COVERAGE, coverage="Coverage", unparsed="Unparsed")
     rows: list[Row] = []
     for run in runs:
         settings, harness = run.settings, run.harness.replace("_", "-")
@@ -188,4 +182,4 @@ def runs_table(runs: Iterable[Run]) -> Table:
         rows.append(row_of(texts, (run.items, run.scored, run.coverage, run.unparsed), columns))
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
     notes = ("Unparsed: the share of replies from which no answer could be read, where no judge grades.",)
-    return Table("runs", "Runs", headers, columns, tuple(rows), notes=notes, question="runs")
+    return Table("runs", "Runs", headers, tuple(columns), tuple(rows), notes=notes, question="runs")

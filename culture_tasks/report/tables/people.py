@@ -25,7 +25,7 @@ from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
-from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, row_of
+from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.tables.judge_panels import ALPHA
 from culture_tasks.results.loaded_runs import LoadedRun
 
@@ -57,11 +57,7 @@ def checked_by_people(
 ) -> tuple[list[Table], list[CheckedScore]]:
     """Corrects judges' scores by people's ratings: tables of corrected scores and of agreement, and the overall scores.
 
-    Args:
-        rated: People's ratings, of one or several draws; without any there is nothing.
-        measured: The units of our benchmarks.
-        entrants: The rows of the report.
-        width: Width that the overall intervals are wanted to have: the table says how many more ratings that takes.
+    With a width that the intervals are wanted to have, the table says how many more ratings that takes.
 
     Raises:
         DataError: If the ratings are of other responses than those of the runs.
@@ -292,13 +288,10 @@ def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
 
 def _corrected_table(units: Sequence[_CheckedUnit], width: float | None, notes: tuple[str, ...]) -> Table:
     columns = [
-        Column("judge", "Judge", OWN_SCALE),
-        Column("corrected", "Corrected", OWN_SCALE),
-        Column("corrected_here", "These questions", OWN_SCALE),
-        Column("people", "People alone", OWN_SCALE),
-        Column("rated", "Rated", COUNT),
-        Column("responses", "Responses", COUNT),
-        Column("weight", "Weight", _WEIGHT),
+        *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
+        *columns_of(OWN_SCALE, people="People alone"),
+        *columns_of(COUNT, rated="Rated", responses="Responses"),
+        *columns_of(_WEIGHT, weight="Weight"),
     ]
     if width is not None:
         columns.append(Column("more", f"More ratings for {width:g}", COUNT))
@@ -315,12 +308,9 @@ def _corrected_table(units: Sequence[_CheckedUnit], width: float | None, notes: 
 
 def _agreement_table(units: Sequence[_CheckedUnit]) -> Table:
     columns = (
-        Column("rated", "Rated by both", COUNT),
-        Column("between", "Between people", ALPHA),
-        Column("alpha", "Alpha", ALPHA),
-        Column("spearman", "Spearman rho", ALPHA),
-        Column("higher", "Judge is higher by", OWN_SCALE),
-        Column("apart", "Apart", OWN_SCALE),
+        *columns_of(COUNT, rated="Rated by both"),
+        *columns_of(ALPHA, between="Between people", alpha="Alpha", spearman="Spearman rho"),
+        *columns_of(OWN_SCALE, higher="Judge is higher by", apart="Apart"),
     )
     rows: list[Row] = []
     for unit in units:

@@ -27,13 +27,7 @@ def keys_of(keys: Mapping[Any, str]) -> Keys:
 
 
 def with_papers(table: Table, keys: Sequence[Keys], papers: Sequence[str]) -> Table:
-    """Returns a table with rows and notes of published tables below its own.
-
-    Args:
-        table: The table.
-        keys: Keys of the published column that each column corresponds to; empty for one that no paper has.
-        papers: Names of the published tables.
-    """
+    """Returns a table with rows and notes of published tables below its own; no paper has a column without keys."""
     rows = [row for paper in papers for row in _rows_below(table, keys, published.load(paper))]
     notes = [note for paper in papers for note in paper_notes(paper)]
     return replace(table, rows=(*table.rows, *rows), notes=(*table.notes, *notes))
