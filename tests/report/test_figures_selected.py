@@ -44,7 +44,7 @@ def test_a_papers_row_is_told_from_a_users_row_and_not_numbered_with_those_of_ot
 
 
 def test_rows_that_look_alike_are_told_apart():
-    chart = charts_of(example_report(("same", "same\u202e", "other"), published=False))["culturalvqa_country"]
+    chart = charts_of(example_report(("same", "same\u202e", "other"), published=False))["care_category"]
     assert [line.label.replace(" †", "") for line in chart.panels[0].series] == ["other", "same", "same (2)"]
 
 
