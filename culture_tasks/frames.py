@@ -25,7 +25,6 @@ _SCORES = (
     *("model", "benchmark", "task", "metric", "dimension", "group"),
     *("value", "low", "high", "n", "coverage", "unit", "marks"),
 )
-_OF_RUN = ("model", "benchmark", "task")
 _OF_SAMPLE = ("item", "score", "outcome", "question", "references", "response", "rationale", "prompt", "image", "doubt")
 
 
@@ -77,14 +76,12 @@ def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
 
     report = build(_named(paths), options or Options())
     rows = list(_samples(report))
-    fields = dict.fromkeys((*_OF_RUN, *_OF_SAMPLE, *(name for row in rows for name in row)))
+    fields = dict.fromkeys(("model", "benchmark", "task", *_OF_SAMPLE, *(name for row in rows for name in row)))
     return pd.DataFrame(rows, columns=list(fields)).astype({"score": float})
 
 
 def _named(paths: Paths) -> list[str]:
-    if isinstance(paths, str | os.PathLike):
-        return [os.fspath(paths)]
-    return [os.fspath(path) for path in paths]
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
 
 
 def _scores(report: Report) -> Iterator[tuple[Any, ...]]:
@@ -93,14 +90,12 @@ def _scores(report: Report) -> Iterator[tuple[Any, ...]]:
         for key, unit in report.units.items()
         for entrant, cell in unit.cells.items()
     ]
-    for value in report.groups:
-        metric = report.units[value.unit].metric if value.statistic == "score" else value.statistic
-        cells.append((value.unit, value.entrant, metric, value.dimension, value.group, value.cell))
-    for key, entrant, metric, dimension, group, cell in cells:
-        yield (
-            *(report.entrants[entrant].label, report.units[key].benchmark, key, metric, dimension, group),
-            *(cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags)),
-        )
+    for one in report.groups:
+        metric = report.units[one.unit].metric if one.statistic == "score" else one.statistic
+        cells.append((one.unit, one.entrant, metric, one.dimension, one.group, one.cell))
+    for key, entrant, *names, cell in cells:
+        numbers = (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags))
+        yield (report.entrants[entrant].label, report.units[key].benchmark, key, *names, *numbers)
 
 
 def _samples(report: Report) -> Iterator[dict[str, Any]]:
@@ -111,6 +106,6 @@ def _samples(report: Report) -> Iterator[dict[str, Any]]:
         for run in cell.runs
     }
     for key, run in report.runs.items():
-        of_run = dict(zip(_OF_RUN, (labels.get(key, run.model), run.benchmark, run.task), strict=True))
+        of_run = {"model": labels.get(key, run.model), "benchmark": run.benchmark, "task": run.task}
         for sample in report.samples.read(key):
             yield of_run | {name: getattr(sample, name) for name in _OF_SAMPLE} | dict(sample.groups)

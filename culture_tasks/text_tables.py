@@ -6,18 +6,19 @@ import csv
 import re
 import textwrap
 import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from culture_tasks.text import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 # Characters that Markdown, or the HTML and mathematics in it, would take for markup.
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#|~&$])")
 # A vertical bar without a backslash before it.
 _BARE_BAR = re.compile(r"(?<!\\)\|")
+_NARROWEST = 18
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
@@ -60,11 +61,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str | f
 def as_text(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None, wraps: int = 0) -> str:
     """Returns an aligned table; East Asian characters are two columns wide.
 
-    Args:
-        header: The first line.
-        rows: The others.
-        width: How wide it may be; None for as wide as it is.
-        wraps: The column whose cells are wrapped where the table is too wide, down to 18 characters a line.
+    Where it is wider than ``width``, the cells of the column ``wraps`` are wrapped, down to 18 characters a line.
     """
     lines = [[plain(cell) for cell in row] for row in [header, *rows]]
     widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
@@ -72,7 +69,11 @@ def as_text(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | N
         too_wide = sum(widths) + 2 * (len(widths) - 1) - width
         widths[wraps] = min(widths[wraps], max(_NARROWEST, widths[wraps] - too_wide))
         widths[wraps] = max(widths[wraps], _width(lines[0][wraps]))
-        lines = [lines[0], *(line for row in lines[1:] for line in _wrapped(row, wraps, widths[wraps]))]
+        first, *others = lines
+        lines = [first]
+        for row in others:
+            for number, part in enumerate(textwrap.wrap(row[wraps], widths[wraps]) or [""]):
+                lines.append([part if at == wraps else "" if number else cell for at, cell in enumerate(row)])
     lines.insert(1, ["-" * width for width in widths])
     padded = (
         "  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)) for row in lines
@@ -80,25 +81,10 @@ def as_text(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | N
     return "\n".join(line.rstrip() for line in padded)
 
 
-_NARROWEST = 18
-
-
-def _wrapped(row: Sequence[str], at: int, width: int) -> Iterator[list[str]]:
-    """Yields a row on as many lines as one of its cells takes."""
-    parts = textwrap.wrap(row[at], width) or [""]
-    for number, part in enumerate(parts):
-        yield [part if column == at else "" if number else cell for column, cell in enumerate(row)]
-
-
 def as_markdown(header: Iterable[str], rows: Iterable[Iterable[str]], *, numbers: int = 0) -> str:
     """Returns a Markdown table of cells that are Markdown already; :func:`markdown_cell` makes one of untrusted text.
 
-    A vertical bar that isn't escaped yet is.
-
-    Args:
-        header: The first line.
-        rows: The others.
-        numbers: How many of the last columns are numbers, which are flush right.
+    A vertical bar that isn't escaped yet is. The last columns are numbers, which are flush right.
     """
     first, *others = [[_BARE_BAR.sub(r"\|", cell) for cell in row] for row in (header, *rows)]
     rule = ["---"] * (len(first) - numbers) + ["---:"] * numbers

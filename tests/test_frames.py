@@ -65,11 +65,8 @@ def test_samples_of_all_tasks_are_in_one_frame(results):
     assert care.country.isna().all()
 
 
-def test_options_are_the_reports(results):
+def test_options_are_the_reports_and_nothing_to_read_is_an_error(results, tmp_path):
     options = Options(names=("toy/*=Mine",))
     assert set(frames.scores(results, options).model) == set(frames.samples(str(results), options).model) == {"Mine"}
-
-
-def test_nothing_to_read_is_an_error(tmp_path):
     with pytest.raises(DataError, match=str(tmp_path)):
         frames.scores(tmp_path)

@@ -54,11 +54,6 @@ def test_what_is_kept_is_part_of_the_reply_in_its_order(text):
     assert all(mark in rest for mark in without_reasoning(text))
 
 
-@given(st.lists(st.sampled_from(["<think>x</think>", "<thought>y</reasoning>", "a", " b ", "<"])).map("".join))
-def test_cutting_twice_cuts_no_more_where_blocks_are_whole(text):
-    assert without_reasoning(without_reasoning(text)) == without_reasoning(text)
-
-
 def test_long_replies_take_linear_time():
     """A quadratic cut would take hours here, and the time limit of the suite would end it."""
     for piece in ("<think>", "</think>", "<think>x</think>y", "<", "<think", "a<think>b</think"):
@@ -74,18 +69,9 @@ def test_what_is_storable_can_be_encoded_stored_and_read_back(text):
     assert storable(clean) == clean
 
 
-@pytest.mark.parametrize(
-    ("text", "clean"),
-    [
-        ("a\x00b", "a\ufffdb"),
-        ("a\ud800b", "a\ufffdb"),
-        ("b\ud800", "b\ufffd"),
-        ("\ud83d\ude00", "😀"),
-        ("\ufeffa\ud800", "\ufeffa\ufffd"),
-    ],
-)
-def test_halves_of_characters_are_joined_or_replaced(text, clean):
-    assert storable(text) == clean
+def test_halves_of_characters_are_joined_or_replaced():
+    texts = ("a\x00b", "a\ud800b", "b\ud800", "\ud83d\ude00", "\ufeffa\ud800")
+    assert [storable(text) for text in texts] == ["a\ufffdb", "a\ufffdb", "b\ufffd", "😀", "\ufeffa\ufffd"]
 
 
 @pytest.mark.parametrize(
@@ -121,13 +107,10 @@ def test_two_spellings_of_one_character_are_the_same_token(one, other):
 
 
 @given(st.text())
-def test_tokens_do_not_depend_on_the_unicode_form(text):
-    assert tokens(unicodedata.normalize("NFC", text)) == tokens(unicodedata.normalize("NFD", text))
-
-
-@given(ANY)
-def test_no_token_is_empty_or_holds_a_space(text):
-    assert all(token and not any(mark.isspace() for mark in token) for token in tokens(text))
+def test_tokens_do_not_depend_on_the_unicode_form_and_hold_no_space(text):
+    found = tokens(unicodedata.normalize("NFC", text))
+    assert found == tokens(unicodedata.normalize("NFD", text))
+    assert all(token and not any(mark.isspace() for mark in token) for token in found)
 
 
 def test_token_f1_by_hand():

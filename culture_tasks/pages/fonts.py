@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import logging
 import unicodedata
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import NamedTuple
 
 _logger = logging.getLogger(__name__)
 
@@ -31,12 +29,7 @@ _JOINING = ("ARABIC", "SYRIAC", "DEVANAGARI", "BENGALI", "TAMIL", "TELUGU", "KHM
 
 
 class Fonts(NamedTuple):
-    """Families that together draw a text.
-
-    Attributes:
-        families: Names of installed families, in order of preference.
-        missing: Letters that none of them has, sorted.
-    """
+    """Installed families that together draw a text, in order of preference, and the letters that none has, sorted."""
 
     families: tuple[str, ...]
     missing: str
@@ -44,8 +37,8 @@ class Fonts(NamedTuple):
 
 def choose(texts: Iterable[str]) -> Fonts:
     """Chooses installed families that have every letter of the texts, as far as there are any."""
-    needed, families = _letters(texts), [_BASE]
-    needed -= _letters_of(_BASE)
+    families = [_BASE]
+    needed = _letters(texts) - _letters_of(_BASE)
     for family in _FAMILIES if needed else ():
         if needed & _letters_of(family):
             families.append(family)

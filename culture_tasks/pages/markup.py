@@ -41,10 +41,7 @@ def templates_of(package: str, folder: str = "templates") -> Environment:
 def content_security_policy(style: str, script: str, nonce: str = "") -> str:
     """Returns the policy of a page with this style and this script, and nothing else that runs or loads.
 
-    Args:
-        style: The style.
-        script: The script.
-        nonce: Lets the script load scripts beside the page; empty where there are none.
+    A nonce lets the script load scripts beside the page.
     """
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     by_nonce = f" 'nonce-{nonce}'" if nonce else ""

@@ -21,7 +21,7 @@ Dashes = tuple[float, tuple[float, ...]]
 
 
 class Look(NamedTuple):
-    """The look of a series, by which it differs from the others."""
+    """The look of a series."""
 
     colour: str
     marker: str

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 
 from culture_tasks import __version__, published
 from culture_tasks.costs.prices import Prices
-from culture_tasks.errors import DataError
+from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.people.spotcheck_design import Rated
-from culture_tasks.report.model import Cell, Entrant, Report
+from culture_tasks.report.model import Column, Entrant, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, stand
 from culture_tasks.report.numbers.contrasts import contrasts
 from culture_tasks.report.numbers.findings import findings
@@ -20,14 +21,12 @@ from culture_tasks.report.numbers.other_tasks import other_measured
 from culture_tasks.report.numbers.overall import means
 from culture_tasks.report.numbers.scores import all_scores, measure
 from culture_tasks.report.tables import overview
-from culture_tasks.report.tables.before_after import before_after
-from culture_tasks.report.tables.benchmark_tables import benchmark_tables, contrast_tables
-from culture_tasks.report.tables.choice import chosen
+from culture_tasks.report.tables.benchmark_tables import before_after, benchmark_tables, contrast_tables
 from culture_tasks.report.tables.costs import costs_table
 from culture_tasks.report.tables.grid import Context
-from culture_tasks.report.tables.judge_panels import judge_panels, origins_of
+from culture_tasks.report.tables.judge_panels import judge_panels
 from culture_tasks.report.tables.people import checked_by_people
-from culture_tasks.report.tables.published_rows import PublishedScores, other_tables, published_scores
+from culture_tasks.report.tables.published_rows import other_tables, published_scores
 from culture_tasks.results.lineage import lineages
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.results.sample_store import FileSamples
@@ -85,17 +84,12 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     """
     loading, runs = _runs(paths, options)
     entered, anyway = enter(runs), options.compare_anyway
-    entrants = {one.entrant.key: one.entrant for one in entered}
-
-    def rankable(cell: Cell) -> bool:
-        return cell.value is not None and (anyway or cell.comparable)
-
-    used = {each.run.key: each.run for each in runs}
-    context = Context(entrants, used, rankable=rankable, published=options.published)
+    entrants, used = {one.entrant.key: one.entrant for one in entered}, {each.run.key: each.run for each in runs}
+    context = Context(entrants, used, anyway, options.published)
     ours = measure(entered, options.min_coverage)
     both = [*ours, *other_measured(entered, options.other_metrics)]
     tests = comparisons(both, entrants, anyway=anyway)
-    measured = {each.unit.key: each for each in stand(both, tests, rankable)}
+    measured = {each.unit.key: each for each in stand(both, tests, context.rankable)}
     units = {key: each.unit for key, each in measured.items()}
     scores = all_scores([measured[each.unit.key] for each in ours])
     averages = means(
@@ -103,46 +97,46 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         measured,
         entrants,
         tests,
-        rankable=rankable,
+        rankable=context.rankable,
         other_tasks=options.other_tasks_in_mean,
     )
     spreads = tuple(fairness(scores))
     side_by_side = tuple(contrasts(scores, anyway=anyway))
     lines = lineages(entered, options.trained)
     training = Training(lines, measured, scores, runs=used, entrants=entrants, anyway=anyway)
-    changed = before_after(context, scores, training)
-    checked = checked_by_people(options.rated, list(scores.units.values()), entrants, width=options.width)
-    own = benchmark_tables(context, scores)
+    of_training, gains = before_after(context, scores, training)
+    of_people, checked = checked_by_people(options.rated, list(scores.units.values()), entrants, width=options.width)
+    of_benchmarks, laid_out = benchmark_tables(context, scores)
     tables = (
         overview.summary(context, list(units.values()), averages),
         overview.cultures(context, scores, averages),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, averages),
-        *own.tables,
-        *changed.tables,
+        *of_benchmarks,
+        *of_training,
         *contrast_tables(context, scores, side_by_side),
-        *checked.tables,
-        judge_panels(scores, entrants, origins_of(loading.runs)),
-        *(other_tables(scores, own.laid_out) if options.published else ()),
+        *of_people,
+        judge_panels(scores, entrants, loading.runs),
+        *(other_tables(scores, laid_out) if options.published else ()),
         costs_table(entered, options.prices),
         overview.runs_table(used.values()),
     )
-    rows = published_scores(scores) if options.published else PublishedScores({}, ())
+    papers, printed = published_scores(scores) if options.published else ({}, [])
     return Report(
         created=(now or datetime.now(UTC)).isoformat(timespec="seconds"),
         version=__version__,
         options=_in_words(options),
-        entrants={**entrants, **rows.entrants},
+        entrants={**entrants, **papers},
         runs=used,
         units=units,
-        tables=chosen((table for table in tables if table.rows), options.tables, options.columns),
-        groups=(*scores.groups, *rows.values),
+        tables=_chosen([table for table in tables if table.rows], options.tables, options.columns),
+        groups=(*scores.groups, *printed),
         fairness=spreads,
         comparisons=tuple(tests),
         contrasts=side_by_side,
-        gains=changed.gains,
+        gains=tuple(gains),
         means=averages,
-        findings=findings(units, averages, scores, side_by_side, changed.gains, entrants, checked.scores),
+        findings=findings(units, averages, scores, side_by_side, gains, entrants, checked),
         problems=tuple(loading.problems),
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
@@ -189,11 +183,47 @@ def _in_words(options: Options) -> dict[str, str]:
     }
 
 
+def _chosen(tables: Sequence[Table], names: Sequence[str], columns: Sequence[str]) -> tuple[Table, ...]:
+    """Returns the tables and the columns that the user names by keys, labels or patterns; no name means all.
+
+    Tables that have none of the columns are left out, and rows that have nothing in them.
+    """
+    _refuse_unfitting("--tables", names, [table.key for table in tables])
+    tables = [table for table in tables if not names or _fits(names, table.key)]
+    known = [name for table in tables for column in table.columns for name in _names(column)]
+    _refuse_unfitting("--columns", columns, known)
+    if not columns:
+        return tuple(tables)
+    found: list[Table] = []
+    for table in tables:
+        places = [at for at, column in enumerate(table.columns) if _fits(columns, *_names(column))]
+        rows = [replace(row, cells=tuple(row.cells[at] for at in places)) for row in table.rows]
+        rows = [row for row in rows if any(cell is not None for cell in row.cells)]
+        if places:
+            found.append(replace(table, columns=tuple(table.columns[at] for at in places), rows=tuple(rows)))
+    return tuple(found)
+
+
+def _refuse_unfitting(option: str, patterns: Sequence[str], names: Sequence[str]) -> None:
+    known = list(dict.fromkeys(names))
+    for pattern in patterns:
+        if not _fits([pattern], *known):
+            raise SettingsError(f"report: {option} {pattern!r} fits nothing.{hint(pattern, known)}")
+
+
+def _fits(patterns: Sequence[str], *names: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+def _names(column: Column) -> tuple[str, str]:
+    return column.key, " ".join(part for part in (column.over, column.label) if part)
+
+
 def _notes(entrants: Mapping[str, Entrant], loaded: Sequence[LoadedRun], options: Options) -> Iterator[str]:
     yield "Intervals are 95 % intervals; they count items that share an image, a scene or a scenario as one cluster."
     if any(entrant.variation for entrant in entrants.values()):
         yield "A row with brackets is a model once more, under the settings in the brackets."
-    seen: dict[str, dict[str, str]] = {}
+    trained: dict[str, dict[str, str]] = {}
     for each in loaded:
         run = each.run
         if unlike := unlike_its_file(each):
@@ -203,18 +233,15 @@ def _notes(entrants: Mapping[str, Entrant], loaded: Sequence[LoadedRun], options
             )
         if run.trained_on:
             share = f"{run.trained_on} of {run.items}" if run.items else str(run.trained_on)
-            seen.setdefault(run.model, {})[run.task] = f"{run.task} ({share})"
-    for model, tasks in seen.items():
+            trained.setdefault(run.model, {})[run.task] = f"{run.task} ({share})"
+    for model, shares in trained.items():
         yield (
-            f"{model} was trained on items of {', '.join(tasks.values())}, as the manifest of its training data says. "
+            f"{model} was trained on items of {', '.join(shares.values())}, as the manifest of its training data says. "
             "Its scores there are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
         )
-    own = [f"{each.run.task} ({each.run.own_data.partition('; ')[0]})" for each in loaded if each.run.own_data]
-    if own:
-        yield (
-            "Own data, not the benchmark's release, and so without published rows beside them: "
-            f"{', '.join(dict.fromkeys(own))}."
-        )
+    if own := [f"{each.run.task} ({each.run.own_data.partition('; ')[0]})" for each in loaded if each.run.own_data]:
+        tasks = ", ".join(dict.fromkeys(own))
+        yield f"Own data, not the benchmark's release, and so without published rows beside them: {tasks}."
     if options.compare_anyway:
         yield "Asked for: numbers that can't be compared were ranked and tested all the same. Their marks say why not."
     if options.published:

@@ -1,4 +1,4 @@
-"""Writing a report in the formats that are asked for."""
+"""Writing a report in the formats that the user names."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.model import Report
-from culture_tasks.report.text.csv import write_csv
-from culture_tasks.report.text.json import write_json
+from culture_tasks.report.text.data import write_csv, write_json
 from culture_tasks.report.text.latex import write_latex
 from culture_tasks.report.text.markdown import write_markdown
 
@@ -43,15 +42,18 @@ def write_report(
     """
     published = report.options.get("published") == "true"
     files: list[Literal["png", "svg", "pdf"]] = [name for name in ("png", "svg", "pdf") if name in formats]
+    paths: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        figures: Sequence[Chart] = ()  # those of which a file is written
+        figures: Sequence[Chart] = ()
         if files:
             from culture_tasks.report.figures.selecting import charts
 
             figures = charts(report, published=published)
-        paths = write_csv(report, folder) if "csv" in formats else []
-        paths += write_json(report, folder) if "json" in formats else []
+        if "csv" in formats:
+            paths += write_csv(report, folder)
+        if "json" in formats:
+            paths += write_json(report, folder)
         if "markdown" in formats:
             suffix = next((name for name in ("png", "svg") if name in files), "")
             paths += write_markdown(report, folder, figures if suffix else (), suffix)
@@ -65,12 +67,12 @@ def write_report(
         if files:
             from culture_tasks.report.figures.drawing import write_figures
 
-            paths += write_figures(report, folder / "figures", files, published=published)
-        return paths
+            paths += write_figures(figures, folder / "figures", files)
     except OSError as error:
         raise SettingsError(
             f"report: can't write to {folder} ({error.strerror}: {error.filename}). Choose another folder with -o."
         ) from None
+    return paths
 
 
 def parse_formats(text: str) -> tuple[Format, ...]:
@@ -80,11 +82,9 @@ def parse_formats(text: str) -> tuple[Format, ...]:
         SettingsError: If one of them is unknown.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
-    if names == ["all"]:
-        return FORMATS
     for name in names:
-        if name not in FORMATS:
+        if name not in FORMATS and names != ["all"]:
             raise SettingsError(
                 f"report: unknown format {name!r}.{nearest(name, FORMATS)} Known are {', '.join(FORMATS)}, or all."
             )
-    return tuple(each for each in FORMATS if each in names)
+    return tuple(each for each in FORMATS if each in names or names == ["all"])

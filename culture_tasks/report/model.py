@@ -1,17 +1,15 @@
 """The finished report as plain values: what the builder makes, and the writers, the page and the figures read.
 
-How the parts hang together:
-
 * A :class:`Run` is one task of one result file. Its ``key`` names it everywhere else.
 * An :class:`Entrant` is a row: a model, or a model under other settings (another judge, say). It has several runs.
 * A :class:`Unit` is what is measured as one number: a task, or a group whose tasks make one score.
 * A :class:`Cell` is a number with its interval, and how it may be used. ``runs`` and ``where`` tell which samples are
   behind it: ``report.samples.rows(run, where)`` for each of its runs.
-* :attr:`Report.tables` are laid out and finished; a writer only draws them. :attr:`Report.groups` has the same numbers
-  in long form, for figures.
+* :attr:`Report.tables` are laid out and finished. :attr:`Report.groups` has the same numbers in long form, for figures.
 
 Numbers are on the metric's own scale, which :class:`Scale` states; None means that there is no number, and the flags
-or the note say why. Texts that come from models, data or file names are not escaped here: each writer does it.
+or the note say why. ``entrant``, ``unit`` and ``runs`` are keys. Texts that come from models, data or file names are
+not escaped here: each writer does it.
 """
 
 from __future__ import annotations
@@ -33,14 +31,11 @@ from culture_tasks.results.sample_store import FileSamples
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """The places that a model may have in a column, as far as the tests can tell.
-
-    The tests are those of :class:`Comparison`, adjusted over all pairs of the column. Models that they can't tell apart
-    share places.
+    """The places that a model may have in a column; models that the adjusted tests can't tell apart share places.
 
     Attributes:
-        first: The best of the places: 1 plus the number of models that are significantly better.
-        last: The worst: the number of ranked models less those that are significantly worse.
+        first: 1 plus the number of models that are significantly better.
+        last: The number of ranked models less those that are significantly worse.
     """
 
     first: int
@@ -57,17 +52,12 @@ class Cell:
     Attributes:
         value: The number; None where there is none.
         low: Lower end of its interval; None without one.
-        high: Upper end.
         n: Number of scored items behind it.
         coverage: Scored items over items; None where that isn't known.
-        scale: The scale that it is on.
-        flags: What a reader must know.
-        runs: Keys of the runs behind it.
-        where: Which of their samples are behind it: (group field, value) pairs that must all hold, such as
+        where: Which samples of its runs are behind it: (group field, value) pairs that must all hold, such as
             ``(("country", "brazil"),)``.
         rank: Its places in its column; None where it isn't ranked.
-        best: Whether no other of its column is significantly better, and some are worse: what is bold. Where the tests
-            tell none of a column apart, or there are no tests, none is.
+        best: Whether no other of its column is significantly better, and some are worse: what is bold.
         note: More about it, in one line; may be empty.
     """
 
@@ -95,9 +85,9 @@ class Standing:
     """Who is best in a column, and how certain that is. The places themselves are the ranks of the cells.
 
     Attributes:
-        ranked: Keys of the entrants that are ranked, in the order of their scores, the best first.
-        best: Those of them that no other is significantly better than, in the same order: the best is among them with
-            95 % confidence. One alone is best for certain; all of ``ranked`` means that the tests tell nothing.
+        ranked: Keys of the entrants that are ranked, the best score first.
+        best: Those of them that no other is significantly better than: the best is among them with 95 % confidence.
+            One alone is best for certain; all of ``ranked`` means that the tests tell nothing.
         left_out: Keys of the entrants that aren't ranked, each with the reason in words.
     """
 
@@ -108,18 +98,12 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is measured as one number.
+    """What is measured as one number: a task or group, which is its key.
 
     Attributes:
-        key: The task or group, such as ``arab_culture``.
-        title: Name for a table.
         benchmark: Our benchmark; None for any other task.
-        metric: The metric that its score is.
-        scale: The scale of its score.
-        about: What it measures, in a few words.
         headline: Whether it is in the summary, and not only in a table of its benchmark.
-        cells: The score of each entrant, by the entrant's key.
-        standing: Who is best on it.
+        cells: The score of each entrant.
         further: Whether it is a further metric of a task that has a column already: it is in no mean.
     """
 
@@ -140,11 +124,8 @@ class GroupValue:
     """One number of one group: what figures are drawn from.
 
     Attributes:
-        unit: Key of the unit.
-        entrant: Key of the entrant.
         statistic: ``score`` (the unit's own), or the name of another statistic of its benchmark.
         dimension: What the groups are: a field of the records, or what the statistic is about.
-        group: The group.
         cell: The number. Its ``where`` has the same selection, with what else is held fixed, such as the language of
             an ``lsepp``.
     """
@@ -162,17 +143,10 @@ class Fairness:
     """How evenly a unit's score spreads over the groups of one dimension.
 
     Attributes:
-        unit: Key of the unit.
-        entrant: Key of the entrant.
-        dimension: What the groups are.
-        best: Group with the best score; empty where all groups have the same.
-        best_value: Its score.
-        worst: Group with the worst score; empty where all groups have the same.
-        worst_value: Its score: the worst-group score.
+        best: Group with the best score; empty, as ``worst`` is, where all groups have the same.
         gap: Best minus worst, in the direction that is better; 0 where all groups do equally well.
         variance: Sample variance over the groups, in squared units of the scale.
         groups: Number of groups that have a score.
-        scale: The scale of the scores.
     """
 
     unit: str
@@ -193,16 +167,10 @@ class Comparison:
     """Two entrants on the items of a unit that both answered.
 
     Attributes:
-        unit: Key of the unit.
-        first: Key of one entrant.
-        second: Key of the other.
         difference: Score of the second minus score of the first on common items.
         low: Lower end of its interval, which is the test's own at its adjusted level: it leaves 0 out exactly where
             the verdict says that one is better. None where there is none.
-        high: Upper end.
-        p: The test's p-value.
-        p_holm: The same after Holm's adjustment over all pairs of the unit.
-        test: Name of the test.
+        p_holm: The p-value after Holm's adjustment over all pairs of the unit.
         n: Number of common items.
         clusters: Number of clusters; None where the items are independent.
         verdict: In words, such as ``B is better`` or ``not distinguishable``.
@@ -234,8 +202,6 @@ class ModelMeans:
     """A mean over columns that several entrants share: nothing else is in it, and nobody else has it.
 
     Attributes:
-        key: Names it within the report.
-        title: Name for a table, such as ``Mean of 5``.
         columns: Keys of the units that it is the mean of.
         beside: Keys of the other headline units, each with the reason in words why it is not in the mean.
         cells: The mean of each entrant that has all of these columns, on the common scale of 0-100.
@@ -260,10 +226,8 @@ class Contrast:
 
     Attributes:
         kind: What its benchmark calls it, such as ``language``.
-        unit: Key of the unit of the second number.
-        entrant: Key of the entrant of the second number.
+        unit: Key of the unit of the second number, as ``entrant`` is of its entrant.
         statistic: ``score``, or the name of a further score.
-        dimension: What the groups are.
         group: The group; the numbers' ``where`` has what else is held fixed.
         first: The number that it is compared with, such as that of the model as it was.
         second: The number itself, such as that of the model with an insertion.
@@ -287,8 +251,6 @@ class Trial:
     """The number of a model before or after training: of one run, or the mean of several.
 
     Attributes:
-        label: The model's name for a table.
-        entrants: Keys of the entrants, one for each run.
         cell: The number. Of several runs it is the mean of each item's mean.
         deviation: Sample standard deviation of the runs' own numbers, ``n`` being how many runs there are; of one run,
             that of its repeats. None of a single answer to each item.
@@ -306,12 +268,9 @@ class Gain:
 
     Attributes:
         table: Key of the table over whose columns its test is adjusted.
-        unit: Key of the unit.
         statistic: ``score``, or the name of another statistic of its benchmark.
         where: Groups of the samples, as the table's column has them.
-        base: The number before training.
-        trained: The number after it.
-        percent: The difference of the two in percent of the first; positive where training made it better. Without a
+        percent: The difference in percent of the number before; positive where training made it better. Without a
             value where they can't be compared, unless the user insisted, where the first isn't above 0, and where
             neither end of the scale is better.
         difference: Trained less base on the items that both have a score for, with the interval of the test; ``best``
@@ -332,14 +291,7 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class CheckedScore:
-    """A judge's score, and what people's ratings of a random part of the same responses make of it.
-
-    Attributes:
-        unit: Key of the unit.
-        entrant: Key of the entrant.
-        judge: The judge's own score.
-        people: The score corrected by people, with its interval for these very questions.
-    """
+    """A judge's own score, and the same corrected by people's ratings of a random part of the responses."""
 
     unit: str
     entrant: str
@@ -348,7 +300,7 @@ class CheckedScore:
 
     @property
     def times_its_interval(self) -> float:
-        """How far the judge's score is from the corrected one, in half widths of the interval: over 1 is outside."""
+        """How far the judge's score is from the people's, in half widths of their interval: over 1 is outside."""
         own, value, low = self.judge.value, self.people.value, self.people.low
         if own is None or value is None or low is None or not value > low:
             return 0.0
@@ -360,10 +312,7 @@ class Column:
     """A column of numbers.
 
     Attributes:
-        key: Names it within its table.
-        label: Its header.
         over: Header that it shares with its neighbours, such as a language over its categories; may be empty.
-        scale: The scale of its numbers.
         sums_up: Whether it sums up the others: the last of these stays in sight where a table is wide.
     """
 
@@ -376,14 +325,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table.
-
-    Attributes:
-        labels: One text for each of the table's ``row_headers``.
-        cells: One cell for each column; None where there is nothing to show.
-        entrant: Key of the entrant that it shows; None where it shows none.
-        published: Whether it is a paper's row.
-    """
+    """A row of a table: one text for each of its ``row_headers``, and one cell, or None, for each column."""
 
     labels: tuple[str, ...]
     cells: tuple[Cell | None, ...]
@@ -397,21 +339,17 @@ class Table:
 
     Attributes:
         key: Names it within the report, and its files.
-        title: What it shows.
+        row_headers: Headers of the columns of text before the numbers.
         reproduces: The paper's table in whose layout it is, with the paper's name; may be empty.
         benchmark: Our benchmark; None for a table over several.
-        row_headers: Headers of the columns of text before the numbers.
-        columns: The columns of numbers.
-        rows: The rows.
         notes: The notes below it, one paragraph each.
-        question: What it answers.
     """
 
     key: str
     title: str
     row_headers: tuple[str, ...]
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[Column, ...] = ()
+    rows: tuple[Row, ...] = ()
     reproduces: str = ""
     benchmark: str | None = None
     notes: tuple[str, ...] = ()
@@ -419,12 +357,7 @@ class Table:
 
 
 class Phrase(NamedTuple):
-    """A piece of a sentence.
-
-    Attributes:
-        text: Its text.
-        is_name: Whether it comes from models or data, and so must be set apart from the words around it.
-    """
+    """A piece of a sentence; a name comes from models or data, and is set apart from the words around it."""
 
     text: str
     is_name: bool = False
@@ -432,12 +365,7 @@ class Phrase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sentence that the numbers bear out, made by a rule.
-
-    Attributes:
-        question: What it answers.
-        parts: Its pieces, in order.
-    """
+    """A sentence that the numbers bear out, made by a rule, and the question that it answers."""
 
     question: Question
     parts: tuple[Phrase, ...]
@@ -450,26 +378,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The whole report.
+    """The whole report. What is by key, and every tuple, is in the report's order.
 
     Attributes:
         created: When, as ISO 8601 in UTC.
         version: Version of this package.
-        options: What the user asked for, by option.
-        entrants: The rows, in order, by key; where they were asked for, the papers' own are the last.
-        runs: The runs in use, by key.
-        units: What was measured, in order, by key.
-        tables: Finished tables, in order.
-        groups: Numbers by group, in long form; where they were asked for, the papers' own are the last.
-        fairness: Spread over groups.
-        comparisons: Tests between entrants.
-        contrasts: Numbers of one entrant that a paper sets side by side.
-        gains: What training changed, number by number.
-        findings: What the numbers say, in three to six sentences.
-        means: Means over the columns that entrants share, the one of most entrants first.
+        entrants: The rows; the papers' own, where they are wanted, are the last, as in ``groups``.
+        runs: The runs in use.
+        groups: Numbers by group, in long form.
         problems: Files that were not used, and why.
-        notes: What holds for the whole report.
-        samples: The samples behind the cells.
+        means: Means over the columns that entrants share, the one of most entrants first.
     """
 
     created: str

@@ -12,16 +12,11 @@ from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, Cell, Flag, Ta
 
 MARKS: Mapping[Flag, str] = dict(zip(FLAG_TEXT, "abcdefghijklmnopqrstuvwxyz", strict=False))
 """The letter of each flag, the same in all tables."""
-
 P_VALUE = Scale("probability", 0.0, 1.0, better=None, digits=4)
-"""The scale of p-values."""
-
 ITEMS_NEEDED = Scale("items needed", 2.0, None, better=None, digits=0)
 """The scale of numbers of items that would tell two models apart, which are rough."""
-
 _MOST_NEEDED = 1_000_000
 """Items needed beyond which it only matters that they are many."""
-
 SAYS_PERCENT = "%"
 """The unit of percents in a column of other numbers: they are shown with a sign."""
 
@@ -35,10 +30,8 @@ QUESTIONS: Mapping[Question, str] = {
     "runs": "How was it run?",
 }
 """The questions of a reader, in the order in which a report answers."""
-
 FIRST = frozenset(("overview", "summary"))
 """Keys of the figure and the table before all questions."""
-
 NOTHING = "—"
 """Shown where there is no number."""
 
@@ -47,12 +40,7 @@ def number(value: float | None, scale: Scale, *, signed: bool = False) -> str:
     """Returns a number with the digits that its scale shows, or a dash for none.
 
     A minus sign is a hyphen, and there is no minus zero. A p-value too small for its digits isn't written as zero.
-    Numbers of items needed are rounded up to two digits.
-
-    Args:
-        value: The number.
-        scale: Its scale.
-        signed: Whether a plus sign is written, as for differences.
+    Numbers of items needed are rounded up to two digits. Differences are signed: they have a plus sign too.
     """
     if value is None:
         return NOTHING
@@ -127,13 +115,7 @@ def headers(table: Table) -> list[str]:
 
 
 class Span(NamedTuple):
-    """Neighbouring columns that share a header.
-
-    Attributes:
-        title: The header; empty where they have none.
-        first: The first of the columns, from 0.
-        width: Their number.
-    """
+    """A header that neighbouring columns share, which may be empty: the first of them, from 0, and their number."""
 
     title: str
     first: int

@@ -1,4 +1,4 @@
-"""Figures: drawn, both formats, the same every time, and names of any script in them."""
+"""Figures: drawn, in all formats, the same every time, and names of any script in them."""
 
 import re
 from dataclasses import replace
@@ -10,15 +10,14 @@ from lxml import etree
 from matplotlib.text import Text
 from PIL import Image
 from support.example_report import MODELS, example_report
+from support.reports import charts_of
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.pages import fonts
-from culture_tasks.pages.fonts import choose, warn_of_gaps
 from culture_tasks.pages.names import cleaned, shown
 from culture_tasks.pages.pictures import styled
-from culture_tasks.report.figures import drawing
 from culture_tasks.report.figures.charts import Chart, Panel, Series, by_mean, limited
-from culture_tasks.report.figures.drawing import draw_points, draw_radar, svg_images, write_figures
+from culture_tasks.report.figures.drawing import draw, svg_images, write_figures
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import lowest_ratio
 from culture_tasks.report.model import Cell
@@ -40,28 +39,24 @@ KINDS = {
 }
 HOSTILE = "</text><script>x</script><!-- ]]> \x00\x01\ud800\ufffe\u202e $x^2$ \\alpha & \"'"
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def _figure(report, key):
-    return next(chart for chart in charts(report) if chart.key == key)
+PERCENT = Scale("percent", 0, 100)
 
 
 def _texts(svg):
     return [element.text or "" for element in etree.fromstring(svg).iter(f"{SVG}text")]
 
 
-def _chart(kind, *cells, groups=("a", "b"), label="m"):
-    series = Series(label, dict(zip(groups, cells, strict=False)))
-    return Chart("k", "Title", "", kind, "group", "model", "score", (Panel("panel", groups, (series,)),))
+def _chart(kind, *cells):
+    series = Series("m", dict(zip("ab", cells, strict=False)))
+    return Chart("k", "Title", "", kind, "group", "model", "score", (Panel("panel", ("a", "b"), (series,)),))
 
 
-# ---- files and names
+# Files and names
 
 
 @pytest.mark.slow
 def test_every_figure_is_written_in_every_format_loads_nothing_and_has_names_of_every_script(tmp_path):
-    report = example_report(MODELS[:1])
-    paths = write_figures(report, tmp_path, ("png", "svg", "pdf"))
+    paths = write_figures(charts(example_report(MODELS[:1])), tmp_path, ("png", "svg", "pdf"))
     assert {path.name for path in paths} == {f"{name}.{ending}" for name in FIGURES for ending in ("png", "svg", "pdf")}
     assert sorted(paths) == sorted(tmp_path.iterdir())
     for path in paths:
@@ -80,17 +75,15 @@ def test_every_figure_is_written_in_every_format_loads_nothing_and_has_names_of_
             families = re.findall(r"font-family: ([^;\"]+)|px ('DejaVu[^;\"]+)", path.read_text())
             assert families  # readers without our fonts get letters without serifs
             assert all("".join(found).endswith("sans-serif") for found in families)
-    [svg] = svg_images([_figure(example_report(), "culturalvqa_country")])
+    [svg] = svg_images([charts_of(example_report())["culturalvqa_country"]])
     assert all(model in "".join(_texts(svg)) for model in MODELS)
-    assert write_figures(replace(report, groups=(), units={}, contrasts=()), tmp_path) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_figure_is_the_same_every_time_and_names_can_not_inject(kind):
     report = example_report((f"_$x^2$ {HOSTILE}", "b"))  # matplotlib hides names that begin with an underscore
-    chart = _figure(report, KINDS[kind])
-    [svg] = svg_images([chart])
-    assert svg_images([chart]) == [svg]
+    svg, again = svg_images([charts_of(report)[KINDS[kind]]] * 2)
+    assert svg == again
     assert not list(etree.fromstring(svg).iter(f"{SVG}script", f"{SVG}a"))
     text = "".join(_texts(svg))
     assert "_$x^2$ </text>" in text
@@ -111,34 +104,29 @@ def test_names_are_cleaned(text, expected):
     assert cleaned(text) == expected
 
 
-def test_long_names_keep_both_ends():
+def test_long_names_keep_both_ends_and_stay_isolated():
     assert shown("Qwen/Qwen3-VL-8B-Instruct-checkpoint-2000", 21) == "Qwen/Qwen3-V…int-2000"
-    assert shown("x" * 10, 10) == "x" * 10
-    assert shown("") == "–"
+    assert (shown("x" * 10, 10), shown("")) == ("x" * 10, "–")
     assert shown("a" * 6 + "e" + "\u0301" * 3 + "b", 8) == "aaaa…b"
+    arabic = cleaned("نموذج" * 20)
+    for text in (f"{arabic} · b", f"b · {arabic}", arabic):
+        for longest in range(16, len(text) + 2):
+            cut = shown(text, longest)
+            assert cut.startswith("\u200e")
+            assert cut.count("\u2068") == cut.count("\u2069") == 1
+            assert cut.index("\u2068") < cut.index("\u2069")
+            assert len(cut) <= longest + 3
 
 
-@pytest.mark.parametrize(
-    "text", [cleaned("نموذج" * 20) + " · b", "b · " + cleaned("نموذج" * 20), cleaned("نموذج" * 20)]
-)
-def test_cut_names_stay_isolated(text):
-    for longest in range(16, len(text) + 2):
-        cut = shown(text, longest)
-        assert cut.startswith("\u200e")
-        assert cut.count("\u2068") == cut.count("\u2069") == 1
-        assert cut.index("\u2068") < cut.index("\u2069")
-        assert len(cut) <= longest + 3
-
-
-# ---- fonts
+# Fonts
 
 
 def test_fonts_are_chosen_for_the_letters(monkeypatch):
     known = {"DejaVu Sans": "abc", "Noto Sans": "", "Noto Sans Devanagari": "ह", "Noto Sans CJK SC": "中ह"}
     monkeypatch.setattr(fonts, "_letters_of", lambda family: frozenset(known.get(family, "")))
-    assert choose(["abc 中"]) == (("DejaVu Sans", "Noto Sans CJK SC"), "")
-    assert choose(["abc 中 ह"]) == (("DejaVu Sans", "Noto Sans Devanagari", "Noto Sans CJK SC"), "")
-    assert choose(["本"]) == (("DejaVu Sans",), "本")
+    assert fonts.choose(["abc 中"]) == (("DejaVu Sans", "Noto Sans CJK SC"), "")
+    assert fonts.choose(["abc 中 ह"]) == (("DejaVu Sans", "Noto Sans Devanagari", "Noto Sans CJK SC"), "")
+    assert fonts.choose(["本"]) == (("DejaVu Sans",), "本")
 
 
 def test_fonts_that_are_newer_than_matplotlibs_list_are_found(monkeypatch):
@@ -151,25 +139,21 @@ def test_fonts_that_are_newer_than_matplotlibs_list_are_found(monkeypatch):
     assert "DejaVu Serif" in fonts._installed.__wrapped__()
 
 
-def test_missing_characters_are_warned_of_once(caplog, monkeypatch):
-    monkeypatch.setattr(fonts, "_FAMILIES", ())
-    monkeypatch.setattr(fonts, "joins_letters", lambda: True)
-    report = example_report(("中文模型", "हिन्दी"))
-    images = svg_images([_figure(report, key) for key in ("culturalvqa_country", "care_category")])
-    [record] = [record for record in caplog.records if record.name.startswith("culture_tasks")]
-    assert "CJK, DEVANAGARI" in record.getMessage()
-    assert "中文模型" in "".join(_texts(images[0]))
+@pytest.mark.parametrize(
+    ("families", "joins", "said"),
+    [((), True, "CJK, DEVANAGARI"), (fonts._FAMILIES, False, "DEVANAGARI"), (fonts._FAMILIES, True, "")],
+)
+def test_letters_without_a_font_or_that_are_not_joined_are_warned_of_once(caplog, monkeypatch, families, joins, said):
+    monkeypatch.setattr(fonts, "_FAMILIES", families)
+    monkeypatch.setattr(fonts, "joins_letters", lambda: joins)
+    monkeypatch.setattr(fonts, "_letters_of", lambda family: frozenset("中文模型हिन्दी" if "Noto" in family else "ab"))
+    with styled(["中文模型", "हिन्दी"]):
+        pass
+    assert len([record for record in caplog.records if record.name.startswith("culture_tasks")]) == bool(said)
+    assert said in caplog.text
 
 
-def test_letters_that_are_not_joined_are_warned_of(caplog, monkeypatch):
-    monkeypatch.setattr(fonts, "joins_letters", lambda: False)
-    for texts, said in ((["abc"], ""), (["نموذج", "हिन्दी"], "ARABIC, DEVANAGARI")):
-        warn_of_gaps(texts, fonts.Fonts((), ""))
-        assert said in caplog.text
-        assert bool(said) == bool(caplog.records)
-
-
-# ---- what is drawn
+# What is drawn
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -188,10 +172,13 @@ def test_extremes_can_be_drawn(kind, cells):
 
 @pytest.mark.parametrize("key", ["culturalvqa_facet", "culturalvqa_country", "cedar_gepp"])
 def test_a_papers_numbers_are_hollow_marks_without_intervals(key):
-    own, both = (_figure(example_report(("m",), published=published), key) for published in (False, True))
-    assert own == replace(both, notes=own.notes)
-    chart = next(one for one in charts(example_report(("m",)), published=True) if one.key == key)
-    pictures = [svg_images([one])[0] for one in (both, chart)]
+    both = example_report(("m",))
+    own, without, chart = (
+        charts_of(report, published=published)[key]
+        for report, published in ((example_report(("m",), published=False), False), (both, False), (both, True))
+    )
+    assert own == replace(without, notes=own.notes)
+    pictures = svg_images([without, chart])
     white = [picture.count(b"fill: #ffffff; stroke: #") for picture in pictures]
     assert white[1] - white[0] == sum(len(panel.groups) for panel in chart.panels) + 1  # and one in the legend
     assert pictures[0].count(b'id="LineCollection') == pictures[1].count(b'id="LineCollection')
@@ -201,7 +188,7 @@ def _overlapping(chart, monkeypatch):
     """Pairs of texts of a figure that lie over each other."""
     drawn = []
     with styled(chart.texts):
-        figure = drawing.DRAW[chart.kind](chart)
+        figure = draw(chart)
         figure.get_layout_engine().execute(figure)
         figure.set_layout_engine(None)
         with monkeypatch.context() as patch:
@@ -217,17 +204,17 @@ def _overlapping(chart, monkeypatch):
 @pytest.mark.parametrize("models", [1, 17])
 def test_no_text_of_a_figure_lies_over_another(models, monkeypatch):
     report = example_report([f"organisation/a-model-with-a-name-{at}" for at in range(models)], published=False)
-    drawn = [chart for chart in charts(report) if not re.search(r"_[2-9]$", chart.key)]  # further parts look alike
-    for chart in drawn:
-        assert _overlapping(chart, monkeypatch) == [], chart.key
+    for chart in charts(report):
+        if not re.search(r"_[2-9]$", chart.key):  # further parts look alike
+            assert _overlapping(chart, monkeypatch) == [], chart.key
 
 
 def test_differences_of_many_groups_do_not_lie_over_each_other(monkeypatch):
-    scale, apart = Scale("percent", 0, 100, digits=1), Scale("points", digits=1)
     groups = tuple(f"Northern Region {at}" for at in range(16))
-    sides = [Series(name, {group: Cell(50.0 + 9 * at, scale) for group in groups}) for at, name in enumerate("ab")]
-    difference = Series("Difference", {group: Cell(-18.0, apart, -29.1, -6.9) for group in groups})
-    panel = Panel("organisation/a-model-with-a-name · blend", groups, (*sides, difference))
+    sides = [Series(name, dict.fromkeys(groups, Cell(50.0 + 9 * at, PERCENT))) for at, name in enumerate("ab")]
+    apart = Cell(-18.0, Scale("points", digits=1), -29.1, -6.9)
+    series = (*sides, Series("Difference", dict.fromkeys(groups, apart)))
+    panel = Panel("organisation/a-model-with-a-name · blend", groups, series)
     chart = Chart("k", "Title", "", "pairs", "region", "asked in", "SEM-B (percent)", (panel,) * 7)
     assert _overlapping(chart, monkeypatch) == []
 
@@ -244,73 +231,64 @@ def test_many_panels_are_several_figures_of_which_each_can_be_read():
 def test_a_model_looks_the_same_in_every_figure():
     report = example_report(("a", "b", "c"), published=False)
     without_a = tuple(value for value in report.groups if (value.entrant, value.dimension) != ("m0", "facet"))
-    drawn = charts(replace(report, groups=without_a))
-    looks = {}
-    for chart in drawn:
-        if chart.series == "model" and chart.kind != "pairs":
-            for label in chart.labels:
-                looks.setdefault(label.removesuffix(" †"), set()).add(chart.look_of(label))
-    assert looks == {"a": {0}, "b": {1}, "c": {2}}
-    facets = next(chart for chart in drawn if chart.key == "culturalvqa_facet")
-    assert {label[0] for label in facets.labels} == {"b", "c"}
+    drawn = charts_of(replace(report, groups=without_a))
+    looks = {
+        (label[0], chart.look_of(label))
+        for chart in drawn.values()
+        for label in (chart.labels if chart.series == "model" and chart.kind != "pairs" else ())
+    }
+    assert looks == {("a", 0), ("b", 1), ("c", 2)}
+    assert {label[0] for label in drawn["culturalvqa_facet"].labels} == {"b", "c"}
 
 
 def _many(own, papers=0):
-    scale = Scale("percent", 0, 100)
-    series = [Series(f"m{at}", {"a": Cell(float(at), scale)}) for at in range(own)]
-    series += [Series(f"p{at}", {"a": Cell(50.0 + at, scale, flags=("published",))}) for at in range(papers)]
+    series = [Series(f"m{at}", {"a": Cell(float(at), PERCENT)}) for at in range(own)]
+    series += [Series(f"p{at}", {"a": Cell(50.0 + at, PERCENT, flags=("published",))}) for at in range(papers)]
     return Panel("panel", ("a",), tuple(series))
 
 
 def test_a_panel_shows_a_dozen_series_at_most_and_further_published_ones_as_a_grey_band():
     assert list(limited(_many(9, 3))) == [_many(9, 3)]
     parts = list(limited(_many(25)))
-    assert [len(panel.series) for panel in parts] == [9, 9, 7]
-    assert [panel.title for panel in parts] == [f"panel ({at} of 3)" for at in (1, 2, 3)]
+    assert [(len(panel.series), panel.title) for panel in parts] == [
+        *((9, "panel (1 of 3)"), (9, "panel (2 of 3)"), (7, "panel (3 of 3)"))
+    ]
     for panel in limited(_many(12, 2)):
         assert [series.label for series in panel.series if series.published] == ["p0", "p1"]
         assert len(panel.series) <= 12
     [alone] = limited(_many(5, 17))
     assert (len(alone.series), len(alone.band), max(cell.value for cell in alone.cells)) == (5, 17, 66.0)
-    for kind in ("bars", "points", "dots"):
-        [svg] = svg_images([Chart("k", "Title", "", kind, "group", "model", "score", (alone,))])
-        assert _texts(svg).count("range of published models") == 1
-        assert "p3" not in _texts(svg)
+    drawn = [Chart("k", "Title", "", kind, "group", "model", "score", (alone,)) for kind in ("bars", "points", "dots")]
+    for texts in map(_texts, svg_images(drawn)):
+        assert texts.count("range of published models") == 1
+        assert "p3" not in texts
 
 
 def test_cultures_stand_in_the_order_of_their_means():
-    scale = Scale("percent", 0, 100)
-    low = Series("m", {"a": Cell(1.0, scale), "b": Cell(9.0, scale), "c": Cell(None, scale)})
-    high = Series("n", {"a": Cell(3.0, scale), "b": Cell(2.0, scale)})
-    paper = Series("p", {"a": Cell(99.0, scale, flags=("published",))})
+    low = Series("m", {"a": Cell(1.0, PERCENT), "b": Cell(9.0, PERCENT), "c": Cell(None, PERCENT)})
+    high = Series("n", {"a": Cell(3.0, PERCENT), "b": Cell(2.0, PERCENT)})
+    paper = Series("p", {"a": Cell(99.0, PERCENT, flags=("published",))})
     assert by_mean(Panel("p", ("c", "a", "b"), (low, high, paper))).groups == ("b", "a", "c")
-    chart = _figure(example_report(published=False), "culturalvqa_country")
-    assert chart.kind == "dots"
+    chart = charts_of(example_report(published=False))["culturalvqa_country"]
+    [panel] = chart.panels
+    assert (chart.kind, by_mean(panel)) == ("dots", panel)
     [svg] = svg_images([chart])
-    order = [text for text in _texts(svg) if text in chart.panels[0].groups]
-    assert order == list(chart.panels[0].groups)
-    means = [sum(series.cells[group].value for series in chart.panels[0].series) for group in chart.panels[0].groups]
-    assert means == sorted(means, reverse=True)
+    assert [text for text in _texts(svg) if text in panel.groups] == list(panel.groups)
 
 
 def test_ratios_stand_on_a_logarithmic_axis_with_0_at_its_edge():
-    ratio = Scale("ratio", 0.0, None, better=None, neutral=1.0)
+    ratio, bias = Scale("ratio", 0.0, None, better=None, neutral=1.0), Scale("percent", -100.0, 100.0, None, 0.0)
     chart = _chart("points", Cell(0.0, ratio, 0.0, 0.2), Cell(4.0, ratio, 2.0, 8.0))
+    others = [charts_of(example_report(("m",)))["cedar_lsepp"], _chart("points", Cell(4.0, bias))]
     with styled(chart.texts):
-        [axes, *_] = draw_points(chart).axes
-        assert axes.get_yscale() == "log"
+        axes, *more = (draw(one).axes[0] for one in (chart, *others))
+        assert [one.get_yscale() for one in (axes, *more)] == ["log", "log", "linear"]
         drawn = [tuple(line.get_ydata()) for line in axes.lines if len(line.get_ydata()) == 2]
         assert (lowest_ratio(chart), 4.0) in drawn
-    bias = _chart("points", Cell(4.0, Scale("percent", -100.0, 100.0, better=None, neutral=0.0)))
-    with styled(bias.texts):
-        assert draw_points(bias).axes[0].get_yscale() == "linear"
-    lsepp = _figure(example_report(("m",)), "cedar_lsepp")
-    with styled(lsepp.texts):
-        assert draw_radar(lsepp).axes[0].get_yscale() == "log"
 
 
 def test_a_pair_has_its_difference_beside_it():
-    chart = _figure(example_report(("m",), published=False), "crosscult_insertion")
+    chart = charts_of(example_report(("m",), published=False))["crosscult_insertion"]
     [panel] = chart.panels
     [svg] = svg_images([chart])
     texts = _texts(svg)

@@ -7,7 +7,7 @@ from support.example_report import MODELS, PERCENT, RATIO, example_report
 from support.reports import charts_of
 
 from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.report.figures.selecting import OVERVIEW, charts, group_name, overview
+from culture_tasks.report.figures.selecting import OVERVIEW, group_name, overview
 from culture_tasks.report.model import Cell, GroupValue, ModelMeans, Standing
 
 
@@ -44,16 +44,21 @@ def test_a_papers_row_is_told_from_a_users_row_and_not_numbered_with_those_of_ot
 
 
 def test_rows_that_look_alike_are_told_apart():
-    chart = charts(example_report(("same", "same\u202e", "other"), published=False))[1]
+    chart = charts_of(example_report(("same", "same\u202e", "other"), published=False))["care_category"]
     assert [line.label.replace(" †", "") for line in chart.panels[0].series] == ["other", "same", "same (2)"]
 
 
-def test_rows_that_can_not_be_compared_are_marked():
-    report = example_report()
-    for chart in charts(report):
+def test_rows_that_can_not_be_compared_are_marked_and_descriptions_say_what_is_seen_in_words():
+    drawn = charts_of(example_report())
+    for chart in drawn.values():
         names = [*(panel.title for panel in chart.panels), *(s.label for panel in chart.panels for s in panel.series)]
         marked = [name for name in names if "†" in name]
         assert bool(marked) == any("† in part not comparable: too few" in note for note in chart.notes), chart.key
+        assert {chart.title in chart.description, chart.groups in chart.description} == {True}
+        assert "_" not in f"{chart.value}{chart.groups}{chart.series}", chart.key
+    country = drawn["culturalvqa_country"]
+    assert f"Lowest {min(cell.value for cell in country.panels[0].cells):.1f}" in country.description
+    assert all(model in "".join(country.texts) for model in MODELS[1:])
 
 
 def test_care_has_a_panel_for_all_cultures_and_for_each():
@@ -95,21 +100,16 @@ def test_emotions_and_quadrants_stand_in_the_papers_order():
     ]
 
 
-def test_prompt_and_data_languages_come_from_their_tasks():
-    [chart] = [chart for chart in charts(example_report(("m",), published=False)) if chart.kind == "heat"]
-    assert [panel.title.replace(" †", "") for panel in chart.panels] == ["m · text-only", "m · multimodal"]
+def test_prompt_and_data_languages_come_from_their_tasks_and_retention_has_a_line_for_each_insertion():
+    drawn = charts_of(example_report(("m",), published=False))
+    heat, lines = drawn["cedar_matrix"], drawn["crosscult_retention"]
+    assert (heat.kind, lines.kind) == ("heat", "lines")
+    titles = [panel.title.replace(" †", "") for panel in (*heat.panels, *lines.panels)]
+    assert titles == ["m · text-only", "m · multimodal", "m · English → Chinese → Arabic"]
     languages = ("Arabic", "English", "Spanish", "Hindi", "Japanese", "Swahili", "Chinese")
-    assert tuple(line.label for line in chart.panels[0].series) == chart.panels[0].groups == languages
-
-
-def test_retention_has_a_line_for_each_insertion():
-    [chart] = [chart for chart in charts(example_report(("m",))) if chart.kind == "lines"]
-    [panel] = chart.panels
-    assert panel.title.replace(" †", "") == "m · English → Chinese → Arabic"
-    assert [(line.label, list(line.cells)) for line in panel.series] == [
-        ("English", ["1", "2", "3"]),
-        ("Chinese", ["2", "3"]),
-        ("Arabic", ["3"]),
+    assert tuple(line.label for line in heat.panels[0].series) == heat.panels[0].groups == languages
+    assert [(line.label, list(line.cells)) for line in lines.panels[0].series] == [
+        *(("English", ["1", "2", "3"]), ("Chinese", ["2", "3"]), ("Arabic", ["3"]))
     ]
 
 
@@ -161,14 +161,3 @@ def test_the_first_number_of_a_place_counts_and_none_is_not_drawn():
 )
 def test_group_names(benchmark, dimension, group, expected):
     assert group_name(benchmarks()[benchmark].report(), dimension, group) == expected
-
-
-def test_descriptions_say_what_is_seen_in_words():
-    for chart in charts(example_report()):
-        assert chart.title in chart.description
-        assert chart.groups in chart.description
-        assert "_" not in f"{chart.value}{chart.groups}{chart.series}", chart.key
-    country = charts_of(example_report())["culturalvqa_country"]
-    low = min(cell.value for cell in country.panels[0].cells)
-    assert f"Lowest {low:.1f}" in country.description
-    assert all(model in "".join(country.texts) for model in MODELS[1:])

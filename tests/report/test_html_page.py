@@ -21,11 +21,11 @@ from support.example_report import example_report, with_hostile_texts
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.data.images import image_key
 from culture_tasks.pages.thumbnails import Thumbnails
-from culture_tasks.report.html.choosing import chosen, correctness
 from culture_tasks.report.html.page import environment, rendered, write_html
-from culture_tasks.report.html.payload import safe_json
+from culture_tasks.report.html.samples import chosen, correctness, safe_json
 from culture_tasks.report.model import Finding, Phrase
 from culture_tasks.results.runs import RunRows
+from culture_tasks.text import storable
 
 HOSTILE = (
     "</script></style></title></table><script>window.canary=1</script><img src=x onerror='window.canary=1'>"
@@ -54,11 +54,6 @@ def written(tmp_path_factory):
     return _page(tmp_path_factory.mktemp("page"), report, figures=True, samples_per_cell=3)
 
 
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory):
-    return _page(tmp_path_factory.mktemp("page"), with_hostile_texts(example_report(("a", "b")), HOSTILE))
-
-
 def _data(page):
     return json.loads(parsed.fromstring(page).get_element_by_id("data").text)
 
@@ -76,7 +71,7 @@ class _Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-# ---- no references
+# What is in the page, and what can't be
 
 
 def test_nothing_comes_from_elsewhere(written):
@@ -101,58 +96,44 @@ def test_nothing_comes_from_elsewhere(written):
 def test_policy_names_exactly_this_style_and_this_script(written):
     tree = parsed.fromstring(written)
     [policy] = tree.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
-    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
-    [style] = tree.xpath("//style/text()")
-    [script] = tree.xpath("//script[not(@type)]/text()")
-    assert rules["default-src"] == "'none'"
-    assert rules["img-src"] == "data:"
-    assert rules["style-src"] == f"'sha256-{_sha256(style)}'"
-    assert rules["script-src"] == f"'sha256-{_sha256(script)}'"
-    assert rules["base-uri"] == rules["form-action"] == "'none'"
-    assert "unsafe" not in policy
+    texts = [tree.xpath(path)[0] for path in ("//style/text()", "//script[not(@type)]/text()")]
+    style, script = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
+    assert dict(rule.split(" ", 1) for rule in policy.split("; ")) == {
+        "default-src": "'none'",
+        "img-src": "data:",
+        "style-src": f"'sha256-{style}'",
+        "script-src": f"'sha256-{script}'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
 
 
-def _sha256(text):
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-# ---- hostile text
-
-
-def test_hostile_text_is_neither_parsed_nor_lost_in_tables(hostile):
-    elements = _Elements(hostile).found
+def test_hostile_text_is_neither_parsed_nor_lost(tmp_path):
+    page = _page(tmp_path, with_hostile_texts(example_report(("a", "b")), HOSTILE))
+    elements = _Elements(page).found
     assert [name for name, _ in elements].count("script") == 2
     assert not [1 for name, attributes in elements if name == "img" or "onerror" in attributes]
-    tree = parsed.fromstring(hostile)
+    tree, data = parsed.fromstring(page), _data(page)
     texts = [name.text_content() for name in tree.xpath("//main//bdi")]
     assert sum(CARRIED in text for text in texts) > 20
     assert not tree.xpath("//main//a | //main//*[@style]")
-
-
-def test_hostile_text_comes_out_of_the_data_unchanged(hostile):
-    data = _data(hostile)
     item, question, references, *_ = data["documents"][0]
-    assert [item, question, *references] == [HOSTILE] * 4
     _, _, _, response, outcome, _, _, rationale, doubt, prompt = data["samples"][0]
-    assert [response, rationale, doubt, data["outcomes"][outcome], data["prompts"][prompt]] == [HOSTILE] * 5
+    shared = [data["outcomes"][outcome], data["prompts"][prompt], data["runs"][0][1]]
+    assert [item, question, *references, response, rationale, doubt, *shared] == [HOSTILE] * 10
     assert [HOSTILE, HOSTILE] in data["groups"][0]
-    assert data["runs"][0][1] == HOSTILE
 
 
 @given(st.text(st.characters(codec=None, exclude_categories=()), max_size=60))
-def test_any_text_survives_as_data(text):
+def test_any_text_survives_as_data_and_as_markup(text):
     safe = safe_json([text])
     assert not re.search("[<>&\u2028\u2029]", safe)
     safe.encode()
     assert json.loads(safe) == [text]
-
-
-@given(st.text(max_size=60))
-def test_any_text_survives_as_markup(text):
     element = environment().from_string('<td title="{{ text }}">{{ text }}</td>').render(text=text)
     assert "<" not in element.removeprefix("<td title=").removesuffix("</td>")
-    carried = text.replace("\x00", "\ufffd")
-    assert html.unescape(element.partition(">")[2].removesuffix("</td>")) == html.unescape(html.escape(carried))
+    shown = html.unescape(element.partition(">")[2].removesuffix("</td>"))
+    assert shown == html.unescape(html.escape(storable(text)))
 
 
 def test_a_name_that_no_template_knows_is_an_error():
@@ -160,7 +141,7 @@ def test_a_name_that_no_template_knows_is_an_error():
         rendered("page.html")
 
 
-# ---- tables
+# Tables and figures
 
 
 def test_tables_have_headers_with_scopes_and_sort_buttons(written):
@@ -177,23 +158,23 @@ def test_tables_have_headers_with_scopes_and_sort_buttons(written):
     assert "too few of the responses were scored" in tree.text_content()
     [row] = tree.xpath("//*[@id='table-summary']//tr[@data-published]")
     assert not row.xpath(".//button")
+    rows = tree.xpath("//*[@id='table-summary']//tr[td]")
+    marked = [[at for at, cell in enumerate(row) if "sum" in (cell.get("class") or "").split()] for row in rows]
+    assert marked == [[3] for _ in rows]  # the last of those that sum up
+    assert len(tree.xpath("//td[contains(@class, 'sum')]")) == len(rows)
+    scrolled = environment().get_template("parts.html").module.scrolled
+    assert ['class="scroll long"' in scrolled("", "x", rows) for rows in (40, 41)] == [False, True]
 
 
-def test_the_first_screen_has_findings_a_picture_and_one_table(written):
+def test_findings_a_picture_and_one_table_come_first_and_the_rest_is_folded_below_its_question(written):
     tree = parsed.fromstring(written)
     assert [each.text_content() for each in tree.xpath("//header/ul/li")] == ["X is best."]
     before = tree.xpath("//main/*[following-sibling::div[@id='questions']]")
     assert [each.get("id") for each in before if each.get("id")] == ["figure-overview", "table-summary", "tools"]
     assert not tree.xpath("//main/section//details[@open]")
-
-
-def test_the_rest_stands_folded_below_its_question(written):
-    tree = parsed.fromstring(written)
     titles = [each.text_content() for each in tree.xpath("//section[@class='question']/h2")]
     assert titles == [
-        "For which cultures is it worst?",
-        "What biases are there?",
-        "What makes a difference?",
+        *("For which cultures is it worst?", "What biases are there?", "What makes a difference?"),
         "About this report",
     ]
     parts = tree.xpath("//div[@id='questions']//details[contains(@class, 'part')]")
@@ -201,139 +182,6 @@ def test_the_rest_stands_folded_below_its_question(written):
     assert all(part.get("open") is None and part.xpath("./summary/h3") for part in parts)
     of_biases = tree.xpath("//section[h2='What biases are there?']/details/@id")
     assert {"figure-cedar_gepp", "figure-cedar_lsrqb"} <= set(of_biases)
-
-
-def test_the_column_that_sums_up_is_marked(written):
-    tree = parsed.fromstring(written)
-    rows = tree.xpath("//*[@id='table-summary']//tr[td]")
-    marked = [[at for at, cell in enumerate(row) if "sum" in (cell.get("class") or "").split()] for row in rows]
-    assert marked == [[3] for _ in rows]  # the last of those that sum up
-    assert len(tree.xpath("//td[contains(@class, 'sum')]")) == len(rows)
-
-
-# ---- samples
-
-
-def test_a_cell_leads_to_its_own_samples(written):
-    tree, data = parsed.fromstring(written), _data(written)
-    row = tree.xpath("//*[@id='table-culturalvqa_country']//tbody/tr")[0]
-    headers = tree.xpath("//*[@id='table-culturalvqa_country']//thead/tr[last()]/th")
-    for header, cell in zip(headers[1:], row[1:], strict=True):
-        [index] = cell.xpath("./button/@data-cell")
-        total, runs, where, failures, fair = data["selections"][data["cells"][int(index)][0]]
-        places = {*failures, *fair}
-        assert (total, len(runs), len(places) <= 3, len(fair) > 0) == (4, 1, True, True)
-        assert where == [["country", header.text_content()]]
-        for place in places:
-            run, _, document, *_ = data["samples"][place]
-            assert run in runs
-            assert data["runs"][run][1] == "culturalvqa"
-            assert ["country", header.text_content()] in data["groups"][data["documents"][document][3]]
-
-
-def _rows(scores):
-    scores = np.array(scores, dtype=np.float64)
-    return RunRows(np.arange(10, 10 + scores.size), np.arange(scores.size, dtype=np.int32), scores)
-
-
-def test_failures_come_first_the_worst_before_those_without_a_score():
-    rows = _rows([9.0, 2.0, math.nan, 1.0, 10.0, 3.0, 8.0, 7.0])
-    rating, errors = Scale("rating", 1, 10), Scale("errors", 0, 10, better="lower")
-    for scale, number, places in ((rating, 6, [13, 11, 15]), (rating, 8, [13, 11, 15, 12]), (errors, 3, [14, 10])):
-        assert chosen(rows, scale, number).failures == places
-
-
-def test_a_fair_draw_has_the_same_items_in_every_run():
-    few = chosen(_rows([0.0, 1.0, 0.0, 1.0]), Scale("share", 0.0, 1.0), 4)
-    assert {*few.failures, *few.fair} == {10, 11, 12, 13}  # one that failed and was drawn counts once
-    assert chosen(_rows([0.0, 1.0]), Scale("share", 0.0, 1.0), 0) == ([], [])
-    rights, wrongs = _rows([1.0] * 40), _rows([0.0] * 40)
-    share_of_right = Scale("share", 0.0, 1.0)
-    assert chosen(rights, share_of_right, 8).failures == []
-    assert chosen(rights, share_of_right, 8).fair[:4] == chosen(wrongs, share_of_right, 8).fair[:4]
-    firsts = set()
-    for start in range(0, 400, 10):
-        some = RunRows(np.arange(10), np.arange(start, start + 10, dtype=np.int32), np.ones(10))
-        firsts.update(chosen(some, share_of_right, 1).fair)
-    assert len(firsts) > 7
-
-
-def test_right_is_the_better_half_of_a_scale():
-    assert [correctness(score, Scale("rating", 1, 10)) for score in (1.0, 5.4, 5.5, None)] == [
-        *("wrong", "wrong", "right", "not scored")
-    ]
-    assert correctness(0.2, Scale("share", 0, 1, better="lower")) == "right"
-    assert [correctness(2.0, Scale("ratio", 0, None)), correctness(1.0, Scale("x", 0, 2, better=None))] == [
-        "scored"
-    ] * 2
-
-
-def test_models_can_be_set_side_by_side_on_what_some_model_failed(written):
-    data = _data(written)
-    asked = {}
-    for run, _, document, *_ in data["samples"]:
-        asked.setdefault((data["runs"][run][1], document), set()).add(run)
-    of_culturalvqa = [runs for (task, _), runs in asked.items() if task == "culturalvqa"]
-    assert sum(len(runs) == 4 for runs in of_culturalvqa) > 10
-
-
-def test_all_samples_lie_beside_the_page(tmp_path):
-    report, path, folder = example_report(per_group=30), tmp_path / "report.html", tmp_path / "report_samples"
-    folder.mkdir()
-    (folder / "texts-99-99.js").write_text("old")
-    (folder / "mine.js").write_text("kept")
-    paths = write_html(report, path, samples_per_cell=None, figures=False)
-    assert {p.name for p in folder.iterdir()} == {p.name for p in paths[1:]} | {"mine.js"}
-    page = path.read_text(encoding="utf-8")
-    data = _data(page)
-    assert (data["folder"], data["samples"]) == ("report_samples", [])
-    run = [each[3] for each in data["runs"]].index("m0.culturalvqa")
-    rows = _content(tmp_path, f"rows-{run}")["rows"]
-    texts = [*_content(tmp_path, f"texts-{run}-0"), *_content(tmp_path, f"texts-{run}-1")]
-    samples = list(report.samples.read("m0.culturalvqa"))
-    assert [row[:2] for row in rows] == [[each.place, each.item] for each in samples]
-    assert [text[2] for text in texts] == [each.response for each in samples]
-    [policy] = parsed.fromstring(page).xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
-    [nonce] = parsed.fromstring(page).xpath("//script[not(@type)]/@nonce")
-    assert f"'nonce-{nonce}'" in policy
-    assert len(nonce) == 64
-
-
-def _content(folder, name):
-    text = (folder / "report_samples" / f"{name}.js").read_text(encoding="utf-8")
-    assert not re.search("[<>&]", text)
-    return json.loads(text.removeprefix(f'cultureSamples("{name}",').removesuffix(");\n"))
-
-
-@pytest.mark.parametrize(
-    ("per_cell", "text"), [(0, "holds no samples."), (3, "at most 3 are here, failures first"), (1_000, "holds 1")]
-)
-def test_the_page_says_how_many_samples_it_holds(tmp_path, per_cell, text):
-    page = _page(tmp_path, example_report(("a",), per_group=4), samples_per_cell=per_cell)
-    assert text in page
-    assert ("at most" in page) == (per_cell == 3)
-    assert bool(_data(page)["samples"]) == (per_cell > 0)
-
-
-def test_too_many_samples_for_a_page_are_fewer_of_each_cell(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("culture_tasks.report.html.page._MOST_BYTES", 40_000)
-    data = _data(_page(tmp_path, example_report(per_group=8), samples_per_cell=8))
-    assert max(len({*failures, *fair}) for *_, failures, fair in data["selections"]) < 8
-    assert "too many for one page" in caplog.text
-
-
-def test_a_long_table_keeps_its_header_in_sight():
-    scrolled = environment().get_template("parts.html").module.scrolled
-    assert 'class="scroll long"' in scrolled("", "x", 41)
-    assert 'class="scroll"' in scrolled("", "x", 40)
-
-
-def test_pages_are_the_same_every_time(tmp_path):
-    one, two = (_page(tmp_path, example_report(("m", "n"))) for _ in range(2))
-    assert one == two
-
-
-# ---- figures in the page
 
 
 def test_every_figure_has_words_and_numbers(written):
@@ -347,31 +195,118 @@ def test_every_figure_has_words_and_numbers(written):
         assert at == 0 or figure.xpath(".//details//table//td[contains(@class, 'number')]")
 
 
-# ---- images
+# Samples
 
 
-@pytest.fixture
-def image_folder(tmp_path):
+def test_a_cell_leads_to_its_own_samples(written):
+    tree, data = parsed.fromstring(written), _data(written)
+    row = tree.xpath("//*[@id='table-culturalvqa_country']//tbody/tr")[0]
+    headers = tree.xpath("//*[@id='table-culturalvqa_country']//thead/tr[last()]/th")
+    for header, cell in zip(headers[1:], row[1:], strict=True):
+        [index] = cell.xpath("./button/@data-cell")
+        total, runs, where, failures, fair = data["selections"][data["cells"][int(index)][0]]
+        places = {*failures, *fair}
+        assert (total, len(runs), len(places) <= 3, len(fair) > 0) == (4, 1, True, True)
+        assert where == [["country", header.text_content()]]
+        for run, _, document, *_ in (data["samples"][place] for place in places):
+            assert run in runs
+            assert data["runs"][run][1] == "culturalvqa"
+            assert where[0] in data["groups"][data["documents"][document][3]]
+    models: dict[tuple[str, int], set[int]] = {}  # of what some model failed, other models are there too
+    for run, _, document, *_ in data["samples"]:
+        models.setdefault((data["runs"][run][1], document), set()).add(run)
+    assert sum(len(runs) == 4 for (task, _), runs in models.items() if task == "culturalvqa") > 10
+
+
+def _rows(scores, first=0):
+    scores = np.array(scores, dtype=np.float64)
+    return RunRows(np.arange(10, 10 + scores.size), np.arange(first, first + scores.size, dtype=np.int32), scores)
+
+
+def test_failures_come_first_the_worst_before_those_without_a_score():
+    rows = _rows([9.0, 2.0, math.nan, 1.0, 10.0, 3.0, 8.0, 7.0])
+    rating, errors = Scale("rating", 1, 10), Scale("errors", 0, 10, better="lower")
+    for scale, number, places in ((rating, 6, [13, 11, 15]), (rating, 8, [13, 11, 15, 12]), (errors, 3, [14, 10])):
+        assert chosen(rows, scale, number).failures == places
+
+
+def test_a_fair_draw_has_the_same_items_in_every_run():
+    scale = Scale("share", 0.0, 1.0)
+    few = chosen(_rows([0.0, 1.0, 0.0, 1.0]), scale, 4)
+    assert {*few.failures, *few.fair} == {10, 11, 12, 13}  # one that failed and was drawn counts once
+    assert chosen(_rows([0.0, 1.0]), scale, 0) == ([], [])
+    rights, wrongs = (chosen(_rows([score] * 40), scale, 8) for score in (1.0, 0.0))
+    assert (rights.failures, rights.fair[:4]) == ([], wrongs.fair[:4])
+    assert len({place for start in range(0, 400, 10) for place in chosen(_rows([1.0] * 10, start), scale, 1).fair}) > 7
+
+
+def test_right_is_the_better_half_of_a_scale():
+    rating, low, middle = Scale("rating", 1, 10), Scale("share", 0, 1, better="lower"), Scale("x", 0, 2, better=None)
+    cases = [(1.0, rating), (5.4, rating), (5.5, rating), (None, rating), (0.2, low), (2.0, Scale("ratio", 0, None))]
+    assert [correctness(score, scale) for score, scale in (*cases, (1.0, middle))] == [
+        *("wrong", "wrong", "right", "not scored", "right", "scored", "scored")
+    ]
+
+
+def test_all_samples_lie_beside_the_page(tmp_path):
+    report, path, folder = example_report(per_group=30), tmp_path / "report.html", tmp_path / "report_samples"
+    folder.mkdir()
+    (folder / "texts-99-99.js").write_text("old")
+    (folder / "mine.js").write_text("kept")
+    paths = write_html(report, path, samples_per_cell=None, figures=False)
+    assert {p.name for p in folder.iterdir()} == {p.name for p in paths[1:]} | {"mine.js"}
+    page = path.read_text(encoding="utf-8")
+    data = _data(page)
+    assert (data["folder"], data["samples"]) == ("report_samples", [])
+
+    def content(name):
+        text = (folder / f"{name}.js").read_text(encoding="utf-8")
+        assert not re.search("[<>&]", text)
+        return json.loads(text.removeprefix(f'cultureSamples("{name}",').removesuffix(");\n"))
+
+    run = [each[3] for each in data["runs"]].index("m0.culturalvqa")
+    samples = list(report.samples.read("m0.culturalvqa"))
+    assert [row[:2] for row in content(f"rows-{run}")["rows"]] == [[each.place, each.item] for each in samples]
+    texts = [*content(f"texts-{run}-0"), *content(f"texts-{run}-1")]
+    assert [text[2] for text in texts] == [each.response for each in samples]
+    [policy] = parsed.fromstring(page).xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    [nonce] = parsed.fromstring(page).xpath("//script[not(@type)]/@nonce")
+    assert f"'nonce-{nonce}'" in policy
+    assert len(nonce) == 64
+
+
+@pytest.mark.parametrize(
+    ("per_cell", "text"), [(0, "holds no samples."), (3, "at most 3 are here, failures first"), (1_000, "holds 1")]
+)
+def test_the_page_says_how_many_samples_it_holds_and_is_the_same_every_time(tmp_path, per_cell, text):
+    page, again = (_page(tmp_path, example_report(("a",), per_group=4), samples_per_cell=per_cell) for _ in range(2))
+    assert page == again
+    assert text in page
+    assert ("at most" in page) == (per_cell == 3)
+    assert bool(_data(page)["samples"]) == (per_cell > 0)
+
+
+def test_too_many_samples_for_a_page_are_fewer_of_each_cell(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("culture_tasks.report.html.page._MOST_BYTES", 40_000)
+    data = _data(_page(tmp_path, example_report(per_group=8), samples_per_cell=8))
+    assert max(len({*failures, *fair}) for *_, failures, fair in data["selections"]) < 8
+    assert "too many for one page" in caplog.text
+
+
+def test_images_of_the_folder_alone_are_found_by_id_or_content_and_are_small(tmp_path, caplog):
     folder = tmp_path / "images"
     (folder / "deep").mkdir(parents=True)
     Image.new("RGB", (900, 600), "red").save(folder / "deep" / "brazil_0.png")
     Image.new("LA", (3, 3)).save(folder / "grey.png")
     (folder / "broken.png").write_bytes(b"not an image")
     (tmp_path / "secret.png").write_bytes((folder / "grey.png").read_bytes())
-    return folder
-
-
-def test_images_of_the_folder_alone_are_found_by_id_or_content(image_folder, caplog):
-    thumbnails = Thumbnails(image_folder)
-    key = image_key((image_folder / "deep" / "brazil_0.png").read_bytes())
+    thumbnails = Thumbnails(folder)
+    key = image_key((folder / "deep" / "brazil_0.png").read_bytes())
     for name in ("brazil_0", "brazil_0.png", "deep/brazil_0.png", "grey", key):
         assert thumbnails.address(name).startswith("data:image/jpeg;base64,")
     outside = (None, "", "nowhere", "../secret.png", "/etc/passwd", "..\\secret.png", "\x00", "0" * len(key))
     for name in (*outside, "broken", "broken.png"):
         assert thumbnails.address(name) is None
     assert [record.args[0].name for record in caplog.records] == ["broken.png"]
-
-
-def test_images_are_small_and_stand_in_the_page_once(image_folder, tmp_path):
-    [image] = _data(_page(tmp_path, example_report(), images=image_folder))["images"]
+    [image] = _data(_page(tmp_path, example_report(), images=folder))["images"]
     assert len(image) < 10_000

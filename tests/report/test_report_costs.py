@@ -45,28 +45,21 @@ def test_the_costs_of_a_run_are_summed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("counts", "tokens_in", "tokens_out"),
+    ("counts", "facts", "tokens_in", "tokens_out"),
     [
-        ([None], None, None),
-        ([], None, None),
-        ([{"output_tokens": 5}], None, 10.0),
-        ([{"input_tokens": 1, "output_tokens": 2}, {"input_tokens": 3, "output_tokens": 4}], 14.0, 11.0),
+        ([None], {}, None, None),
+        ([], {}, None, None),
+        ([{"output_tokens": 5}], {}, None, 10.0),
+        ([{"input_tokens": 1, "output_tokens": 2}, {"input_tokens": 3, "output_tokens": 4}], {}, 14.0, 11.0),
+        ([None], {"input_tokens": 4, "output_tokens": 3}, 14.0, 8.0),  # lmms-eval logs none where a response is a list
     ],
 )
-def test_tokens_that_one_sample_does_not_say_are_missing(tmp_path, counts, tokens_in, tokens_out):
-    write_run(tmp_path, "org/a", {"culturalvqa": [vqa(0), vqa(1, counts=counts)]})
-    [row] = costs(tmp_path)[0].values()
-    assert (row["tokens_in"], row["tokens_out"], row["seconds"]) == (tokens_in, tokens_out, None)
-
-
-def test_tokens_that_the_harness_does_not_log_are_read_from_the_record(tmp_path):
-    """lmms-eval logs none where a response is a list."""
-    samples = [vqa(0, counts=[None]), vqa(1, counts=[])]
-    for sample in samples:
-        sample["lave"]["facts"] = {"input_tokens": 4, "output_tokens": 3}
+def test_tokens_that_a_sample_does_not_say_are_missing(tmp_path, counts, facts, tokens_in, tokens_out):
+    samples = [vqa(0), vqa(1, counts=counts)]
+    samples[1]["lave"]["facts"] = facts
     write_run(tmp_path, "org/a", {"culturalvqa": samples})
     [row] = costs(tmp_path)[0].values()
-    assert (row["tokens_in"], row["tokens_out"]) == (8.0, 6.0)
+    assert (row["tokens_in"], row["tokens_out"], row["seconds"]) == (tokens_in, tokens_out, None)
 
 
 def test_a_judge_without_tokens_has_none(tmp_path):

@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +114,40 @@ async def open_tab(chromium: str, profile: Path) -> AsyncIterator[Tab]:
         await process.wait()
         with contextlib.suppress(UnboundLocalError):
             await reading
+
+
+class Steered:
+    """A tab whose commands are plain calls, for one page after another."""
+
+    def __init__(self, runner: asyncio.Runner, tab: Tab) -> None:
+        self._runner, self._tab = runner, tab
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns a method of the tab that is run to its end."""
+        method = getattr(self._tab, name)
+        if not asyncio.iscoroutinefunction(method):
+            return method
+        return lambda *arguments, **more: self._runner.run(method(*arguments, **more))
+
+    def visit(self, path: Path, width: int = 1200, height: int = 900, **features: str) -> Steered:
+        """Opens a file and forgets what was before it."""
+        self.call("Page.navigate", url="about:blank")
+        self.until("location.protocol === 'about:'")
+        self._tab.events.clear()
+        self.resize(width, height, **features)
+        self.open(path)
+        return self
+
+
+@contextlib.contextmanager
+def steered(chromium: str, profile: Path) -> Iterator[Steered]:
+    """Starts a browser for the tests of a module, and ends it."""
+    with asyncio.Runner() as runner:
+        context = open_tab(chromium, profile)
+        try:
+            yield Steered(runner, runner.run(context.__aenter__()))
+        finally:
+            runner.run(context.__aexit__(None, None, None))
 
 
 async def _address(process: asyncio.subprocess.Process) -> str:

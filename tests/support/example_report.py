@@ -15,10 +15,8 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.model import (
     Cell,
     Column,
-    Comparison,
     Contrast,
     Entrant,
-    Fairness,
     Flag,
     GroupValue,
     Rank,
@@ -111,8 +109,8 @@ def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, publis
         units=units,
         tables=(_summary(entrants, units), *_tables(entrants, groups)),
         groups=groups,
-        fairness=tuple(_fairness(entrants)),
-        comparisons=tuple(_comparisons(entrants)),
+        fairness=(),
+        comparisons=(),
         contrasts=tuple(_contrasts(entrants)),
         problems=(UnusedFile("runs/broken.json", "damaged", "line 3 isn't JSON", 1),),
         samples=MemoryStore({key: _samples(run, per_group) for key, run in runs.items()}),
@@ -236,19 +234,6 @@ def _tables(entrants: Mapping[str, Entrant], groups: Sequence[GroupValue]) -> It
         yield Table(key, title, ("model",), columns, rows, "its paper's table", benchmark, ("Made-up numbers.",))
 
 
-def _fairness(entrants: Mapping[str, Entrant]) -> Iterator[Fairness]:
-    for key in entrants:
-        yield Fairness("culturalvqa", key, "country", "canada", 81.0, "ethiopia", 43.0, 38.0, 120.5, 11, PERCENT)
-
-
-def _comparisons(entrants: Mapping[str, Entrant]) -> Iterator[Comparison]:
-    for first, second in itertools.combinations([e for e in entrants.values() if not e.published], 2):
-        yield Comparison(
-            *("culturalvqa", first.key, second.key, 1.5, -0.4, 3.4, 0.12, 0.36),
-            *("paired bootstrap", 2378, 1200, "not distinguishable", 9000),
-        )
-
-
 def _contrasts(entrants: Mapping[str, Entrant]) -> Iterator[Contrast]:
     held = {"category": ("care_zh", "language", RATING, (("language", "zh"),))}
     held |= dict.fromkeys(
@@ -308,8 +293,6 @@ def with_hostile_texts(report: Report, hostile: str) -> Report:
         runs={key: replace(run, model=hostile, task=hostile, problems=(hostile,)) for key, run in report.runs.items()},
         tables=tables,
         groups=tuple(replace(g, group=hostile + g.group) if g.dimension == "country" else g for g in report.groups),
-        fairness=tuple(replace(f, best=hostile, worst=hostile) for f in report.fairness),
-        comparisons=tuple(replace(c, verdict=hostile, test=hostile) for c in report.comparisons),
         problems=(UnusedFile(hostile, "damaged", hostile),),
         notes=(hostile,),
         samples=MemoryStore(samples),

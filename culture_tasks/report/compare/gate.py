@@ -10,9 +10,8 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from xml.etree import ElementTree
 
 from culture_tasks import __version__
@@ -43,14 +42,8 @@ _ROUNDING = 1e-9
 Outcome = Literal["passed", "regression", "not compared"]
 
 
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """A drop that passes.
-
-    Attributes:
-        pattern: Names, or a pattern of names, of benchmarks or of their cultures.
-        size: The largest drop, on the scale of the benchmark.
-    """
+class Margin(NamedTuple):
+    """The largest drop that passes, on a benchmark's own scale, and the pattern of benchmarks or cultures it is for."""
 
     pattern: str
     size: float
@@ -60,17 +53,8 @@ class Margin:
         return fnmatchcase(name, self.pattern)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at.
-
-    Attributes:
-        name: The benchmark, the benchmark with a culture, or a file.
-        outcome: What was found.
-        message: The same in words.
-        tested: The test behind it; None where there was none.
-        margin: The largest drop that passes.
-    """
+class Check(NamedTuple):
+    """The outcome for a benchmark, a benchmark with a culture, or a file; in words, and with the test behind it."""
 
     name: str
     outcome: Outcome
@@ -79,14 +63,8 @@ class Check:
     margin: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class GateResult:
-    """The result of a gate.
-
-    Attributes:
-        sides: A and B.
-        checks: Everything that was looked at.
-    """
+class GateResult(NamedTuple):
+    """All checks of A and B."""
 
     sides: tuple[ComparedModel, ComparedModel]
     checks: tuple[Check, ...]
@@ -136,21 +114,17 @@ def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margi
         SettingsError: If a margin fits nothing, or is wider than the scale that it is on, or if a required name is
             that of no benchmark.
     """
-    tests = (*found.tests, *found.cultures)
     _refuse_unfitting(margins, found)
-    checks = [_of_test(tested, margins) for tested in tests]
-    checks += [
-        Check(benchmark, "not compared", reason)
-        for benchmark, reason, needed in found.not_compared
-        if needed or required
-    ]
+    checks = [_of_test(tested, margins) for tested in (*found.tests, *found.cultures)]
+    for benchmark, reason, needed in found.not_compared:
+        if needed or required:
+            checks.append(Check(benchmark, "not compared", reason))
     checks += [Check(pattern, "not compared", "neither A nor B ran it") for pattern in _absent(found, required)]
-    checks += [
-        Check(problem.path, "not compared", f"{key} has a file that can't be used: {problem.kind}, {problem.detail}")
-        for key, side in zip("AB", found.sides, strict=True)
-        for problem in side.problems
-        if problem.kind in _UNUSABLE
-    ]
+    for key, side in zip("AB", found.sides, strict=True):
+        for problem in side.problems:
+            if problem.kind in _UNUSABLE:
+                message = f"{key} has a file that can't be used: {problem.kind}, {problem.detail}"
+                checks.append(Check(problem.path, "not compared", message))
     if not checks:
         checks = [Check("everything", "not compared", "A and B have no benchmark in common")]
     return GateResult(found.sides, tuple(checks))
@@ -209,19 +183,12 @@ def as_json(found: GateResult | CultureTasksError) -> str:
     if isinstance(found, CultureTasksError):
         data |= {"status": ERROR, "verdict": _VERDICTS[ERROR], "message": str(found), "checks": []}
     else:
-        data |= {
-            "status": found.status,
-            "verdict": _VERDICTS[found.status],
-            "a": _side(found.sides[0]),
-            "b": _side(found.sides[1]),
-            "checks": [_check(check) for check in found.checks],
-        }
+        data |= {"status": found.status, "verdict": _VERDICTS[found.status]}
+        for key, side in zip("ab", found.sides, strict=True):
+            problems = [{"path": each.path, "kind": each.kind, "detail": each.detail} for each in side.problems]
+            data[key] = {"model": side.model, "files": list(side.files), "problems": problems}
+        data["checks"] = [_check(check) for check in found.checks]
     return storable(json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
-
-
-def _side(side: ComparedModel) -> dict[str, Any]:
-    problems = [{"path": each.path, "kind": each.kind, "detail": each.detail} for each in side.problems]
-    return {"model": side.model, "files": list(side.files), "problems": problems}
 
 
 def _check(check: Check) -> dict[str, Any]:
@@ -241,12 +208,7 @@ def _check(check: Check) -> dict[str, Any]:
         "better": tested.scale.better,
         "a": one,
         "b": two,
-        "difference": test.difference,
-        "low": test.low,
-        "high": test.high,
-        "p": test.p,
-        "p_holm": test.p_holm,
-        "test": test.test,
+        **{name: getattr(test, name) for name in ("difference", "low", "high", "p", "p_holm", "test")},
         "common_items": test.n,
         "items_needed": test.items_needed,
         "verdict": test.verdict,
@@ -261,11 +223,8 @@ def as_junit(found: GateResult | CultureTasksError) -> str:
     else:
         name, checks = f"{found.sides[1].model} against {found.sides[0].model}", list(found.checks)
     outcomes = Counter(check.outcome for check in checks)
-    counts = {
-        "tests": str(len(checks)),
-        "failures": str(outcomes["regression"]),
-        "errors": str(outcomes["not compared"]),
-    }
+    failures, errors = str(outcomes["regression"]), str(outcomes["not compared"])
+    counts = {"tests": str(len(checks)), "failures": failures, "errors": errors}
     suites = ElementTree.Element("testsuites", counts)
     suite = ElementTree.SubElement(suites, "testsuite", {"name": _xml(name), **counts, "skipped": "0"})
     for check in checks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -28,31 +28,16 @@ from culture_tasks.results.trained_on import TrainedOn
 B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedModel:
-    """One of the two.
-
-    Attributes:
-        model: Its name.
-        files: The result files that were compared, in order.
-        problems: Files of it that could not be used.
-    """
+class ComparedModel(NamedTuple):
+    """One of the two, with its result files in order, and the files of it that could not be used."""
 
     model: str
     files: tuple[str, ...]
     problems: tuple[UnusedFile, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tested:
-    """A test of B against A.
-
-    Attributes:
-        benchmark: The task or group.
-        culture: The culture whose items these are; empty for all items.
-        cells: The scores of A and B, each on all of its own items.
-        test: B less A, on the items that both have a score for.
-    """
+class Tested(NamedTuple):
+    """A test of B less A on a task or group, or on the items of a culture, with both scores on all own items."""
 
     benchmark: str
     culture: str
@@ -76,28 +61,17 @@ class Tested:
 
 
 class NotCompared(NamedTuple):
-    """A benchmark that was not compared.
-
-    Attributes:
-        benchmark: The task or group.
-        reason: Why not.
-        needed: Whether A has a score on it: what only B ran is no loss.
-    """
+    """A task or group that was not compared; it is needed where A has a score on it: what only B ran is no loss."""
 
     benchmark: str
     reason: str
     needed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TwoModels:
-    """The result of comparing B with A.
+class TwoModels(NamedTuple):
+    """The result of comparing B with A: a test for each benchmark, and one for each of their cultures.
 
-    Attributes:
-        sides: A and B.
-        tests: One for each benchmark that could be compared; p is adjusted over all of them.
-        cultures: One for each culture of these; p is adjusted over all of them.
-        not_compared: The others.
+    p is adjusted over all benchmarks, and over all cultures.
     """
 
     sides: tuple[ComparedModel, ComparedModel]
@@ -114,8 +88,8 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     Args:
         first: File, folder or pattern with A's results.
         second: The same for B.
-        options: What the user asked for.
-        only: Names, or patterns of names, of the tasks and groups to look at; none means every benchmark.
+        options: What the user wants.
+        only: Names or patterns of the tasks and groups to look at; none means every benchmark.
 
     Raises:
         DataError: If one of them has no run that can be used, or runs of several models; if both are the same files.
@@ -123,14 +97,19 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     """
     reader = SampleReader()
     names, trained_on = Names(options.names), TrainedOn(options.trained_on)
-    loadings = [
+    loading_a, loading_b = (
         load([path], names, reader, prefix=prefix, trained_on=trained_on)
         for path, prefix in ((first, "a"), (second, "b"))
-    ]
+    )
     names.refuse_unfitting()
     trained_on.refuse_unfitting()
-    runs_a, runs_b = (_of_one_model(path, loading) for path, loading in zip((first, second), loadings, strict=True))
-    _refuse_same_files((first, second), loadings)
+    runs_a, runs_b = _of_one_model(first, loading_a), _of_one_model(second, loading_b)
+    files = [list(dict.fromkeys(one.result.path for one in loading.runs)) for loading in (loading_a, loading_b)]
+    if len(without_copies([*files[0], *files[1]])[0]) < len(files[0]) + len(files[1]):
+        raise DataError(
+            f"compare: {first} and {second} have the same result file, or a copy of it. "
+            "Name the files of two different runs."
+        )
     candidate = {task: runs[0] for task, runs in runs_b.items()}
     baseline = {task: _comparable(runs, candidate.get(task)) for task, runs in runs_a.items()}
     entered = [
@@ -152,7 +131,7 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
             files=tuple(sorted({loaded.run.results_file for loaded in one.runs.values()})),
             problems=tuple(loading.problems),
         )
-        for one, loading in zip(entered, loadings, strict=True)
+        for one, loading in zip(entered, (loading_a, loading_b), strict=True)
     )
     return TwoModels(
         (side_a, side_b),
@@ -160,16 +139,6 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
         _tests([(measured, where) for measured in compared for where in _cultures(measured)]),
         tuple(not_compared),
     )
-
-
-def _refuse_same_files(paths: tuple[str, str], loadings: Sequence[Loading]) -> None:
-    files = [list(dict.fromkeys(loaded.result.path for loaded in loading.runs)) for loading in loadings]
-    copies = len(files[0]) + len(files[1]) - len(without_copies([*files[0], *files[1]])[0])
-    if files[0] and files[1] and copies:
-        raise DataError(
-            f"compare: {paths[0]} and {paths[1]} have the same result file, or a copy of it. "
-            "Name the files of two different runs."
-        )
 
 
 def _of_one_model(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from culture_tasks.benchmarks.reporting import Question
 from culture_tasks.report.wording import number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from culture_tasks.benchmarks.interface import Scale
-    from culture_tasks.benchmarks.reporting import Mark
+    from culture_tasks.benchmarks.reporting import Mark, Question
     from culture_tasks.report.model import Cell
 
 Kind = Literal["overview", "bars", "points", "dots", "radar", "heat", "lines", "pairs"]
 
-_MOST_TITLES = 6
-"""Panels that the description of a figure names."""
-
 MOST_SERIES = 12
 """Most series of a panel: with more, colours and marks can't be told apart."""
+IN_ONE_COLUMN = 3
+"""Panels of bars and points that have the whole width; more stand in two columns."""
+_FEW_PAPERS = 2
+"""Papers' series that need no band: they stand in each panel."""
+_MOST_TITLES = 6
+"""Panels that the description of a figure names."""
+_MOST_PANELS = 12
+"""Panels that a page has room for: those of one, two, three or four per model end with a model."""
+_MOST_ROWS = 400
+"""Marks of ordered dots that a page has room for, one per line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a legend, or one row of a heat map.
-
-    Attributes:
-        label: Its name.
-        cells: Its numbers, by group.
-    """
+    """One line of a legend, or one row of a heat map: its numbers by group."""
 
     label: str
     cells: Mapping[str, Cell]
@@ -45,12 +44,9 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes.
+    """One pair of axes: series over groups.
 
     Attributes:
-        title: What it shows.
-        groups: Names along the axis, in order.
-        series: What is drawn over them.
         band: Published series of which only the range is drawn, from the lowest to the highest of each group.
         best: Labels of the series that no other is significantly better than, where that is known.
     """
@@ -74,19 +70,13 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One figure.
+    """One figure, of at least one panel.
 
     Attributes:
-        key: Names it and its files.
-        title: What it shows.
         source: The paper's figure that it follows; may be empty.
-        kind: How it is drawn.
-        groups: What the groups are, such as ``country``.
-        series: What the series are, such as ``model``.
-        value: What the numbers are, such as ``accuracy``.
-        panels: Its panels, at least one.
-        notes: What stands below it, one line each.
-        question: What it answers.
+        groups: The groups in a word, such as ``country``.
+        series: The series in a word, such as ``model``.
+        value: The numbers in words, such as ``accuracy``.
         looks: What decides the look of each series, by its label: the same model has the same one in every figure.
     """
 
@@ -113,12 +103,22 @@ class Chart:
 
     @property
     def description(self) -> str:
-        """What a reader who doesn't see the figure is told before its numbers."""
+        """The words for a reader who doesn't see the figure, before its numbers."""
         titles = [panel.title for panel in self.panels]
         more = f" and {len(titles) - _MOST_TITLES} more" if len(titles) > _MOST_TITLES else ""
-        panels = f"{len(titles)} panels: {'; '.join(titles[:_MOST_TITLES])}{more}" if len(titles) > 1 else "One panel"
-        extremes = f" {_extremes(self)}" if self.kind not in ("radar", "pairs", "overview") else ""
-        return f"{self.title}. {panels}. {self.value} by {self.groups}, one {self.series} a series.{extremes}"
+        shown = f"{len(titles)} panels: {'; '.join(titles[:_MOST_TITLES])}{more}" if len(titles) > 1 else "One panel"
+        text = f"{self.title}. {shown}. {self.value} by {self.groups}, one {self.series} a series."
+        if self.kind in ("radar", "pairs", "overview"):
+            return text
+        values = [
+            (cell.value, f"{series.label}, {group}")
+            for panel in self.panels
+            for series in panel.series
+            for group, cell in series.cells.items()
+            if cell.value is not None
+        ]
+        ends = [f"{number(value, self.panels[0].scale)} ({name})" for value, name in (min(values), max(values))]
+        return f"{text} Lowest {ends[0]}, highest {ends[1]}."
 
     @property
     def texts(self) -> Iterator[str]:
@@ -128,13 +128,13 @@ class Chart:
             yield from (panel.title, *panel.groups, *(series.label for series in panel.series))
 
 
-def panels(marked: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> tuple[Panel, ...]:
-    """Sorts numbers into panels, series and groups, each in the order in which they first come.
+def is_ratio(scale: Scale) -> bool:
+    """Whether numbers are ratios: from 0 without an end, and neutral in between, so that 1/2 is as far off as 2."""
+    return scale.low == 0.0 and scale.high is None and scale.neutral is not None and scale.neutral > 0.0
 
-    Args:
-        marked: The numbers, with their places; the first of each place counts.
-        order: Groups that come first, in this order.
-    """
+
+def panels(marked: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> tuple[Panel, ...]:
+    """Sorts numbers into panels, series and groups as they first come; the groups of ``order`` come before others."""
     drawn: dict[str, dict[str, dict[str, Cell]]] = {}
     for mark, cell in marked:
         drawn.setdefault(mark.panel, {}).setdefault(mark.series, {}).setdefault(mark.group, cell)
@@ -147,35 +147,18 @@ def panels(marked: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> 
 
 
 def limited(panel: Panel) -> Iterator[Panel]:
-    """Yields the panels that show a panel's series, at most a dozen in each.
-
-    Where papers' series are too many beside the user's, their range alone is drawn.
-    """
+    """Yields panels with at most a dozen of a panel's series each; of papers' too many series the range is drawn."""
     if len(panel.series) <= MOST_SERIES:
         yield panel
         return
     own = tuple(series for series in panel.series if not series.published)
     papers = tuple(series for series in panel.series if series.published)
-    band = papers if len(papers) > _FEW_PAPERS else ()
-    beside = () if band else papers
+    band, beside = (papers, ()) if len(papers) > _FEW_PAPERS else ((), papers)
     parts = -(-len(own) // (MOST_SERIES - len(beside))) or 1
     size = -(-len(own) // parts)
     for part in range(parts):
         title = panel.title if parts == 1 else f"{panel.title} ({part + 1} of {parts})"
         yield Panel(title, panel.groups, (*own[part * size : (part + 1) * size], *beside), band)
-
-
-_FEW_PAPERS = 2
-"""Papers' series that need no band: they stand in each panel."""
-
-
-IN_ONE_COLUMN = 3
-"""Panels of bars and points that have the whole width; more stand in two columns."""
-
-_MOST_PANELS = 12
-"""Panels that a page has room for: those of one, two, three or four per model end with a model."""
-_MOST_ROWS = 400
-"""Marks of ordered dots that a page has room for, one per line."""
 
 
 def pages(chart: Chart) -> Iterator[Chart]:
@@ -198,16 +181,3 @@ def by_mean(panel: Panel) -> Panel:
         return sum(values) / len(values) if values else float("-inf")
 
     return replace(panel, groups=tuple(sorted(panel.groups, key=mean, reverse=True)))
-
-
-def _extremes(chart: Chart) -> str:
-    found = [
-        (cell.value, f"{series.label}, {group}")
-        for panel in chart.panels
-        for series in panel.series
-        for group, cell in series.cells.items()
-        if cell.value is not None
-    ]
-    low, high = min(found), max(found)
-    scale = chart.panels[0].scale
-    return f"Lowest {number(low[0], scale)} ({low[1]}), highest {number(high[0], scale)} ({high[1]})."

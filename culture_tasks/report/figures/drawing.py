@@ -1,27 +1,30 @@
-"""Drawing figures, as files or for a page: bars, points, ordered dots, paired bars, lines, heat maps and radars."""
+"""Drawing figures, as files or for a page: bars, points, ordered dots, paired bars, lines, heat maps and radars.
+
+A figure has its panels in a grid, with one legend for all; a series looks the same in every panel.
+"""
 
 from __future__ import annotations
 
 import io
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from culture_tasks.pages.names import shown
 from culture_tasks.pages.pictures import look, styled
-from culture_tasks.report.figures.charts import IN_ONE_COLUMN
-from culture_tasks.report.figures.selecting import charts
+from culture_tasks.report.figures.charts import IN_ONE_COLUMN, is_ratio
 from culture_tasks.report.figures.style import (
+    BAND,
     draw_band,
-    draw_in_grid,
     draw_marks,
-    is_ratio,
     light_grid,
     logarithmic,
     lowest_ratio,
     name_columns,
     name_rows,
-    title_in_lines,
     value_axis,
     values_of,
     whiskers,
@@ -29,43 +32,130 @@ from culture_tasks.report.figures.style import (
 from culture_tasks.report.wording import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Literal
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.projections.polar import PolarAxes
 
-    from culture_tasks.benchmarks.interface import Scale
     from culture_tasks.report.figures.charts import Chart, Kind, Panel
     from culture_tasks.report.figures.style import Handles
-    from culture_tasks.report.model import Cell, Report
+    from culture_tasks.report.model import Cell
 
     Format = Literal["png", "svg", "pdf"]
 
-# The overview: one panel per score, one row per model
-
-_OVERVIEW_ACROSS = 6
-_OVERVIEW_ACROSS_A_PAGE = 10
-"""A screen is wider than a sheet of paper, and less high."""
-
-
-def draw_overview(chart: Chart, most_across: int = _OVERVIEW_ACROSS) -> Figure:
-    """Draws the panels side by side, with the models' names at the left."""
-    groups = chart.panels[0].groups
-    names = 0.7 + 0.075 * max(len(shown(group, 28)) for group in groups)
-
-    def size(rows: int, columns: int) -> tuple[float, float]:
-        return names + 1.55 * max(2, columns), 0.8 + rows * (0.75 + 0.27 * len(groups))
-
-    lines = -(-len(chart.panels) // most_across)
-    return draw_in_grid(chart, _draw_overview_panel, -(-len(chart.panels) // lines), size, sharey=True)
+_LEGEND_WIDTH = 2.8
+_TITLE_LETTERS = 9.5
+"""Letters of a title that fit into an inch."""
+_NOTE_LETTERS = 17
+"""Letters of a note that fit into an inch."""
+_OVERVIEW_ON_A_SCREEN = 10
+"""Panels of the overview side by side: a screen is wider than a sheet of paper, and less high."""
+_DPI = 160
+_WITHOUT_DATE: Mapping[str, Mapping[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+"""Metadata that is left out, so that files are the same every time."""
 
 
-def _draw_overview_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+def write_figures(drawn: Sequence[Chart], folder: Path, formats: Sequence[Format]) -> list[Path]:
+    """Writes figures into files that are named after their keys, and returns the paths.
+
+    Texts in SVG files are text, which the reader's program sets in the reader's fonts.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths: list[Path] = []
+    with styled(text for chart in drawn for text in chart.texts):
+        for chart in drawn:
+            figure = draw(chart)
+            for suffix in formats:
+                paths.append(folder / f"{chart.key}.{suffix}")
+                paths[-1].write_bytes(_bytes(figure, suffix))
+    return paths
+
+
+def svg_images(drawn: Sequence[Chart]) -> list[bytes]:
+    """Returns each figure as an SVG document in UTF-8, for a screen."""
+    with styled(text for chart in drawn for text in chart.texts):
+        return [_bytes(draw(chart, overview_across=_OVERVIEW_ON_A_SCREEN), "svg") for chart in drawn]
+
+
+def _bytes(figure: Figure, suffix: Format) -> bytes:
+    buffer = io.BytesIO()
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)  # laid out once is enough for all formats
+    figure.savefig(buffer, format=suffix, dpi=_DPI, metadata=_WITHOUT_DATE.get(suffix))
+    return buffer.getvalue()
+
+
+def draw(chart: Chart, *, overview_across: int = 6) -> Figure:
+    """Draws a figure; ``overview_across`` are the panels of an overview side by side."""
+    from matplotlib.figure import Figure
+
+    most, count = {"overview": overview_across, "dots": 2}.get(chart.kind, 3), len(chart.panels)
+    is_by_columns = chart.kind in ("bars", "points")
+    if is_by_columns:
+        most = 1 if count <= IN_ONE_COLUMN else 2
+    columns = min(most, count) if chart.kind != "overview" else -(-count // -(-count // most))
+    rows = -(-count // columns)
+    width, height = _size(chart, rows, columns)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    title = textwrap.wrap(shown(chart.title, 120), max(30, int(_TITLE_LETTERS * (width - _LEGEND_WIDTH))))
+    figure.suptitle("\n".join(title), x=0.01, ha="left", fontsize=11, fontweight="bold")
+    if chart.notes:
+        lines = (line for note in chart.notes for line in textwrap.wrap(shown(note, 240), int(_NOTE_LETTERS * width)))
+        figure.supxlabel("\n".join(lines), fontsize=7, color="0.25")
+    grid = figure.subplots(rows, columns, squeeze=False, **_AXES.get(chart.kind, {}))
+    handles: Handles = {}
+    for axes, panel in zip_longest(grid.ravel(order="F" if is_by_columns else "C"), chart.panels):
+        if panel is None:
+            axes.set_visible(False)
+        else:
+            handles |= _DRAW_PANEL[chart.kind](chart, axes, panel)
+    labels = [label for label in (*chart.labels, BAND) if label in handles]
+    if labels:
+        entries = cast("list[Artist]", [handles[label] for label in labels])
+        names = [shown(label, 34) for label in labels]
+        figure.legend(entries, names, loc="outside right upper", frameon=False, title=shown(chart.series))
+    if chart.kind == "heat":
+        figure.colorbar(figure.axes[0].images[0], ax=figure.axes, label=shown(chart.value), shrink=0.7)
+    if chart.kind == "radar":
+        cast("ConstrainedLayoutEngine", figure.get_layout_engine()).set(w_pad=0.2)  # names reach out of the axes
+    return figure
+
+
+def _size(chart: Chart, rows: int, columns: int) -> tuple[float, float]:
+    """Returns the width and the height of a figure in inches, by the rows and columns of its grid."""
+    groups = max(len(panel.groups) for panel in chart.panels)
+    match chart.kind:
+        case "overview":
+            names = 0.7 + 0.075 * max(len(shown(group, 28)) for group in chart.panels[0].groups)
+            return names + 1.55 * max(2, columns), 0.8 + rows * (0.75 + 0.27 * len(chart.panels[0].groups))
+        case "dots":
+            tallest = max(len(panel.groups) * max(0.26, 0.13 * len(panel.series)) for panel in chart.panels)
+            return 3.0 + 5.5 * columns, 1.0 + (max(2.5, tallest) + 0.6) * rows
+        case "pairs":
+            return 2.0 + 4.6 * columns, 1.0 + (0.8 + 0.3 * groups) * rows
+        case "lines":
+            return 1.5 + max(4.5, 3.2 * columns), 1.2 + 2.8 * rows
+        case "heat":
+            return 1.4 + 4.2 * columns, 0.9 + 4.2 * rows
+        case "radar":
+            return 1.0 + 4.4 * columns, 1.2 + 3.4 * rows
+        case _:
+            return 11.0, max(1.0 + 2.7 * rows, 1.0 + 0.2 * len(chart.labels))
+
+
+def _title(axes: Axes, panel: Panel, longest: int, **font: Any) -> None:
+    """Writes a panel's title, in lines of its parts where it is longer than one line."""
+    parts = [panel.title] if len(panel.title) <= longest else panel.title.split(" · ")
+    axes.set_title("\n".join(shown(part, longest) for part in parts), **({"fontsize": 9} | font))
+
+
+def _overview(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     for series in panel.series:
         [(group, cell)] = series.cells.items()
         style = look(chart.look_of(series.label))
@@ -80,18 +170,16 @@ def _draw_overview_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     axes.margins(x=0.12)
     axes.locator_params(axis="x", nbins=3)
     light_grid(axes, across=True)
-    axes.set_xlabel(shown(_unit_of_measure(panel.scale), 22), fontsize=7)
-    if panel.scale.better == "lower":
+    scale = panel.scale
+    ends = "" if scale.low is None or scale.high is None else f", {scale.low:g}-{scale.high:g}"
+    is_better_low = scale.better == "lower"
+    axes.set_xlabel(shown(f"{scale.unit}{ends}{', lower is better' if is_better_low else ''}", 22), fontsize=7)
+    if is_better_low:
         axes.invert_xaxis()  # better is to the right everywhere
     return {}
 
 
-def _unit_of_measure(scale: Scale) -> str:
-    ends = "" if scale.low is None or scale.high is None else f", {scale.low:g}-{scale.high:g}"
-    return f"{scale.unit}{ends}" + (", lower is better" if scale.better == "lower" else "")
-
-
-# Grouped bars, on one scale; a paper's numbers are hollow marks beside them
+# Grouped bars, on one scale, in the same order everywhere; a paper's numbers are hollow marks beside them
 
 _BARS_ROOM = 0.82
 _BARS_GAP = 0.05
@@ -101,23 +189,15 @@ _LETTERS = 84
 """Letters that fit below panels of the whole width."""
 
 
-def draw_bars(chart: Chart, draw: Callable[..., Handles] | None = None, **axes: Any) -> Figure:
-    """Draws panels with the same axes; series stand side by side within a group, in the same order everywhere."""
-    columns = 1 if len(chart.panels) <= IN_ONE_COLUMN else 2
-
-    def size(rows: int, _: int) -> tuple[float, float]:
-        return 11.0, max(1.0 + 2.7 * rows, 1.0 + 0.2 * len(chart.labels))
-
-    return draw_in_grid(chart, draw or _draw_bar_panel, columns, size, order="F", **axes)
-
-
-def _draw_bar_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+def _bars(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     published = {series.label for one in chart.panels for series in one.series if series.published}
     papers = [label for label in chart.labels if label in published]
     bars = [series for series in panel.series if not series.published]
     has_papers = len(bars) < len(panel.series)
     room = min(_BARS_MOST_MARKS, _BARS_GAP + _BARS_MARK * len(papers)) if has_papers else 0.0
-    width, start = (_BARS_ROOM - room) / max(1, len(bars)), _start_of_bars(panel)
+    scale, width = panel.scale, (_BARS_ROOM - room) / max(1, len(bars))
+    # Bars begin at the neutral value of a bias, else at the lowest value that is possible.
+    start = scale.neutral if scale.neutral is not None else scale.low if scale.low is not None else 0.0
     places = np.arange(len(panel.groups), dtype=np.float64)
     handles: Handles = {}
     for at, series in enumerate(bars):
@@ -142,43 +222,30 @@ def _draw_bar_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
         if series.published:  # at the same place in every group and panel
             beside = np.arange(len(panel.groups)) + first + papers.index(series.label) * step
             handles |= draw_marks(axes, beside, chart, series=series, groups=panel.groups, linestyle="none")
-    _finish_columns(chart, axes, panel)
-    axes.set_ylim(*_range_of_bars(chart, panel))
-    return handles
-
-
-def _start_of_bars(panel: Panel) -> float:
-    """Returns where bars begin: at the neutral value of a bias, else at the lowest value that is possible."""
-    scale = panel.scale
-    return scale.neutral if scale.neutral is not None else scale.low if scale.low is not None else 0.0
-
-
-def _range_of_bars(chart: Chart, panel: Panel) -> tuple[float, float]:
-    """Returns the values that the axes of a panel show: the same in all panels, and none that is impossible."""
-    scale, start = panel.scale, _start_of_bars(panel)
-    alike = [one for one in chart.panels if one.scale == scale]
-    cells = [cell for one in alike for cell in one.cells]
-    ends = [end for cell in cells for end in (cell.value, cell.low, cell.high) if end is not None]
+    _columns(chart, axes, panel)
+    alike = (cell for one in chart.panels if one.scale == scale for cell in one.cells)
+    ends = [end for cell in alike for end in (cell.value, cell.low, cell.high) if end is not None]
     low, high = min(*ends, start), max(*ends, start)
     margin = 0.06 * (high - low or 1.0)
     bottom, top = low - margin if low < start else low, high + margin
-    return (
-        bottom if scale.low is None else max(bottom, scale.low),
-        top if scale.high is None else min(top, scale.high),
+    axes.set_ylim(  # the same in all panels, and no value that is impossible
+        bottom if scale.low is None else max(bottom, scale.low), top if scale.high is None else min(top, scale.high)
     )
+    return handles
 
 
-def _finish_columns(chart: Chart, axes: Axes, panel: Panel) -> None:
+def _columns(chart: Chart, axes: Axes, panel: Panel) -> None:
+    """Names the groups from left to right, with a line between each two, and the values."""
     columns = 1 if (place := axes.get_subplotspec()) is None else place.get_gridspec().ncols
     name_columns(axes, panel.groups, room=_LETTERS // columns)
     axes.set_xlim(-0.5, len(panel.groups) - 0.5)
     for border in range(1, len(panel.groups)):
         axes.axvline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
-    axes.set_title(title_in_lines(panel.title, 60), loc="left", fontsize=9)
+    _title(axes, panel, 60, loc="left")
     value_axis(axes, panel.scale, chart.value)
 
 
-# Points by group, one per model
+# Points by group, one per model; ordered dots: many groups, one below the other, the highest mean first
 
 _POINTS_MARKS: dict[str, Any] = {
     "linestyle": "none",
@@ -188,18 +255,21 @@ _POINTS_MARKS: dict[str, Any] = {
 }
 
 
-def draw_points(chart: Chart) -> Figure:
-    """Draws panels as those of bars, on one scale."""
-    return draw_bars(chart, _draw_point_panel, sharey=True)
-
-
-def _draw_point_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
-    handles = _draw_side_by_side(chart, axes, panel, spread=0.62, across=False)
-    _finish_columns(chart, axes, panel)
+def _points(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+    handles = _side_by_side(chart, axes, panel, spread=0.62, across=False)
+    _columns(chart, axes, panel)
     return handles
 
 
-def _draw_side_by_side(chart: Chart, axes: Axes, panel: Panel, spread: float, *, across: bool) -> Handles:
+def _dots(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+    handles = _side_by_side(chart, axes, panel, spread=0.7, across=True)
+    _rows(axes, panel)
+    _title(axes, panel, 60, loc="left")
+    value_axis(axes, panel.scale, chart.value, across=True)
+    return handles
+
+
+def _side_by_side(chart: Chart, axes: Axes, panel: Panel, spread: float, *, across: bool) -> Handles:
     """Draws the series of a panel beside each other in each group, and the range of published ones behind them."""
     places = np.arange(len(panel.groups), dtype=np.float64)
     offsets = np.linspace(-spread / 2, spread / 2, len(panel.series)) if len(panel.series) > 1 else np.zeros(1)
@@ -210,28 +280,7 @@ def _draw_side_by_side(chart: Chart, axes: Axes, panel: Panel, spread: float, *,
     return handles | draw_band(axes, panel, across=across)
 
 
-# Ordered dots: many groups, one below the other, the highest mean first
-
-
-def draw_dots(chart: Chart) -> Figure:
-    """Draws the panels in two columns where there are several, a row for each group; series keep their order."""
-    tallest = max(len(panel.groups) * max(0.26, 0.13 * len(panel.series)) for panel in chart.panels)
-
-    def size(rows: int, columns: int) -> tuple[float, float]:
-        return 3.0 + 5.5 * columns, 1.0 + (max(2.5, tallest) + 0.6) * rows
-
-    return draw_in_grid(chart, _draw_dot_panel, 2, size, sharex=True)
-
-
-def _draw_dot_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
-    handles = _draw_side_by_side(chart, axes, panel, spread=0.7, across=True)
-    _rows_apart(axes, panel)
-    axes.set_title(title_in_lines(panel.title, 60), loc="left", fontsize=9)
-    value_axis(axes, panel.scale, chart.value, across=True)
-    return handles
-
-
-def _rows_apart(axes: Axes, panel: Panel) -> None:
+def _rows(axes: Axes, panel: Panel) -> None:
     """Names the groups from top to bottom, with a line between each two, and numbers below."""
     axes.tick_params(labelbottom=True)
     for border in range(1, len(panel.groups)):
@@ -245,17 +294,7 @@ _PAIRS_LOOKS = (("#0072B2", "o"), ("#E69F00", "D"))
 _PAIRS_APART = 0.15
 
 
-def draw_pairs(chart: Chart) -> Figure:
-    """Draws the panels in a grid, on one scale, a row for each group, with one legend for all."""
-    height = 0.8 + 0.3 * max(len(panel.groups) for panel in chart.panels)
-
-    def size(rows: int, columns: int) -> tuple[float, float]:
-        return 2.0 + 4.6 * columns, 1.0 + height * rows
-
-    return draw_in_grid(chart, _draw_pair_panel, 3, size, sharex=True)
-
-
-def _draw_pair_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+def _pairs(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     places = np.arange(len(panel.groups), dtype=np.float64)
     handles: Handles = {}
     for side, (series, (colour, marker)) in enumerate(zip(panel.series, _PAIRS_LOOKS, strict=False)):
@@ -263,13 +302,13 @@ def _draw_pair_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
         marks: dict[str, Any] = _POINTS_MARKS | {"color": colour, "marker": marker, "markersize": 5}
         at = places + (2 * side - 1) * _PAIRS_APART
         handles[series.label] = axes.errorbar(values_of(cells), at, xerr=whiskers(cells), **marks)
-    _rows_apart(axes, panel)
+    _rows(axes, panel)
     differences = panel.series[2].cells if len(panel.series) > 2 else {}
     beside = axes.secondary_yaxis("right")
     beside.set_yticks(places, [_difference(differences.get(group)) for group in panel.groups], fontsize=7.5)
     beside.tick_params(length=0)
     beside.spines["right"].set_visible(False)
-    axes.set_title(title_in_lines(panel.title, 48), fontsize=9)
+    _title(axes, panel, 48)
     value_axis(axes, panel.scale, chart.value, across=True)
     return handles
 
@@ -289,16 +328,7 @@ _LINES_APART = 0.06
 """How far series stand from each other at a step, so that none hides another's interval."""
 
 
-def draw_lines(chart: Chart) -> Figure:
-    """Draws the panels in a grid, on one scale, with one legend for all."""
-
-    def size(rows: int, columns: int) -> tuple[float, float]:
-        return 1.5 + max(4.5, 3.2 * columns), 1.2 + 2.8 * rows
-
-    return draw_in_grid(chart, _draw_line_panel, 3, size, sharey=True)
-
-
-def _draw_line_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+def _lines(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     steps = sorted(panel.groups, key=lambda step: (len(step), step))
     labels = chart.labels
     handles: Handles = {}
@@ -310,35 +340,21 @@ def _draw_line_panel(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     axes.set_xticks(range(0, len(steps), apart), [shown(step, 16) for step in steps[::apart]])
     axes.set_xlim(-0.3, len(steps) - 0.7)
     axes.set_xlabel(shown(chart.groups))
-    axes.set_title(title_in_lines(panel.title, 40), fontsize=8)
+    _title(axes, panel, 40, fontsize=8)
     value_axis(axes, panel.scale, chart.value)
     return handles
 
 
-# Heat maps, with the number in each cell
+# Heat maps, with the number in each cell and the same colours for the same numbers in all panels
 
 _HEAT_LETTERS = 40
 
 
-def draw_heat(chart: Chart) -> Figure:
-    """Draws the panels in a grid, with the same colours for the same numbers everywhere."""
+def _heat(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     from matplotlib.colors import Normalize
 
-    numbers = [cell.value for panel in chart.panels for cell in panel.cells if cell.value is not None]
-    norm = Normalize(min(numbers), max(numbers) if max(numbers) > min(numbers) else min(numbers) + 1)
-
-    def size(rows: int, columns: int) -> tuple[float, float]:
-        return 1.4 + 4.2 * columns, 0.9 + 4.2 * rows
-
-    def draw(chart: Chart, axes: Axes, panel: Panel) -> Handles:
-        return _draw_heat_panel(chart, axes, panel, norm)
-
-    figure = draw_in_grid(chart, draw, 3, size)
-    figure.colorbar(figure.axes[0].images[0], ax=figure.axes, label=shown(chart.value), shrink=0.7)
-    return figure
-
-
-def _draw_heat_panel(chart: Chart, axes: Axes, panel: Panel, norm: Normalize) -> Handles:
+    every = [cell.value for one in chart.panels for cell in one.cells if cell.value is not None]
+    norm = Normalize(min(every), max(every) if max(every) > min(every) else min(every) + 1)
     place = {group: number for number, group in enumerate(panel.groups)}  # rows follow columns of the same names
     lines = sorted(panel.series, key=lambda line: place.get(line.label, len(place)))
     numbers = np.stack([values_of([line.cells.get(group) for group in panel.groups]) for line in lines])
@@ -347,7 +363,7 @@ def _draw_heat_panel(chart: Chart, axes: Axes, panel: Panel, norm: Normalize) ->
     axes.set_yticks(range(len(lines)), [shown(line.label, 16) for line in lines])
     axes.set_xlabel(shown(chart.groups))
     axes.set_ylabel(shown(chart.series))
-    axes.set_title(title_in_lines(panel.title, 44), fontsize=9)
+    _title(axes, panel, 44)
     for (row, column), value in np.ndenumerate(numbers):
         if np.isfinite(value):
             ink = "white" if float(norm(value)) < 0.55 else "black"
@@ -355,26 +371,16 @@ def _draw_heat_panel(chart: Chart, axes: Axes, panel: Panel, norm: Normalize) ->
     return {}
 
 
-# Radar charts: one closed line per series
+# Radar charts: one closed line per series, on one scale, logarithmic for ratios
 
 
-def draw_radar(chart: Chart) -> Figure:
-    """Draws the panels in a grid, on one scale, logarithmic for ratios, with one legend for all."""
-
-    def size(rows: int, columns: int) -> tuple[float, float]:
-        return 1.0 + 4.4 * columns, 1.2 + 3.4 * rows
-
-    figure = draw_in_grid(chart, _draw_radar_panel, 3, size, subplot_kw={"projection": "polar"})
-    cast("ConstrainedLayoutEngine", figure.get_layout_engine()).set(w_pad=0.2)  # names reach out of the axes
-    return figure
-
-
-def _draw_radar_panel(chart: Chart, axes: PolarAxes, panel: Panel) -> Handles:
+def _radar(chart: Chart, axes: PolarAxes, panel: Panel) -> Handles:
     angles = np.linspace(0, 2 * np.pi, len(panel.groups), endpoint=False)
+    scale = panel.scale
     handles: Handles = {}
     for series in panel.series:
         values = values_of([series.cells.get(group) for group in panel.groups])
-        if is_ratio(panel.scale):
+        if is_ratio(scale):
             values = np.maximum(values, lowest_ratio(chart))
         style = look(chart.look_of(series.label))
         (handles[series.label],) = axes.plot(
@@ -386,11 +392,6 @@ def _draw_radar_panel(chart: Chart, axes: PolarAxes, panel: Panel) -> Handles:
             marker=style.marker,
             markersize=3,
         )
-    _finish_radar(chart, axes, panel, angles)
-    return handles
-
-
-def _finish_radar(chart: Chart, axes: PolarAxes, panel: Panel, angles: np.ndarray) -> None:
     top = max(float(cell.value) for one in chart.panels for cell in one.cells if cell.value is not None)
     axes.set_theta_direction(-1)
     axes.set_theta_zero_location("N")
@@ -398,83 +399,38 @@ def _finish_radar(chart: Chart, axes: PolarAxes, panel: Panel, angles: np.ndarra
     for angle, label in zip(angles, axes.get_xticklabels(), strict=True):  # none reaches into the circle
         side = round(float(np.sin(angle)), 2)
         label.set_horizontalalignment("left" if side > 0 else "right" if side < 0 else "center")
-    if is_ratio(panel.scale):
+    if is_ratio(scale):
         logarithmic(axes)
         axes.set_ylim(lowest_ratio(chart), max(top, 1.0) * 1.1)
     else:
         axes.set_ylim(0, top * 1.05 or 1.0)
     axes.tick_params(axis="y", labelsize=6)
     axes.grid(color="0.85", linewidth=0.5)
-    neutral = panel.scale.neutral
-    if neutral is not None:
+    if scale.neutral is not None:
         circle = np.linspace(0, 2 * np.pi, 181)
-        axes.plot(circle, np.full_like(circle, neutral), color="0.25", linewidth=0.9, zorder=1.5)
-    axes.set_title(title_in_lines(panel.title, 44), fontsize=9)
+        axes.plot(circle, np.full_like(circle, scale.neutral), color="0.25", linewidth=0.9, zorder=1.5)
+    _title(axes, panel, 44)
+    return handles
 
 
-# As files, or as bytes for a page
-
-DRAW: Mapping[Kind, Callable[[Chart], Figure]] = {
-    "overview": draw_overview,
-    "bars": draw_bars,
-    "points": draw_points,
-    "dots": draw_dots,
-    "radar": draw_radar,
-    "heat": draw_heat,
-    "lines": draw_lines,
-    "pairs": draw_pairs,
+_DRAW_PANEL: Mapping[Kind, Callable[[Chart, Any, Panel], Handles]] = {
+    "overview": _overview,
+    "bars": _bars,
+    "points": _points,
+    "dots": _dots,
+    "radar": _radar,
+    "heat": _heat,
+    "lines": _lines,
+    "pairs": _pairs,
 }
-"""The function that draws each kind of figure."""
+"""The function that draws each kind of panel, and returns its entries of the legend."""
 
-_DPI = 160
-
-
-def write_figures(
-    report: Report, folder: Path, formats: Sequence[Format] = ("png", "svg"), *, published: bool = False
-) -> list[Path]:
-    """Writes every figure that the report has numbers for, and returns the paths.
-
-    Texts in SVG files are text, which the reader's program sets in the reader's fonts.
-
-    Args:
-        report: The report.
-        folder: Where the files go; made if need be. Files are named after the figures, with their key as stem.
-        formats: File formats.
-        published: Whether rows from papers are drawn beside the user's.
-    """
-    drawn = charts(report, published=published)
-    folder.mkdir(parents=True, exist_ok=True)
-    paths: list[Path] = []
-    with styled(text for chart in drawn for text in chart.texts):
-        for chart in drawn:
-            figure = DRAW[chart.kind](chart)
-            for suffix in formats:
-                paths.append(folder / f"{chart.key}.{suffix}")
-                paths[-1].write_bytes(_bytes(figure, suffix))
-    return paths
-
-
-def svg_images(drawn: Sequence[Chart]) -> list[bytes]:
-    """Returns each figure as an SVG document in UTF-8, for a screen."""
-    with styled(text for chart in drawn for text in chart.texts):
-        return [
-            _bytes(
-                draw_overview(chart, _OVERVIEW_ACROSS_A_PAGE) if chart.kind == "overview" else DRAW[chart.kind](chart),
-                "svg",
-            )
-            for chart in drawn
-        ]
-
-
-def _bytes(figure: Figure, suffix: Format) -> bytes:
-    buffer = io.BytesIO()
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)
-        figure.set_layout_engine(None)  # laid out once is enough for all formats
-    figure.savefig(buffer, format=suffix, dpi=_DPI, metadata=_WITHOUT_DATE.get(suffix))
-    return buffer.getvalue()
-
-
-_WITHOUT_DATE: Mapping[str, Mapping[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-"""Metadata that is left out, so that files are the same every time."""
+_AXES: Mapping[Kind, Mapping[str, Any]] = {
+    "overview": {"sharey": True},
+    "points": {"sharey": True},
+    "dots": {"sharex": True},
+    "pairs": {"sharex": True},
+    "lines": {"sharey": True},
+    "radar": {"subplot_kw": {"projection": "polar"}},
+}
+"""How the axes of each kind are made, for matplotlib's ``subplots``."""

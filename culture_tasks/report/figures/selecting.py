@@ -4,34 +4,45 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import Mark, Number
 from culture_tasks.pages.names import cleaned
-from culture_tasks.report.figures.charts import IN_ONE_COLUMN, Chart, Panel, Series, by_mean, limited, pages, panels
-from culture_tasks.report.figures.style import is_ratio
+from culture_tasks.report.figures.charts import (
+    IN_ONE_COLUMN,
+    Chart,
+    Panel,
+    Series,
+    by_mean,
+    is_ratio,
+    limited,
+    pages,
+    panels,
+)
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
 from culture_tasks.report.numbers.observations import SCORE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastOf, FigureOf
     from culture_tasks.report.figures.charts import Kind
-    from culture_tasks.report.model import Cell, Contrast, ModelMeans, Report, Unit
+    from culture_tasks.report.model import Cell, ModelMeans, Report, Unit
 
+OVERVIEW = "overview"
+"""Key of the figure of all models on all benchmarks."""
 DIFFERENCE = "Difference"
 """Label of the third series of a contrast's panel, which is written and not drawn."""
 
-_MARK = " †"
-_OWN_DATA = " ‡"
+_MARK, _OWN_DATA = " †", " ‡"
 _WITH_INTERVALS: frozenset[Kind] = frozenset(("bars", "points", "dots", "lines", "pairs"))
 _MOST_CULTURES = 8
 """Cultures beyond which ordered dots, one row each, are read more easily than bars."""
 _MOST_MARKS: Mapping[Kind, tuple[int, int]] = {"bars": (50, 50), "points": (100, 60)}
 """Marks that fit side by side into a panel of the whole and of half the width; more stand one below the other."""
+_MOST_ROWS, _MOST_PANELS = 15, 24
+"""Models and scores of the overview."""
 
 
 def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
@@ -46,22 +57,11 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
         _Figures(report, name, benchmark.report(), published) for name, benchmark in benchmarks().items() if name in ran
     ]
     figures = [chart for of in own for spec in of.reported.figures for chart in of.charts(spec)]
-    figures += [
-        chart
-        for of in own
-        for contrast in of.reported.contrasts
-        for statistic in contrast.values
-        for chart in of.pairs(contrast, statistic)
-    ]
+    for of in own:
+        for contrast in of.reported.contrasts:
+            figures += [chart for statistic in contrast.values for chart in of.pairs(contrast, statistic)]
     whole = overview(report)
     return (*([whole] if whole else []), *(page for figure in figures for page in pages(figure)))
-
-
-_MOST_ROWS = 15
-_MOST_PANELS = 24
-
-OVERVIEW = "overview"
-"""Key of the figure of all models on all benchmarks."""
 
 
 def overview(report: Report) -> Chart | None:
@@ -74,22 +74,26 @@ def overview(report: Report) -> Chart | None:
     rows = [key for key, row in report.entrants.items() if not row.published and any(key in u.cells for u in headline)]
     rows.sort(key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)
     names = _told_apart({key: cleaned(report.entrants[key].label) for key in rows})
-    order = list(report.entrants)
+    order, shown = list(report.entrants), rows[:_MOST_ROWS]
     found: list[Panel] = []
     for column in columns:
-        cells = {key: cell for key in rows[:_MOST_ROWS] if (cell := column.cells.get(key)) and cell.value is not None}
-        series = tuple(Series(names[key], {names[key]: cell}) for key, cell in cells.items())
-        if series:
-            groups = tuple(names[key] for key in rows[:_MOST_ROWS])
-            best = frozenset(names[key] for key in column.standing.best if key in names)
+        cells = {key: cell for key in shown if (cell := column.cells.get(key)) and cell.value is not None}
+        if cells:
             is_own = any("own_data" in cell.flags for cell in cells.values())
-            found.append(Panel(cleaned(column.title) + (_OWN_DATA if is_own else ""), groups, series, best=best))
+            found.append(
+                Panel(
+                    title=cleaned(column.title) + (_OWN_DATA if is_own else ""),
+                    groups=tuple(names[key] for key in shown),
+                    series=tuple(Series(names[key], {names[key]: cell}) for key, cell in cells.items()),
+                    best=frozenset(names[key] for key in column.standing.best if key in names),
+                )
+            )
     if not found:
         return None
-    shown = found[:_MOST_PANELS]
+    drawn = found[:_MOST_PANELS]
     models = "all models" if len(rows) <= _MOST_ROWS else f"{_MOST_ROWS} of {len(rows)} models"
-    scores = "all benchmarks" if len(shown) == len(found) else f"{len(shown)} of {len(found)} scores"
-    left_out = len(rows) > _MOST_ROWS or len(shown) < len(found)
+    scores = "all benchmarks" if len(drawn) == len(found) else f"{len(drawn)} of {len(found)} scores"
+    has_own = any(_OWN_DATA in one.title for one in drawn)
     return Chart(
         key=OVERVIEW,
         title=f"{models} on {scores}".capitalize(),
@@ -98,45 +102,20 @@ def overview(report: Report) -> Chart | None:
         groups="model",
         series="model",
         value="score",
-        panels=tuple(shown),
+        panels=tuple(drawn),
         notes=(
             "Lines: 95 % intervals. Filled: no other model is significantly better. Hollow: one is, or it wasn't "
             "tested. Cross: not comparable",
-            *([f"{_OWN_DATA.strip()} {FLAG_TEXT['own_data']}"] if any(_OWN_DATA in one.title for one in shown) else []),
-            *(["The table has the others"] if left_out else []),
+            *([f"{_OWN_DATA.strip()} {FLAG_TEXT['own_data']}"] if has_own else []),
+            *(["The table has the others"] if len(shown) < len(rows) or len(drawn) < len(found) else []),
         ),
         question="best",
         looks={names[key]: order.index(key) for key in rows},
     )
 
 
-def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[bool, float, int]]:
-    """Returns what sorts the models of a figure: the best first, by its scores on the figure's units; papers last."""
-    units = [report.units[key] for key in dict.fromkeys(value.unit for value in values)]
-    signs, order = {"higher": -1.0, "lower": 1.0}, list(report.entrants)
-
-    def place(entrant: str) -> tuple[bool, float, int]:
-        scores = [
-            signs.get(unit.scale.better or "", 0.0) * cell.value
-            for unit in units
-            if (cell := unit.cells.get(entrant)) is not None and cell.value is not None
-        ]
-        mean = sum(scores) / len(scores) if scores else math.inf
-        return report.entrants[entrant].published, mean, order.index(entrant)
-
-    return {entrant: place(entrant) for entrant in {value.entrant for value in values}}
-
-
-@dataclass(frozen=True, slots=True)
-class _Figures:
-    """Makes the figures of a benchmark.
-
-    Attributes:
-        report: The report.
-        benchmark: Name of the benchmark.
-        reported: How it is reported.
-        published: Whether rows from papers are drawn beside the user's.
-    """
+class _Figures(NamedTuple):
+    """Makes the figures of a benchmark."""
 
     report: Report
     benchmark: str
@@ -209,7 +188,7 @@ class _Figures:
     def pairs(self, contrast: ContrastOf, statistic: str) -> Iterator[Chart]:
         """Yields the figure of a contrast: two marks and their difference in each group."""
         found = [
-            one
+            (one, GroupValue(one.unit, one.entrant, one.statistic, one.dimension, one.group, one.second))
             for one in self.report.contrasts
             if (one.kind, one.statistic) == (contrast.kind, statistic)
             and self.report.units[one.unit].benchmark == self.benchmark
@@ -219,16 +198,16 @@ class _Figures:
         ]
         if not found:
             return
-        values = [_value(one, cell) for one in found for cell in (one.second, one.first)]
+        values = [value for one, second in found for value in (second, replace(second, cell=one.first))]
         places, names = _places(self.report, values), _Names(self.report, self.reported, values)
         marked: list[tuple[Mark, Cell]] = []
-        for one in sorted(found, key=lambda one: places[one.entrant]):
-            number = names.number(_value(one, one.second))
+        for one, second in sorted(found, key=lambda pair: places[pair[0].entrant]):
+            number = names.number(second)
             for label, cell in zip((*contrast.parts, DIFFERENCE), (one.first, one.second, one.difference), strict=True):
                 marked.append((Mark(contrast.panel(number), label, number.group), cell))
-        first, second = contrast.parts
-        known = any(one.difference.value is not None for one in found)
-        beside = f"At the right: {second} less {first} on common items, with its paired 95 % interval"
+        has_difference = any(one.difference.value is not None for one, _ in found)
+        sides = f"{contrast.parts[1]} less {contrast.parts[0]}"
+        beside = f"At the right: {sides} on common items, with its paired 95 % interval"
         yield Chart(
             key=contrast.key_of(statistic),
             title=contrast.title,
@@ -238,48 +217,55 @@ class _Figures:
             series=contrast.series,
             value=contrast.values[statistic],
             panels=panels(marked),
-            notes=(*_notes(self.report, "pairs", values, published=True), *([beside] if known else [])),
+            notes=(*_notes(self.report, "pairs", values, published=True), *([beside] if has_difference else [])),
             question="changes",
         )
 
 
-def _value(one: Contrast, cell: Cell) -> GroupValue:
-    return GroupValue(
-        one.unit, one.entrant, statistic=one.statistic, dimension=one.dimension, group=one.group, cell=cell
-    )
+def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[bool, float, int]]:
+    """Returns what sorts the models of a figure: the best first, by its scores on the figure's units; papers last."""
+    units = [report.units[key] for key in dict.fromkeys(value.unit for value in values)]
+    signs, order = {"higher": -1.0, "lower": 1.0}, list(report.entrants)
+    places: dict[str, tuple[bool, float, int]] = {}
+    for entrant in {value.entrant for value in values}:
+        scores = [
+            signs.get(unit.scale.better or "", 0.0) * cell.value
+            for unit in units
+            if (cell := unit.cells.get(entrant)) is not None and cell.value is not None
+        ]
+        mean = sum(scores) / len(scores) if scores else math.inf
+        places[entrant] = (report.entrants[entrant].published, mean, order.index(entrant))
+    return places
 
 
 # Names, and what stands below a figure
 
 
 class _Names:
-    """Names of models and groups in a figure; models with numbers that can't be compared are marked."""
+    """Names of models and groups in a figure; models with numbers that can't be compared are marked.
+
+    ``places`` is the place of each row in the report, by its name: what its look depends on, in every figure.
+    """
 
     def __init__(self, report: Report, reported: BenchmarkReport, values: Sequence[GroupValue]) -> None:
-        self._report, self._reported = report, reported
-        self._marked = {value.entrant for value in values if not value.cell.comparable}
-        self._own_data = {value.entrant for value in values if "own_data" in value.cell.flags}
-        drawn = {value.entrant for value in values}
+        self._units, self._reported = report.units, reported
+        marked = {value.entrant for value in values if not value.cell.comparable}
+        own_data = {value.entrant for value in values if "own_data" in value.cell.flags}
+        drawn, order = {value.entrant for value in values}, list(report.entrants)
         rows = {key: row for key, row in report.entrants.items() if key in drawn or not row.published}
-        self._names = _told_apart({key: cleaned(row.label) for key, row in rows.items()})
-
-    @property
-    def places(self) -> dict[str, int]:
-        """The place of each row in the report, by its name: what its look depends on, in every figure."""
-        order = list(self._report.entrants)
-        return {self._marked_name(key): order.index(key) for key in self._names}
-
-    def _marked_name(self, entrant: str) -> str:
-        marks = (_MARK, entrant in self._marked), (_OWN_DATA, entrant in self._own_data)
-        return self._names[entrant] + "".join(mark for mark, is_marked in marks if is_marked)
+        self._names = {
+            key: f"{name}{_MARK if key in marked else ''}{_OWN_DATA if key in own_data else ''}"
+            for key, name in _told_apart({key: cleaned(row.label) for key, row in rows.items()}).items()
+        }
+        self.places = {name: order.index(key) for key, name in self._names.items()}
 
     def number(self, value: GroupValue) -> Number:
         """Returns a number as the figures of its benchmark see it."""
         held = {field: group for field, group in value.cell.where if field != value.dimension}
         return Number(
             unit=value.unit,
-            title=cleaned(self._report.units[value.unit].title),
-            model=self._marked_name(value.entrant),
+            title=cleaned(self._units[value.unit].title),
+            model=self._names[value.entrant],
             dimension=value.dimension,
             group=group_name(self._reported, value.dimension, value.group),
             held={field: group_name(self._reported, field, group) for field, group in held.items()},
@@ -305,20 +291,22 @@ def _notes(
     report: Report, kind: Kind, values: Sequence[GroupValue], *, published: bool, band: bool = False
 ) -> tuple[str, ...]:
     """Returns what a reader must know of a figure's numbers, one line each."""
-    flags = {flag for value in values for flag in value.cell.flags}
-    reasons = "; ".join(text for flag, text in FLAG_TEXT.items() if flag in flags & NOT_COMPARABLE)
-    lexical = (FLAG_TEXT["lexical_judge"],) if "lexical_judge" in flags else ()
-    marked = (f"† in part not comparable: {reasons}",) if reasons else ()
-    own = (f"{_OWN_DATA.strip()} {FLAG_TEXT['own_data']}",) if "own_data" in flags else ()
-    known = kind in _WITH_INTERVALS and any(value.cell.low is not None for value in values)
-    intervals = ("Error bars: 95 % intervals",) if known else ()
-    at_edge = any(is_ratio(value.cell.scale) and value.cell.value == 0 for value in values)
-    edge = ("The axis is logarithmic: 0 stands at its edge",) if at_edge else ()
-    papers: tuple[str, ...] = ()
+    flags, notes = {flag for value in values for flag in value.cell.flags}, []
+    has_intervals = kind in _WITH_INTERVALS
+    if has_intervals and any(value.cell.low is not None for value in values):
+        notes.append("Error bars: 95 % intervals")
+    if any(is_ratio(value.cell.scale) and value.cell.value == 0 for value in values):
+        notes.append("The axis is logarithmic: 0 stands at its edge")
+    if reasons := "; ".join(text for flag, text in FLAG_TEXT.items() if flag in flags & NOT_COMPARABLE):
+        notes.append(f"{_MARK.strip()} in part not comparable: {reasons}")
+    if "own_data" in flags:
+        notes.append(f"{_OWN_DATA.strip()} {FLAG_TEXT['own_data']}")
+    if "lexical_judge" in flags:
+        notes.append(FLAG_TEXT["lexical_judge"])
     if band:
-        papers = ("Grey: from the lowest to the highest of the published models, which were not measured here",)
-    elif "published" in flags and kind in _WITH_INTERVALS:
-        papers = ("Hollow: published by the paper, not measured here, and without an interval",)
+        notes.append("Grey: from the lowest to the highest of the published models, which were not measured here")
+    elif "published" in flags and has_intervals:
+        notes.append("Hollow: published by the paper, not measured here, and without an interval")
     elif not published and any(row.published for row in report.entrants.values()):
-        papers = ("Rows from papers are not drawn",)
-    return (*intervals, *edge, *marked, *own, *lexical, *papers)
+        notes.append("Rows from papers are not drawn")
+    return tuple(notes)

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import logging
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,8 +18,7 @@ from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.report.figures.drawing import svg_images
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.html import SAMPLES_PER_CELL
-from culture_tasks.report.html.library import write_library
-from culture_tasks.report.html.payload import Payload
+from culture_tasks.report.html.samples import Payload, write_library
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 from culture_tasks.report.wording import (
     FIRST,
@@ -34,7 +34,6 @@ from culture_tasks.report.wording import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from jinja2 import Environment
@@ -48,10 +47,8 @@ _logger = logging.getLogger(__name__)
 
 _VIEW_BOX = re.compile(rb'viewBox="0 0 (\d+)[.\d]* (\d+)[.\d]*"')
 """Width and height of an SVG document, without their fractions."""
-
 _LONG = 40
 """Rows beyond which a table scrolls by itself, so that its header stays in sight."""
-
 _MOST_BYTES = 24_000_000
 """Most bytes of samples; beyond them the page holds fewer of each cell."""
 
@@ -76,16 +73,14 @@ def write_html(
     """Writes the report as one HTML file, and returns its path with those of the files beside it.
 
     Nothing in the file comes from elsewhere, and its content security policy lets nothing else in: no request leaves
-    the page, and no text of a model, a data set or a file name can run. Where all samples are asked for, they lie in
-    files beside the page, the only ones that it may load.
+    the page, and no text of a model, a data set or a file name can run. Where all samples are wanted, they lie in files
+    beside the page, the only ones that it may load.
 
     Args:
         report: The report.
         path: The file to write.
-        samples_per_cell: Most samples of each run that a cell of a table opens, failures first and a fair draw beside
-            them; 0 for none, None for all. The page says where samples are left out.
-        images: Folder with the images that samples name; None for a page without them. Small copies are put into the
-            page.
+        samples_per_cell: Most samples of each run that a cell of a table opens; 0 for none, None for all.
+        images: Folder with the images that samples name, of which the page has small copies.
         figures: Whether figures are drawn.
         published: Whether rows from papers are drawn in figures.
     """
@@ -110,7 +105,12 @@ def write_html(
         rest=[each for each in (*tables, *pictures) if each.key not in FIRST],
         questions=QUESTIONS,
         counts=", ".join(counted(number, name) for name, number in counts.items()),
-        facts=_facts(report),
+        facts={
+            "Made": f"{report.created}, culture-tasks {report.version}",
+            "Files left out": str(len(report.problems)),
+            "Options": "; ".join(f"{short_name(key)}: {value}" for key, value in report.options.items() if value)
+            or "none",
+        },
         about_samples=_about_samples(payload),
         flags=flags_in(report.tables),
         problems=list(_problems(report)),
@@ -149,14 +149,13 @@ def _fitting(
     report: Report, per_cell: int | None, thumbnails: Thumbnails, folder: str
 ) -> tuple[Payload, list[Section], str]:
     """Makes tables and data with as many samples as the page may hold."""
-    while True:
-        payload = Payload(report, per_cell, thumbnails, folder)
-        tables = [_table(table, payload) for table in report.tables]
-        data = payload.json()
-        if per_cell is None or per_cell <= 1 or len(data.encode()) <= _MOST_BYTES:
-            return payload, tables, data
-        _logger.warning("html: %d samples a cell are too many for one page; it holds %d", per_cell, per_cell // 2)
-        per_cell //= 2
+    payload = Payload(report, per_cell, thumbnails, folder)
+    tables = [_table(table, payload) for table in report.tables]
+    data = payload.json()
+    if per_cell is None or per_cell <= 1 or len(data.encode()) <= _MOST_BYTES:
+        return payload, tables, data
+    _logger.warning("html: %d samples a cell are too many for one page; it holds %d", per_cell, per_cell // 2)
+    return _fitting(report, per_cell // 2, thumbnails, folder)
 
 
 def _table(table: Table, payload: Payload) -> Section:
@@ -189,27 +188,16 @@ def _figure(chart: Chart, svg: bytes) -> Section:
 
 def _rows_of_panel(panel: Panel) -> list[tuple[str, ...]]:
     """Returns the rows of a panel's numbers, the series' names first."""
+
+    def text(cell: Cell | None) -> str:
+        ends = interval(cell, " to ") if cell else ""
+        shown = number(cell.value, cell.scale) if cell else NOTHING
+        return f"{shown} ({ends})" if ends else shown
+
     return [
-        (series.label, *(_with_interval(series.cells.get(group)) for group in panel.groups))
+        (series.label, *(text(series.cells.get(group)) for group in panel.groups))
         for series in (*panel.series, *panel.band)
     ]
-
-
-def _with_interval(cell: Cell | None) -> str:
-    if cell is None:
-        return NOTHING
-    shown, ends = number(cell.value, cell.scale), interval(cell, " to ")
-    return f"{shown} ({ends})" if ends else shown
-
-
-def _facts(report: Report) -> dict[str, str]:
-    """Returns how the report was made."""
-    options = [f"{short_name(key)}: {value}" for key, value in report.options.items() if value]
-    return {
-        "Made": f"{report.created}, culture-tasks {report.version}",
-        "Files left out": str(len(report.problems)),
-        "Options": "; ".join(options) or "none",
-    }
 
 
 def _about_samples(payload: Payload) -> str:

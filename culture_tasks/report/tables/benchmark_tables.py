@@ -1,9 +1,9 @@
-"""The benchmarks' own tables, filled with the numbers that there are."""
+"""The benchmarks' own tables with the numbers that there are; two numbers side by side; before and after training."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
@@ -17,27 +17,21 @@ from culture_tasks.benchmarks.reporting import (
     UnitOf,
     Where,
 )
-from culture_tasks.report.model import Column, Contrast, Table
+from culture_tasks.report.model import Cell, Column, Contrast, Gain, Row, Table, Trial
 from culture_tasks.report.numbers.comparisons import with_best
 from culture_tasks.report.numbers.contrasts import run_facts
+from culture_tasks.report.numbers.gains import OVER_ALL, Training
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.report.tables.grid import Context, Place, grid
-from culture_tasks.report.tables.published_rows import own_data_apart
+from culture_tasks.report.tables.published_rows import keys_of, own_data_apart, with_papers
+from culture_tasks.report.wording import ITEMS_NEEDED
 
 
-@dataclass(frozen=True, slots=True)
-class BenchmarkTables:
-    """The tables, and the published tables that the user's rows were put into."""
-
-    tables: tuple[Table, ...]
-    laid_out: frozenset[str]
-
-
-def benchmark_tables(context: Context, scores: Scores) -> BenchmarkTables:
-    """Returns the tables of every benchmark that was run."""
+def benchmark_tables(context: Context, scores: Scores) -> tuple[list[Table], set[str]]:
+    """Returns the tables of every benchmark that was run, and the published tables that the user's rows are in."""
     tables: list[Table] = []
     laid_out: set[str] = set()
-    for layout in layouts(scores):
+    for layout in _layouts(scores):
         models: list[str | None] = [*context.entrants] if "{model}" in layout.spec.title else [None]
         filled = [
             table
@@ -48,18 +42,11 @@ def benchmark_tables(context: Context, scores: Scores) -> BenchmarkTables:
         own = [table for table in filled if not all(row.published for row in table.rows)]
         laid_out.update(layout.papers if any(row.published for table in own for row in table.rows) else ())
         tables += own
-    return BenchmarkTables(tuple(tables), frozenset(laid_out))
+    return tables, laid_out
 
 
-class Layout(NamedTuple):
-    """A table as its benchmark describes it.
-
-    Attributes:
-        benchmark: The benchmark.
-        spec: The table.
-        papers: Published tables whose rows may stand below: none where a unit measures something else.
-        units: Units that its numbers may be of.
-    """
+class _Layout(NamedTuple):
+    """A table as its benchmark describes it, with the units and the papers (none for other tasks) that it can show."""
 
     benchmark: str | None
     spec: TableOf
@@ -67,14 +54,14 @@ class Layout(NamedTuple):
     units: tuple[str, ...]
 
 
-def layouts(scores: Scores) -> Iterator[Layout]:
+def _layouts(scores: Scores) -> Iterator[_Layout]:
     """Yields the tables that the benchmarks describe for the units that were run."""
     for benchmark, reported, units in _by_benchmark(scores):
         ran = [UnitOf(key, measured.tasks, measured.unit.headline) for key, measured in units.items()]
         for spec in reported.tables(ran):
             shown = tuple(dict.fromkeys(address.unit for address in _addresses(spec) if address.unit in units))
             is_as_published = all(reported.is_as_published(units[unit].tasks) for unit in shown)
-            yield Layout(benchmark, spec, spec.papers if is_as_published else (), shown)
+            yield _Layout(benchmark, spec, spec.papers if is_as_published else (), shown)
 
 
 def _by_benchmark(scores: Scores) -> Iterator[tuple[str | None, BenchmarkReport, dict[str, Measured]]]:
@@ -90,15 +77,13 @@ def _addresses(spec: TableOf) -> list[At]:
     return [*of_columns, *(address for line in spec.lines.values() for address in line.values())]
 
 
-def _filled(context: Context, scores: Scores, layout: Layout, model: str | None) -> Table:
+def _filled(context: Context, scores: Scores, layout: _Layout, model: str | None) -> Table:
     """Returns a table; with a model, that model's own, of lines alone."""
     spec = layout.spec
     table = Table(
         key=spec.key if model is None else f"{spec.key}_{model}",
         title=spec.title if model is None else spec.title.replace("{model}", context.entrants[model].label),
         row_headers=(*spec.headers, *([spec.line_header] if spec.lines else [])),
-        columns=(),
-        rows=(),
         reproduces=spec.source,
         benchmark=layout.benchmark,
         notes=spec.notes,
@@ -106,56 +91,49 @@ def _filled(context: Context, scores: Scores, layout: Layout, model: str | None)
     )
 
     def texts(entrant: str) -> tuple[str, ...]:
-        return row_texts(context, scores, layout.units, entrant, spec.headers)
+        return _row_texts(context, scores, layout.units, entrant, spec.headers)
 
     if not spec.lines:
         places = [
-            Place(column_of(scores, layout, column), with_best(scores, column.at, context.rankable), column.printed)
+            Place(_column(scores, layout, column), with_best(scores, column.at, context.rankable), column.printed)
             for column in spec.columns
             if column.at is not None
         ]
-        return grid(context, table, places=places, rows=context.entrants, labels=texts, papers=layout.papers)
+        return grid(context, table, places, labels=texts, papers=layout.papers)
     rows = {
         f"{entrant} {label}": (entrant, label, addresses)
         for entrant in ([model] if model is not None else context.entrants)
         for label, addresses in spec.lines.items()
     }
-    places = [
-        Place(
-            column_of(scores, layout, column),
-            {
-                row: cell
-                for row, (entrant, _, addresses) in rows.items()
-                if column.key in addresses and (cell := scores.at(addresses[column.key]).get(entrant)) is not None
-            },
-        )
-        for column in spec.columns
-    ]
+    places = []
+    for column in spec.columns:
+        own = {
+            row: scores.at(addresses[column.key]).get(entrant)
+            for row, (entrant, _, addresses) in rows.items()
+            if column.key in addresses
+        }
+        cells = {row: cell for row, cell in own.items() if cell is not None}
+        places.append(Place(_column(scores, layout, column), cells))
     return grid(
         context,
         table,
-        places=places,
+        places,
         rows=rows,
         labels=lambda row: (*texts(rows[row][0]), rows[row][1]),
         owner=lambda row: rows[row][0],
     )
 
 
-def column_of(scores: Scores, layout: Layout, column: ColumnOf) -> Column:
+def _column(scores: Scores, layout: _Layout, column: ColumnOf) -> Column:
     """Returns a column on the scale of its numbers; where none of them was run, on that of the table's others."""
     lines = layout.spec.lines.values()
     own = [column.at] if column.at is not None else [line[column.key] for line in lines if column.key in line]
     scales = (scores.scale(address) for address in (*own, *_addresses(layout.spec)))
-    return Column(
-        column.key,
-        column.label,
-        scale=next((scale for scale in scales if scale is not None), Scale("")),
-        over=column.over,
-        sums_up=column.sums_up,
-    )
+    scale = next((scale for scale in scales if scale is not None), Scale(""))
+    return Column(column.key, column.label, scale, over=column.over, sums_up=column.sums_up)
 
 
-def row_texts(
+def _row_texts(
     context: Context, scores: Scores, units: Sequence[str], entrant: str, headers: Headers
 ) -> tuple[str, ...]:
     """Returns the texts before a row's numbers, by its runs of the first of some units that it has."""
@@ -171,71 +149,176 @@ def row_texts(
 def contrast_tables(context: Context, scores: Scores, contrasts: Sequence[Contrast]) -> Iterator[Table]:
     """Yields the tables of the numbers that papers set side by side, where there are some."""
     for benchmark, reported, units in _by_benchmark(scores):
-        of_benchmark = [one for one in contrasts if one.unit in units]
-        for contrast in reported.contrasts:
-            for statistic in contrast.values:
-                found = [one for one in of_benchmark if (one.kind, one.statistic) == (contrast.kind, statistic)]
-                if found:
-                    table = Table(
-                        key=contrast.key_of(statistic),
-                        title=f"{contrast.title}: {contrast.values[statistic]}",
-                        row_headers=(*contrast.headers, *([contrast.rows[1]] if contrast.rows else [])),
-                        columns=(),
-                        rows=(),
-                        reproduces=contrast.source,
-                        benchmark=benchmark,
-                        notes=(
-                            f"{contrast.parts[0]}: {contrast.words[0]}. {contrast.parts[1]}: {contrast.words[1]}. "
-                            "Difference: the second less the first, on the items that both have a score for, with a "
-                            "paired interval.",
-                        ),
-                        question="changes",
-                    )
-                    yield _contrast_table(context, scores, contrast, reported, table=table, found=found)
+        for spec in reported.contrasts:
+            for statistic, value in spec.values.items():
+                kind = (spec.kind, statistic)
+                found = [one for one in contrasts if one.unit in units and (one.kind, one.statistic) == kind]
+                if not found:
+                    continue
+                note = (
+                    f"{spec.parts[0]}: {spec.words[0]}. {spec.parts[1]}: {spec.words[1]}. Difference: the second less "
+                    "the first, on the items that both have a score for, with a paired interval."
+                )
+                table = Table(
+                    key=spec.key_of(statistic),
+                    title=f"{spec.title}: {value}",
+                    row_headers=(*spec.headers, *([spec.rows[1]] if spec.rows else [])),
+                    reproduces=spec.source,
+                    benchmark=benchmark,
+                    notes=(note,),
+                    question="changes",
+                )
+                yield _contrast_table(context, scores, spec, reported, table, found)
 
 
 def _contrast_table(
     context: Context,
     scores: Scores,
-    contrast: ContrastOf,
+    spec: ContrastOf,
     reported: BenchmarkReport,
-    *,
     table: Table,
     found: Sequence[Contrast],
 ) -> Table:
-    field = contrast.rows[0] if contrast.rows else ""
+    field = spec.rows[0] if spec.rows else ""
     rows: dict[str, Contrast] = {}
     groups: dict[Where, dict[str, Contrast]] = {}
     for one in found:
         row = f"{one.entrant} {dict(one.second.where).get(field, '')}"
-        beside = tuple(pair for pair in one.second.where if pair[0] not in contrast.outside)
+        beside = tuple(pair for pair in one.second.where if pair[0] not in spec.outside)
         rows[row] = groups.setdefault(beside, {})[row] = one
 
     def labels(row: str) -> tuple[str, ...]:
         one = rows[row]
-        texts = row_texts(context, scores, [one.unit], one.entrant, contrast.headers)
-        held = dict(one.second.where)
-        return (*texts, *([reported.field_named(field).name_of(held[field])] if field else []))
+        texts = _row_texts(context, scores, [one.unit], one.entrant, spec.headers)
+        return (*texts, *([reported.field_named(field).name_of(dict(one.second.where)[field])] if field else []))
 
     order = [(), *(((known.name, group),) for known in reported.fields for group in known.order)]
-    places = [
-        place
-        for beside in sorted(groups, key=lambda where: order.index(where) if where in order else len(order))
-        for place in _sides(contrast, reported, beside, groups[beside])
+    places: list[Place] = []
+    for beside in sorted(groups, key=lambda where: order.index(where) if where in order else len(order)):
+        key = (("", "all"), *spec.fixed, *beside)[-1][1]
+        over = " · ".join(reported.field_named(name).name_of(group) for name, group in beside) or "All"
+        own = groups[beside]
+        sides = {
+            "first": (spec.parts[0], {row: one.first for row, one in own.items()}),
+            "second": (spec.parts[1], {row: one.second for row, one in own.items()}),
+            "difference": ("Difference", {row: one.difference for row, one in own.items()}),
+        }
+        for side, (label, cells) in sides.items():
+            scale = next(iter(cells.values())).scale
+            places.append(Place(Column(f"{key}_{side}", label, scale, over=over), cells))
+    return grid(context, table, places, rows=rows, labels=labels, owner=lambda row: rows[row].entrant)
+
+
+# Base and trained models side by side: over all benchmarks, and in the layout of each benchmark's own tables
+
+_ABOUT_GAINS = (
+    "Difference: trained minus base, on the items that both have a score for, with the interval of its paired test; "
+    "bold where the test tells the two apart. Test and interval are adjusted over a model's columns in this table "
+    "(Holm), so with many columns the intervals are wide. Gain: how much better the trained model's score is, in "
+    "percent of the base's. Items needed: how many common items would tell the two apart at this difference 4 times "
+    "out of 5, after the same adjustment."
+)
+
+
+def before_after(context: Context, scores: Scores, training: Training) -> tuple[list[Table], list[Gain]]:
+    """Returns the tables of what training changed, that of all benchmarks first, and their numbers.
+
+    A benchmark's table shows scores and derived statistics; what a run cost has nothing to do with training.
+    """
+    if not training.lineages:
+        return [], []
+    pairs = [_over_all(context, training), *(_laid_out(context, scores, training, one) for one in _layouts(scores))]
+    return [table for table, gains in pairs if gains], [gain for _, gains in pairs for gain in gains]
+
+
+def _over_all(context: Context, training: Training) -> tuple[Table, list[Gain]]:
+    units = [measured.unit for measured in training.measured.values() if measured.unit.headline]
+    gains = training.gains(OVER_ALL, [At(unit.key) for unit in units])
+    changed = {gain.unit for gain in gains}
+    shown = [unit for unit in units if unit.key in changed]
+    has_both = len({unit.benchmark is None for unit in shown}) > 1
+    overs = {True: "Other tasks", False: "Benchmarks"} if has_both else {True: "", False: ""}
+    metrics = "; ".join(f"{unit.title}: {unit.metric}" for unit in shown)
+    table = Table(
+        OVER_ALL,
+        "Before and after training",
+        row_headers=("Model", "Number"),
+        columns=tuple(Column(unit.key, unit.title, unit.scale, over=overs[unit.benchmark is None]) for unit in shown),
+        rows=tuple(_lines(gains, [At(unit.key) for unit in shown])),
+        notes=(f"{metrics}.", _ABOUT_GAINS, *_about_runs(context, gains)),
+        question="changes",
+    )
+    return table, gains
+
+
+def _laid_out(context: Context, scores: Scores, training: Training, layout: _Layout) -> tuple[Table, list[Gain]]:
+    """Returns a benchmark's table with the numbers before and after training, and what they differ by, as rows."""
+    spec, key = layout.spec, f"{layout.spec.key}_{OVER_ALL}"
+    costs = {(unit, cost.name) for unit in layout.units for cost in scores.units[unit].reported.costs}
+    shown = {one.at: one for one in spec.columns if one.at is not None and (one.at.unit, one.at.statistic) not in costs}
+    gains = training.gains(key, list(shown))
+    headers = {"Judge": spec.headers["Judge"]} if "Judge" in spec.headers else {}
+    is_own = any("own_data" in trial.cell.flags for gain in gains for trial in (gain.base, gain.trained))
+    rows = [
+        replace(row, labels=(*row.labels, *_row_texts(context, scores, layout.units, row.entrant or "", headers)))
+        for row in _lines(gains, list(shown))
     ]
-    return grid(context, table, places=places, rows=rows, labels=labels, owner=lambda row: rows[row].entrant)
+    table = Table(
+        key,
+        f"{spec.title}, before and after training",
+        row_headers=("Model", "Number", *headers),
+        columns=tuple(_column(scores, layout, column) for column in shown.values()),
+        rows=tuple(rows),
+        reproduces=spec.source,
+        benchmark=layout.benchmark,
+        notes=(*spec.notes, _ABOUT_GAINS, *_about_runs(context, gains)),
+        question="changes",
+    )
+    papers = layout.papers if context.published and not is_own else ()
+    return with_papers(table, [keys_of(column.printed) for column in shown.values()], papers), gains
 
 
-def _sides(
-    contrast: ContrastOf, reported: BenchmarkReport, beside: Where, cells: Mapping[str, Contrast]
-) -> Iterator[Place]:
-    """Yields the three columns of a group."""
-    key = (("", "all"), *contrast.fixed, *beside)[-1][1]
-    over = " · ".join(reported.field_named(field).name_of(group) for field, group in beside) or "All"
-    sides = {
-        "first": (contrast.parts[0], {row: one.first for row, one in cells.items()}),
-        "second": (contrast.parts[1], {row: one.second for row, one in cells.items()}),
-        "difference": ("Difference", {row: one.difference for row, one in cells.items()}),
-    }
-    for side, (label, own) in sides.items():
-        yield Place(Column(f"{key}_{side}", label, scale=next(iter(own.values())).scale, over=over), own)
+def _lines(gains: Sequence[Gain], columns: Sequence[At]) -> Iterator[Row]:
+    """Yields the rows of each base once, and below it those of what was trained from it."""
+    models: dict[str, dict[str, dict[At, Gain]]] = {}
+    for gain in gains:
+        own = models.setdefault(gain.base.label, {}).setdefault(gain.trained.label, {})
+        own[At(gain.unit, gain.statistic, gain.where)] = gain
+
+    def line(label: str, trial: Trial, cells: Mapping[At, Cell | None]) -> Row:
+        return Row((trial.label, label), tuple(cells.get(at) for at in columns), trial.entrants[0])
+
+    def of_trial(label: str, trials: Mapping[At, Trial]) -> Iterator[Row]:
+        first = next(iter(trials.values()))
+        # a place among all models would be misread as one among these two
+        yield line(label, first, {at: replace(trial.cell, rank=None, best=False) for at, trial in trials.items()})
+        if any(trial.deviation is not None for trial in trials.values()):
+            yield line(f"{label}, SD of runs", first, {at: trial.deviation for at, trial in trials.items()})
+
+    for trained in models.values():
+        every = {at: gain for own in reversed(trained.values()) for at, gain in own.items()}
+        yield from of_trial("Base", {at: gain.base for at, gain in every.items()})
+        for own in trained.values():
+            yield from of_trial("Trained", {at: gain.trained for at, gain in own.items()})
+            first = next(iter(own.values())).trained
+            yield line("Gain", first, {at: gain.percent for at, gain in own.items()})
+            yield line("Difference", first, {at: gain.difference for at, gain in own.items()})
+            needed = {at: gain.test.items_needed for at, gain in own.items() if gain.test is not None}
+            if any(needed.values()):
+                cells = {at: Cell(float(count), ITEMS_NEEDED) for at, count in needed.items() if count is not None}
+                yield line("Items needed", first, cells)
+
+
+def _about_runs(context: Context, gains: Sequence[Gain]) -> Iterator[str]:
+    """Yields which runs a number is the mean of."""
+    trials = [trial for gain in gains for trial in (gain.base, gain.trained) if trial.deviation is not None]
+    most = {trial.label: trial for trial in sorted(trials, key=lambda trial: len(trial.entrants))}
+    for label, trial in most.items():
+        runs = f"{0 if trial.deviation is None else trial.deviation.n} repeats"
+        if len(trial.entrants) > 1:
+            names = ", ".join(context.entrants[key].label for key in trial.entrants)
+            runs = f"{len(trial.entrants)} runs ({names})"
+        yield (
+            f"{label}: the mean of {runs}, item by item; SD of runs is the sample standard deviation of their own "
+            "scores."
+        )

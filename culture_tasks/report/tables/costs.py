@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.costs.prices import Prices, whole_sum
 from culture_tasks.judges.rubric.verdicts import Usage
-from culture_tasks.report.model import Cell, Column, Row, Table
-from culture_tasks.report.tables.grid import ALL, COUNT
+from culture_tasks.report.model import Cell, Row, Table
+from culture_tasks.report.tables.grid import ALL, COUNT, columns_of
 from culture_tasks.results.loaded_runs import Entered, LoadedRun
 
 _SECONDS = Scale("seconds", 0.0, None, better=None, digits=1)
@@ -26,53 +26,36 @@ _NOTES = (
 
 
 def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
-    """Returns the costs of each entrant's runs, benchmark by benchmark and in all.
-
-    Args:
-        entered: The entrants with their runs.
-        prices: Prices of models and judges; None leaves money out.
-    """
+    """Returns the costs of each entrant's runs, benchmark by benchmark and in all; without prices there is no money."""
     shares = [share for one in entered for share in _shares(one)]
-    numbers = [share.numbers(prices) for share in shares]
+    numbers = [_numbers(share, prices) for share in shares]
     amounts = [amount for one in numbers for key in _MONEY if (amount := one[key]) is not None]
-    money = Scale(
-        prices.currency if prices else "", 0.0, None, better=None, digits=2 if max(amounts, default=0) >= 1 else 4
-    )
-    kept = any(one["judge_tokens_kept"] for one in numbers)
-    left_out = {*(() if kept else _KEPT), *(() if amounts else _MONEY)}
-    columns = [
-        Column("responses", "Responses", COUNT),
-        Column("tokens_in", "Tokens in", COUNT),
-        Column("tokens_out", "Tokens out", COUNT),
-        Column("characters", "Length", COUNT),
-        Column("judge_tokens_in", "Judge tokens in", COUNT),
-        Column("judge_tokens_out", "Judge tokens out", COUNT),
-        Column("judge_tokens_kept", "Judge tokens kept", COUNT),
-        Column("seconds", "Seconds", _SECONDS),
-        Column("model_money", f"Model, {money.unit}", money),
-        Column("judge_money", f"Judge, {money.unit}", money),
-        Column("judge_money_kept", f"Judge kept, {money.unit}", money),
+    currency, digits = prices.currency if prices else "", 2 if max(amounts, default=0) >= 1 else 4
+    money = Scale(currency, 0.0, None, better=None, digits=digits)
+    has_kept = any(one["judge_tokens_kept"] for one in numbers)
+    left_out = {*(() if has_kept else _KEPT), *(() if amounts else _MONEY)}
+    amounts_of = {"model_money": "Model", "judge_money": "Judge", "judge_money_kept": "Judge kept"}
+    every = [
+        *columns_of(COUNT, responses="Responses", tokens_in="Tokens in", tokens_out="Tokens out", characters="Length"),
+        *columns_of(COUNT, judge_tokens_in="Judge tokens in", judge_tokens_out="Judge tokens out"),
+        *columns_of(COUNT, judge_tokens_kept="Judge tokens kept"),
+        *columns_of(_SECONDS, seconds="Seconds"),
+        *columns_of(money, **{key: f"{label}, {currency}" for key, label in amounts_of.items()}),
     ]
-    columns = [column for column in columns if column.key not in left_out]
-    rows = []
-    for share, one in zip(shares, numbers, strict=True):
+    columns = [column for column in every if column.key not in left_out]
+    rows: list[Row] = []
+    for share, own in zip(shares, numbers, strict=True):
         runs = tuple(each.run.key for each in share.runs)
-        values = [(one[column.key], column.scale) for column in columns]
+        values = [(own[column.key], column.scale) for column in columns]
         cells = tuple(Cell(None if value is None else float(value), scale, runs=runs) for value, scale in values)
-        rows.append(Row((share.model, share.benchmark), cells, share.entrant))
-    return Table(
-        "costs",
-        "What the runs took",
-        question="runs",
-        row_headers=("Model", "Benchmark"),
-        columns=tuple(columns),
-        rows=tuple(row for row in rows if any(cell and cell.value is not None for cell in row.cells)),
-        notes=(*_NOTES, *_about_money(shares, prices, has_money=bool(amounts))),
-    )
+        if any(cell.value is not None for cell in cells):
+            rows.append(Row((share.model, share.benchmark), cells, share.entrant))
+    notes = (*_NOTES, *_about_money(shares, prices, has_money=bool(amounts)))
+    title, headers = "What the runs took", ("Model", "Benchmark")
+    return Table("costs", title, headers, tuple(columns), tuple(rows), notes=notes, question="runs")
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
+class _Share(NamedTuple):
     """Some of an entrant's runs: those of a benchmark, or all of them."""
 
     entrant: str
@@ -81,37 +64,49 @@ class _Share:
     runs: Sequence[LoadedRun]
     seconds: float | None
 
-    def sum_of(self, name: str) -> float | None:
-        """Returns a sum over all runs; None where one of them doesn't say."""
-        return whole_sum(None if each.run.spent is None else getattr(each.run.spent, name) for each in self.runs)
 
-    @property
-    def judged(self) -> list[LoadedRun]:
-        """The runs that a judge graded."""
-        return [each for each in self.runs if each.run.settings.judges]
+def _shares(one: Entered) -> Iterator[_Share]:
+    """Yields an entrant's runs by benchmark, and all of them where these are several."""
+    runs = [each for each in one.runs.values() if not each.result.members]
+    by_benchmark: dict[str, list[LoadedRun]] = {}
+    for each in runs:
+        by_benchmark.setdefault(each.run.benchmark or each.run.task, []).append(each)
+    for benchmark, own in by_benchmark.items():
+        tasks = {each.run.task for each in own}
+        alone = all(each.result.together <= tasks for each in own)
+        yield _Share(one.entrant.key, one.entrant.label, benchmark, own, _seconds(own) if alone else None)
+    if len(by_benchmark) > 1:
+        yield _Share(one.entrant.key, one.entrant.label, ALL, runs, _seconds(runs))
 
-    def numbers(self, prices: Prices | None) -> dict[str, float | None]:
-        """Returns all numbers of its row by the keys of the columns."""
-        responses, characters = self.sum_of("responses"), self.sum_of("characters")
-        spent = [each.run.spent for each in self.judged]
-        judge = _total([None if each is None else each.judge for each in spent])
-        kept = _total([None if each is None else each.judge_kept for each in spent])
-        price = prices.of(self.runs[0].result.model, self.runs[0].run.model) if prices else None
-        model = price.of(self.sum_of("tokens_in"), self.sum_of("tokens_out"), self.seconds) if price else None
-        graded = [_graded_for(each, prices) for each in self.judged]
-        return {
-            "responses": responses,
-            "tokens_in": self.sum_of("tokens_in"),
-            "tokens_out": self.sum_of("tokens_out"),
-            "characters": characters / responses if responses and characters is not None else None,
-            "judge_tokens_in": judge.prompt_tokens if judge else None,
-            "judge_tokens_out": judge.completion_tokens if judge else None,
-            "judge_tokens_kept": kept.prompt_tokens + kept.completion_tokens if kept else None,
-            "seconds": self.seconds,
-            "model_money": model,
-            "judge_money": whole_sum(amount for amount, _ in graded),
-            "judge_money_kept": whole_sum(amount for _, amount in graded),
-        }
+
+def _seconds(runs: Sequence[LoadedRun]) -> float | None:
+    """Returns how long some runs took, each result file once; a new grading repeats the time of the old file."""
+    files = {each.result.graded_from or each.result.path: each.result.seconds for each in runs}
+    return whole_sum(files.values())
+
+
+def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
+    """Returns all numbers of a row by the keys of the columns; None where one of the runs doesn't say."""
+    spent = [each.run.spent for each in share.runs]
+    names = ("responses", "characters", "tokens_in", "tokens_out")
+    sums = {name: whole_sum(None if one is None else getattr(one, name) for one in spent) for name in names}
+    responses, characters = sums["responses"], sums.pop("characters")
+    judged = [each for each in share.runs if each.run.settings.judges]
+    judge = _total([None if one is None else one.judge for one in (each.run.spent for each in judged)])
+    kept = _total([None if one is None else one.judge_kept for one in (each.run.spent for each in judged)])
+    price = prices.of(share.runs[0].result.model, share.runs[0].run.model) if prices else None
+    graded = [_graded_for(each, prices) for each in judged]
+    return {
+        **sums,
+        "characters": characters / responses if responses and characters is not None else None,
+        "judge_tokens_in": judge.prompt_tokens if judge else None,
+        "judge_tokens_out": judge.completion_tokens if judge else None,
+        "judge_tokens_kept": kept.prompt_tokens + kept.completion_tokens if kept else None,
+        "seconds": share.seconds,
+        "model_money": price.of(sums["tokens_in"], sums["tokens_out"], share.seconds) if price else None,
+        "judge_money": whole_sum(amount for amount, _ in graded),
+        "judge_money_kept": whole_sum(amount for _, amount in graded),
+    }
 
 
 def _total(usages: Sequence[Usage | None]) -> Usage | None:
@@ -128,26 +123,6 @@ def _graded_for(each: LoadedRun, prices: Prices | None) -> tuple[float | None, f
     if price is None or spent is None or spent.judge is None or spent.judge_kept is None:
         return None, None
     return price.of_requests(spent.judge), price.of_requests(spent.judge_kept)
-
-
-def _shares(one: Entered) -> Iterator[_Share]:
-    """Yields an entrant's runs by benchmark, and all of them where these are several."""
-    runs = [each for each in one.runs.values() if not each.result.members]
-    by_benchmark: dict[str, list[LoadedRun]] = {}
-    for each in runs:
-        by_benchmark.setdefault(each.run.benchmark or each.run.task, []).append(each)
-    for benchmark, own in by_benchmark.items():
-        tasks = {each.run.task for each in own}
-        alone = all(each.result.together <= tasks for each in own)
-        yield _Share(one.entrant.key, one.entrant.label, benchmark, runs=own, seconds=_seconds(own) if alone else None)
-    if len(by_benchmark) > 1:
-        yield _Share(one.entrant.key, one.entrant.label, ALL, runs=runs, seconds=_seconds(runs))
-
-
-def _seconds(runs: Sequence[LoadedRun]) -> float | None:
-    """Returns how long some runs took, each result file once; a new grading repeats the time of the old file."""
-    files = {each.result.graded_from or each.result.path: each.result.seconds for each in runs}
-    return whole_sum(files.values())
 
 
 def _about_money(shares: Sequence[_Share], prices: Prices | None, *, has_money: bool) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Filling a table: cells in rows and columns, places in each column, and the papers' rows below."""
+"""The table that all others are made by: columns with their cells become rows, with the papers' rows below."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
-from culture_tasks.report.tables.published_rows import keys_of, paper_notes, published_rows
+from culture_tasks.report.tables.published_rows import keys_of, with_papers
 from culture_tasks.results.runs import Run
 
 ALL = "all"
@@ -17,26 +17,18 @@ COUNT = Scale("count", 0.0, None, better=None, digits=0)
 OWN_SCALE = Scale("the score's own")
 
 
-def cell_with(value: float | None, scale: Scale) -> Cell | None:
-    """Returns a cell with a number and nothing more, or None without one."""
-    return None if value is None else Cell(float(value), scale)
-
-
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The rows, the runs and the options of every table.
-
-    Attributes:
-        entrants: The rows, by key.
-        runs: The runs, by key.
-        rankable: Whether a cell may be ranked.
-        published: Whether the papers' own rows are wanted.
-    """
+    """The rows and the runs of every table, by key, and what the user wants of all tables."""
 
     entrants: Mapping[str, Entrant]
     runs: Mapping[str, Run]
-    rankable: Callable[[Cell], bool]
+    anyway: bool
     published: bool
+
+    def rankable(self, cell: Cell) -> bool:
+        """Whether a cell may be ranked."""
+        return cell.value is not None and (self.anyway or cell.comparable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +40,26 @@ class Place:
     printed: Mapping[str, str] = field(default_factory=dict)
 
 
+def columns_of(scale: Scale, **labels: str) -> list[Column]:
+    """Returns columns on one scale, by their keys."""
+    return [Column(key, label, scale) for key, label in labels.items()]
+
+
+def row_of(texts: Iterable[str], values: Iterable[Cell | float | None], columns: Sequence[Column]) -> Row:
+    """Returns a row of any cells and numbers; a number has the scale of its column."""
+    cells = (
+        value if value is None or isinstance(value, Cell) else Cell(float(value), column.scale)
+        for value, column in zip(values, columns, strict=True)
+    )
+    return Row(tuple(texts), tuple(cells))
+
+
 def grid(
     context: Context,
     table: Table,
     places: Sequence[Place],
-    rows: Iterable[str],
-    labels: Callable[[str], tuple[str, ...]],
+    rows: Iterable[str] | None = None,
+    labels: Callable[[str], tuple[str, ...]] | None = None,
     *,
     owner: Callable[[str], str] | None = None,
     papers: Sequence[str] = (),
@@ -64,25 +70,19 @@ def grid(
         context: The rows, the runs and the options.
         table: The table without columns and rows.
         places: Its columns.
-        rows: Its rows: entrants, or any other names that the places' cells have.
-        labels: Gives a row's texts for the table's row headers.
+        rows: Its rows, as the places' cells name them; None for all entrants.
+        labels: Gives a row's texts; None for an entrant's label.
         owner: Gives the entrant of a row, where rows aren't entrants; their cells have no ranks then.
         papers: Published tables whose rows may stand below.
     """
-    keys = list(rows)
-    columns = [{key: place.cells[key] for key in keys if key in place.cells} for place in places]
-    if owner is not None:  # a place among models would be misread as one among other rows
-        columns = [{key: replace(cell, rank=None, best=False) for key, cell in some.items()} for some in columns]
-    filled = [
-        Row(labels(key), tuple(column.get(key) for column in columns), owner(key) if owner else key)
-        for key in keys
-        if any(key in column for column in columns)
-    ]
-    wanted = papers if context.published else ()
-    printed = [(keys_of(place.printed), place.column.scale) for place in places]
-    return replace(
-        table,
-        columns=tuple(place.column for place in places),
-        rows=(*filled, *(row for paper in wanted for row in published_rows(paper, printed, len(table.row_headers)))),
-        notes=(*table.notes, *(note for paper in wanted for note in paper_notes(paper))),
-    )
+    filled: list[Row] = []
+    for key in context.entrants if rows is None else rows:
+        cells = tuple(place.cells.get(key) for place in places)
+        if owner is not None:  # a place among models would be misread as one among other rows
+            cells = tuple(cell and replace(cell, rank=None, best=False) for cell in cells)
+        texts = (context.entrants[key].label,) if labels is None else labels(key)
+        if any(cell is not None for cell in cells):
+            filled.append(Row(texts, cells, owner(key) if owner else key))
+    table = replace(table, columns=tuple(place.column for place in places), rows=tuple(filled))
+    printed = [keys_of(place.printed) for place in places]
+    return with_papers(table, printed, papers if context.published else ())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +13,9 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At, Where
 from culture_tasks.metrics.rater_agreement import krippendorff_alpha
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
-from culture_tasks.report.numbers.observations import Observations, aligned, cell_of, in_order, known
+from culture_tasks.report.numbers.observations import aligned, cell_of, in_order, known
 from culture_tasks.report.numbers.scores import Measured, Scores
-from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE
+from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, row_of
 from culture_tasks.results.loaded_runs import LoadedRun
 
 ALPHA = Scale("agreement", None, 1.0, better=None, digits=3)
@@ -30,62 +29,35 @@ _NOTES = (
 )
 
 
-class _Panel(NamedTuple):
-    """The rows of one model on a unit that have the same responses and different judges.
-
-    Attributes:
-        model: The model.
-        entrants: Key of the entrant of each judge, by the judge's name.
-    """
-
-    model: str
-    entrants: Mapping[str, str]
-
-
-def judge_panels(scores: Scores, entrants: Mapping[str, Entrant], origins: Mapping[Path, Path]) -> Table:
-    """Returns a row for each model, benchmark and culture that several judges have graded.
-
-    Args:
-        scores: Every number of our benchmarks.
-        entrants: The rows of the report.
-        origins: The result file that the responses of each result file come from.
-    """
+def judge_panels(scores: Scores, entrants: Mapping[str, Entrant], runs: Sequence[LoadedRun]) -> Table:
+    """Returns a row for each model, benchmark and culture that several judges have graded, as the runs say."""
+    origins = _origins(runs)
     found = [
-        (measured, panel, where)
+        (measured, model, panel)
         for measured in scores.units.values()
-        for panel in _panels(measured, entrants, origins)
-        for where in ((), *cultures_of(measured, next(iter(panel.entrants.values()))))
+        for model, panel in _panels(measured, entrants, origins)
     ]
-    judges = list(dict.fromkeys(judge for _, panel, _ in found for judge in panel.entrants))
-    columns = [
+    judges = list(dict.fromkeys(judge for _, _, panel in found for judge in panel))
+    columns = (
         *(Column(f"judge_{number}", judge, OWN_SCALE) for number, judge in enumerate(judges, start=1)),
         Column("together", "Majority or mean", OWN_SCALE, sums_up=True),
         Column("alpha", "Alpha", ALPHA),
         Column("apart", "Apart", OWN_SCALE),
         Column("responses", "Items", COUNT),
-    ]
-    rows = [
-        Row(
-            (panel.model, measured.unit.title, where[-1][1] if where else ALL),
-            (
-                *(scores.at(At(measured.unit.key, where=where)).get(panel.entrants.get(judge, "")) for judge in judges),
-                *_together(measured, panel, where),
-            ),
-        )
-        for measured, panel, where in found
-    ]
-    return Table(
-        "judges",
-        "Several judges on the same responses",
-        row_headers=("Model", "Benchmark", "Culture"),
-        columns=tuple(columns),
-        rows=tuple(rows),
-        notes=_NOTES,
-        question="judges",
     )
+    rows: list[Row] = []
+    for measured, model, panel in found:
+        field = measured.reported.culture
+        cultures = measured.combinations(next(iter(panel.values())), (field,)) if field else []
+        for where in ((), *(cultures if len(cultures) > 1 else ())):
+            own = scores.at(At(measured.unit.key, where=where))
+            values = (*(own.get(panel.get(judge, "")) for judge in judges), *_together(measured, panel.values(), where))
+            rows.append(row_of((model, measured.unit.title, where[-1][1] if where else ALL), values, columns))
+    title, headers = "Several judges on the same responses", ("Model", "Benchmark", "Culture")
+    return Table("judges", title, headers, columns, tuple(rows), notes=_NOTES, question="judges")
 
 
-def origins_of(runs: Sequence[LoadedRun]) -> dict[Path, Path]:
+def _origins(runs: Sequence[LoadedRun]) -> dict[Path, Path]:
     """Returns the result file whose responses each result file has: its own but for new gradings."""
     before = {each.result.path: each.result.graded_from for each in runs}
     found: dict[Path, Path] = {}
@@ -96,38 +68,35 @@ def origins_of(runs: Sequence[LoadedRun]) -> dict[Path, Path]:
     return found
 
 
-def cultures_of(measured: Measured, entrant: str) -> list[Where]:
-    """Returns the cultures that an entrant has samples of, where there are several."""
-    field = measured.reported.culture
-    found = measured.combinations(entrant, (field,)) if field else []
-    return found if len(found) > 1 else []
-
-
-def _panels(measured: Measured, entrants: Mapping[str, Entrant], origins: Mapping[Path, Path]) -> Iterator[_Panel]:
-    """Yields the panels of a unit: entrants of one model, with the same responses, each with another judge."""
+def _panels(
+    measured: Measured, entrants: Mapping[str, Entrant], origins: Mapping[Path, Path]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yields each model with the entrants, by judge, whose responses are the same and whose judges differ."""
     alike: dict[tuple[object, ...], dict[str, str]] = {}
     for key, runs in measured.runs.items():
         judges = {judge.label for each in runs for judge in each.run.settings.judges}
-        if len(judges) != 1 or len(runs) < len(measured.tasks) or any(each.lexical for each in runs):
-            continue
-        if not all(each.run.scored for each in runs):
-            continue
-        responses = tuple((each.run.task, origins[each.result.path]) for each in runs)
-        alike.setdefault((entrants[key].model, responses), {}).setdefault(judges.pop(), key)
+        is_whole = len(runs) >= len(measured.tasks) and all(each.run.scored and not each.lexical for each in runs)
+        if len(judges) == 1 and is_whole:
+            responses = tuple((each.run.task, origins[each.result.path]) for each in runs)
+            alike.setdefault((entrants[key].model, responses), {}).setdefault(judges.pop(), key)
     for (model, _), of_judges in alike.items():
         if len(of_judges) > 1:
-            yield _Panel(str(model), of_judges)
+            yield str(model), of_judges
 
 
-def _together(measured: Measured, panel: _Panel, where: Where) -> tuple[Cell | None, ...]:
+def _together(measured: Measured, entrants: Collection[str], where: Where) -> tuple[Cell | None, ...]:
     """Returns the judges' common score, their agreement, the mean distance of two, and the number of common items."""
-    judges = _common(measured, panel, where)
-    table = np.stack([each.scores for each in judges])
+    observed = [in_order(measured.observe(key, where)) for key in entrants]
+    common = [reduce(lambda one, other: aligned(one, other)[0], observed, own) for own in observed]
+    table = np.stack([own.scores for own in common])
     if not table.shape[1]:
         return None, None, None, Cell(0.0, COUNT)
-    scale, vote = measured.unit.scale, _is_right_or_wrong(measured, panel)
-    together = replace(judges[0], scores=np.median(table, axis=0) if vote else table.mean(axis=0))
-    shared = frozenset.intersection(*(measured.flags[key] for key in panel.entrants.values()))
+    scale = measured.unit.scale
+    every = np.concatenate([measured.observe(key).scores for key in entrants])
+    ends = [end for end in (scale.low, scale.high) if end is not None]
+    is_vote = len(ends) == 2 and bool(np.isin(every[~np.isnan(every)], ends).all())
+    together = replace(common[0], scores=np.median(table, axis=0) if is_vote else table.mean(axis=0))
+    shared = frozenset.intersection(*(measured.flags[key] for key in entrants))
     alpha = krippendorff_alpha(table)
     distances = [np.abs(one - other) for at, one in enumerate(table) for other in table[at + 1 :]]
     return (
@@ -136,17 +105,3 @@ def _together(measured: Measured, panel: _Panel, where: Where) -> tuple[Cell | N
         Cell(float(np.mean(distances)), Scale(scale.unit, 0.0, None, better=None, digits=scale.digits)),
         Cell(float(table.shape[1]), COUNT),
     )
-
-
-def _common(measured: Measured, panel: _Panel, where: Where) -> list[Observations]:
-    """Returns each judge's scores of the items that all of them have scored, in one order."""
-    judges = [in_order(measured.observe(key, where)) for key in panel.entrants.values()]
-    return [reduce(lambda one, other: aligned(one, other)[0], judges, own) for own in judges]
-
-
-def _is_right_or_wrong(measured: Measured, panel: _Panel) -> bool:
-    scale = measured.unit.scale
-    if scale.low is None or scale.high is None:
-        return False
-    scores = np.concatenate([measured.observe(key).scores for key in panel.entrants.values()])
-    return bool(np.isin(scores[~np.isnan(scores)], (scale.low, scale.high)).all())

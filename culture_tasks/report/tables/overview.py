@@ -10,7 +10,7 @@ from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Model
 from culture_tasks.report.numbers.comparisons import scale_of_differences, with_best
 from culture_tasks.report.numbers.overall import COMMON, mean_cell, to_common, weights
 from culture_tasks.report.numbers.scores import Scores
-from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, cell_with, grid
+from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import Run
 
@@ -18,52 +18,37 @@ _RANK = Scale("rank", 1.0, None, better=None)
 _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
 
 
-_ABOUT_RANKS = (
-    "A rank (#) is the places that the tests leave a model; the first is 1 plus the number of models that are "
-    "significantly better. Bold: no other model is significantly better; where the tests tell none apart, none is bold."
-)
-
-
 def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]) -> Table:
-    """Every headline score on its own scale, and the means over common columns."""
+    """Returns every headline score on its own scale, and the means over common columns."""
     headline = [unit for unit in units if unit.headline]
     inside = {column for mean in means for column in mean.columns}
     places: list[Place] = []
     for unit in sorted(headline, key=lambda unit: unit.key not in inside):
-        over = "" if unit.key in inside or not inside else "In no mean"
-        label = " ".join(part for part in (unit.title, _range(unit.scale)) if part)
-        missing = {key: Cell(None, unit.scale, note="not run") for key in context.entrants if key not in unit.cells}
-        places.append(Place(Column(unit.key, label, unit.scale, over), {**missing, **unit.cells}))
+        scale, over = unit.scale, "" if unit.key in inside or not inside else "In no mean"
+        ends = "" if scale.low is None or scale.high is None else f" ({scale.low:g}-{scale.high:g})"
+        label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
+        not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
+        places.append(Place(Column(unit.key, label, scale, over), {**not_run, **unit.cells}))
     for mean in reversed(means):
         if mean.mean_ranks:
             label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
             places.append(Place(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
         places.append(Place(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells))
-    table = Table(
-        "summary",
-        "Scores",
-        row_headers=("Model",),
-        columns=(),
-        rows=(),
-        notes=(
-            "; ".join(f"{unit.title}: {unit.metric}" for unit in headline) + ".",
-            *(["For a mean each metric's own range is mapped to 0-100, 100 being its better end."] if means else []),
-            *(note for mean in means for note in _about_mean(context, mean)),
-            *([_ABOUT_RANKS] if any(unit.standing.ranked for unit in headline) else []),
-            *([] if means or len(headline) < 2 else ["There is no mean: no two models share two of these columns."]),
-        ),
-        question="best",
-    )
+    notes = ["; ".join(f"{unit.title}: {unit.metric}" for unit in headline) + "."]
+    if means:
+        notes.append("For a mean each metric's own range is mapped to 0-100, 100 being its better end.")
+    notes += [note for mean in means for note in _about_mean(context, mean)]
+    if any(unit.standing.ranked for unit in headline):
+        notes.append(
+            "A rank (#) is the places that the tests leave a model; the first is 1 plus the number of models that are "
+            "significantly better. Bold: no other model is significantly better; where the tests tell none apart, "
+            "none is bold."
+        )
+    if not means and len(headline) > 1:
+        notes.append("There is no mean: no two models share two of these columns.")
+    table = Table("summary", "Scores", ("Model",), notes=tuple(notes), question="best")
     order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]
-    rows = dict.fromkeys((*order, *context.entrants))
-    return grid(context, table, places=places, rows=rows, labels=lambda key: (context.entrants[key].label,))
-
-
-def _range(scale: Scale) -> str:
-    """Returns the ends of a metric's range, for a header."""
-    if scale.low is None or scale.high is None:
-        return ""
-    return "(%)" if scale.unit == "percent" else f"({scale.low:g}-{scale.high:g})"
+    return grid(context, table, places, rows=dict.fromkeys((*order, *context.entrants)))
 
 
 def _about_mean(context: Context, mean: ModelMeans) -> Iterator[str]:
@@ -84,88 +69,65 @@ def _about_mean(context: Context, mean: ModelMeans) -> Iterator[str]:
 
 
 def cultures(context: Context, scores: Scores, means: Sequence[ModelMeans]) -> Table:
-    """One profile per culture over the benchmarks that have it, on the common scale."""
+    """Returns one profile per culture over the benchmarks that have it, on the common scale: known cultures first."""
+    addresses: dict[str, list[At]] = {culture: [] for culture in CULTURES}
+    for key, measured in scores.units.items():
+        field = measured.reported.field_named(measured.reported.culture)
+        for group, culture in field.cultures.items() if measured.unit.headline else ():
+            if scores.at(at := At(key, where=((field.name, group),))):
+                addresses.setdefault(culture, []).append(at)
     places: list[Place] = []
-    for culture, addresses in _shared_cultures(scores).items():
-        units = [scores.units[address.unit].unit for address in addresses]
-        if len({unit.benchmark for unit in units}) > 1:
-            columns = [
-                Place(
-                    Column(f"{culture} {unit.key}", unit.title, scale=COMMON, over=culture),
-                    {
-                        key: on_common
-                        for key, cell in with_best(scores, address, context.rankable).items()
-                        if (on_common := to_common(cell)) is not None
-                    },
-                )
-                for unit, address in zip(units, addresses, strict=True)
-            ]
-            places += columns
-            for mean in means:
-                inside = [(place, unit) for place, unit in zip(columns, units, strict=True) if unit.key in mean.columns]
-                if len(inside) > 1:
-                    places.append(_culture_mean(culture, mean, inside=inside, context=context))
+    for culture, shared in addresses.items():
+        units = [scores.units[at.unit].unit for at in shared]
+        if len({unit.benchmark for unit in units}) < 2:
+            continue
+        columns: list[tuple[Unit, Place]] = []
+        for unit, at in zip(units, shared, strict=True):
+            own = with_best(scores, at, context.rankable).items()
+            cells = {key: common for key, cell in own if (common := to_common(cell)) is not None}
+            columns.append((unit, Place(Column(f"{culture} {unit.key}", unit.title, COMMON, culture), cells)))
+        places += [place for _, place in columns]
+        for mean in means:
+            inside = [(unit, place) for unit, place in columns if unit.key in mean.columns]
+            if len(inside) > 1:
+                label = f"{mean.title.rpartition(' of ')[0]} of {len(inside)}"
+                cells = _means_of_culture(context, mean, inside)
+                places.append(Place(Column(f"{culture} {mean.key}", label, COMMON, culture), cells))
     note = "Only cultures that two of the benchmarks here share."
     if means:
         note += (
             " A mean is over the columns that are in the mean of the same name over benchmarks, of models that have "
             "all of them; every benchmark weighs the same, and so do the columns of one benchmark."
         )
-    table = Table(
-        "cultures",
-        "Cultures over benchmarks, on a common scale of 0-100",
-        row_headers=("Model",),
-        columns=(),
-        rows=(),
-        notes=(note,),
-    )
-    return grid(context, table, places=places, rows=context.entrants, labels=lambda key: (context.entrants[key].label,))
+    title = "Cultures over benchmarks, on a common scale of 0-100"
+    return grid(context, Table("cultures", title, ("Model",), notes=(note,)), places)
 
 
-def _shared_cultures(scores: Scores) -> dict[str, list[At]]:
-    """Returns where the numbers of each culture are, of those that were run: known cultures first."""
-    found: dict[str, list[At]] = {culture: [] for culture in CULTURES}
-    for key, each in scores.units.items():
-        field = each.reported.field_named(each.reported.culture)
-        for group, culture in field.cultures.items() if each.unit.headline else ():
-            address = At(key, where=((field.name, group),))
-            if scores.at(address):
-                found.setdefault(culture, []).append(address)
-    return found
-
-
-def _culture_mean(culture: str, mean: ModelMeans, inside: Sequence[tuple[Place, Unit]], context: Context) -> Place:
-    """Returns the mean of a culture's columns, of the models that have a comparable number in each of them."""
-    counted = weights([unit for _, unit in inside])
-    cells: dict[str, Cell] = {}
+def _means_of_culture(context: Context, mean: ModelMeans, inside: Sequence[tuple[Unit, Place]]) -> dict[str, Cell]:
+    """Returns the means of a culture's columns, of the models that have a comparable number in each of them."""
+    counted, cells = weights([unit for unit, _ in inside]), {}
     for key in mean.cells:
-        own = [cell for place, _ in inside if (cell := place.cells.get(key)) is not None and context.rankable(cell)]
+        own = [cell for _, place in inside if (cell := place.cells.get(key)) is not None and context.rankable(cell)]
         if len(own) == len(inside):
             cells[key] = mean_cell(own, counted)
-    label = mean.title.rpartition(" of ")[0]
-    return Place(Column(f"{culture} {mean.key}", f"{label} of {len(inside)}", scale=COMMON, over=culture), cells)
+    return cells
 
 
 def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequence[Fairness]) -> Table:
-    """How evenly each score spreads over cultures, on the score's own scale."""
+    """Returns how evenly each score spreads over cultures, on the score's own scale."""
     rows: list[Row] = []
-    for each in (each for each in spreads if units[each.unit].headline):
-        unit, digits = f"squared {each.scale.unit}", each.scale.digits + 1
-        squared = Scale(unit, 0.0, None, better="lower", neutral=0.0, digits=digits)
-        flags = units[each.unit].cells[each.entrant].flags
-        cells = (
-            Cell(each.best_value, each.scale, flags=flags),
-            Cell(each.worst_value, each.scale, flags=flags),
-            Cell(each.gap, each.scale, flags=flags),
-            None if each.variance is None else Cell(each.variance, squared, flags=flags),
-            Cell(float(each.groups), COUNT),
-        )
-        groups = (each.best or "all equal", each.worst or "all equal")
-        texts = (units[each.unit].title, context.entrants[each.entrant].label, *groups)
-        rows.append(Row(texts, cells, each.entrant))
+    for one in spreads:
+        unit, scale = units[one.unit], one.scale
+        if not unit.headline:
+            continue
+        squared = Scale(f"squared {scale.unit}", 0.0, None, better="lower", neutral=0.0, digits=scale.digits + 1)
+        numbers = ((one.best_value, scale), (one.worst_value, scale), (one.gap, scale), (one.variance, squared))
+        flags = unit.cells[one.entrant].flags
+        cells = [None if value is None else Cell(value, own, flags=flags) for value, own in numbers]
+        texts = (unit.title, context.entrants[one.entrant].label, one.best or "all equal", one.worst or "all equal")
+        rows.append(Row(texts, (*cells, Cell(float(one.groups), COUNT)), one.entrant))
     columns = (
-        Column("best", "Best", OWN_SCALE),
-        Column("worst", "Worst", OWN_SCALE),
+        *columns_of(OWN_SCALE, best="Best", worst="Worst"),
         Column("gap", "Gap", Scale("the score's own", 0.0, None, better="lower", neutral=0.0)),
         Column("variance", "Variance", Scale("the score's own, squared", 0.0, None, better="lower", neutral=0.0)),
         Column("groups", "Groups", COUNT),
@@ -175,28 +137,28 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         "difference, but groups of few items differ by chance alone: see their intervals."
     )
     headers = ("Benchmark", "Model", "Best group", "Worst group")
-    return Table(
-        "fairness", "Spread over cultures", row_headers=headers, columns=columns, rows=tuple(rows), notes=(note,)
-    )
+    return Table("fairness", "Spread over cultures", headers, columns, tuple(rows), notes=(note,))
 
 
 def comparison_table(
     context: Context, units: Mapping[str, Unit], tests: Sequence[Comparison], means: Sequence[ModelMeans]
 ) -> Table:
-    """Every test between two entrants: on a benchmark, and of their means."""
+    """Returns every test between two entrants: on a benchmark, and of their means."""
     columns = (
         Column("difference", "B - A", OWN_SCALE),
-        Column("p", "p", P_VALUE),
-        Column("p_holm", "p (Holm)", P_VALUE),
+        *columns_of(P_VALUE, p="p", p_holm="p (Holm)"),
         Column("n", "Common items", COUNT),
         Column("needed", "Items needed", ITEMS_NEEDED),
     )
-    rows = [
-        _comparison_row(context, each, title=units[each.unit].title, scale=units[each.unit].scale) for each in tests
-    ]
-    rows += [
-        _comparison_row(context, each, title=mean.title, scale=COMMON) for mean in means for each in mean.comparisons
-    ]
+    listed = [(test, units[test.unit].title, units[test.unit].scale) for test in tests]
+    listed += [(test, mean.title, COMMON) for mean in means for test in mean.comparisons]
+    rows: list[Row] = []
+    for test, title, scale in listed:
+        points = scale_of_differences(scale)
+        difference = Cell(test.difference, points, low=test.low, high=test.high, n=test.n, flags=test.flags)
+        labels = (context.entrants[test.first].label, context.entrants[test.second].label)
+        values = (difference, test.p, test.p_holm, test.n, test.items_needed)
+        rows.append(row_of((title, *labels, test.verdict, test.test), values, columns))
     note = (
         "On the items that both answered. Holm's adjustment is over all pairs of a benchmark, or of a mean. The "
         "interval is the test's own, with the same adjustment: it leaves 0 out exactly where the two are told "
@@ -204,59 +166,19 @@ def comparison_table(
         "after the same adjustment. A task of the harnesses is tested where its samples are there and their mean is "
         "its score."
     )
-    headers = ("Benchmark", "A", "B", "Verdict", "Test")
-    return Table(
-        "comparisons",
-        "Differences between models",
-        question="best",
-        row_headers=headers,
-        columns=columns,
-        rows=tuple(rows),
-        notes=(note,),
-    )
-
-
-def _comparison_row(context: Context, each: Comparison, title: str, scale: Scale) -> Row:
-    labels = (context.entrants[each.first].label, context.entrants[each.second].label)
-    return Row(
-        (title, *labels, each.verdict, each.test),
-        (
-            Cell(
-                each.difference, scale_of_differences(scale), low=each.low, high=each.high, n=each.n, flags=each.flags
-            ),
-            cell_with(each.p, P_VALUE),
-            cell_with(each.p_holm, P_VALUE),
-            cell_with(each.n, COUNT),
-            cell_with(each.items_needed, ITEMS_NEEDED),
-        ),
-    )
+    headers, title = ("Benchmark", "A", "B", "Verdict", "Test"), "Differences between models"
+    return Table("comparisons", title, headers, columns, tuple(rows), notes=(note,), question="best")
 
 
 def runs_table(runs: Iterable[Run]) -> Table:
-    """Every run in use, with what decides whether it can be compared."""
-    columns = (
-        Column("items", "Items", COUNT),
-        Column("scored", "Scored", COUNT),
-        Column("coverage", "Coverage", _COVERAGE),
-        Column("unparsed", "Unparsed", _COVERAGE),
-    )
+    """Returns every run in use, with what decides whether it can be compared."""
+    columns = columns_of(COUNT, items="Items", scored="Scored")
+    columns += columns_of(_COVERAGE, coverage="Coverage", unparsed="Unparsed")
     rows: list[Row] = []
     for run in runs:
-        cells = (
-            cell_with(run.items, COUNT),
-            cell_with(run.scored, COUNT),
-            cell_with(run.coverage, _COVERAGE),
-            cell_with(run.unparsed, _COVERAGE),
-        )
-        texts = (
-            run.model,
-            run.task,
-            run.harness.replace("_", "-"),
-            run.settings.judged_by,
-            run.settings.task_version,
-            run.date,
-        )
-        rows.append(Row(texts, cells))
+        settings, harness = run.settings, run.harness.replace("_", "-")
+        texts = (run.model, run.task, harness, settings.judged_by, settings.task_version, run.date)
+        rows.append(row_of(texts, (run.items, run.scored, run.coverage, run.unparsed), columns))
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
     notes = ("Unparsed: the share of replies from which no answer could be read, where no judge grades.",)
-    return Table("runs", "Runs", row_headers=headers, columns=columns, rows=tuple(rows), notes=notes, question="runs")
+    return Table("runs", "Runs", headers, tuple(columns), tuple(rows), notes=notes, question="runs")

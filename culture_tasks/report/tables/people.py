@@ -24,18 +24,18 @@ from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
-from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE
+from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.tables.judge_panels import ALPHA
 from culture_tasks.results.loaded_runs import LoadedRun
 
 _WEIGHT = Scale("weight", 0.0, None, better=None)
 
-_NOTES = (
+_ABOUT_SCORES = (
     "Judge: the judge's own score. Corrected: the score that people would give to all responses, by their ratings of a "
     "random part and the judge's scores of all (prediction-powered inference). Its interval allows for the judge's "
     "bias, and for gross errors that are too rare to be among the rated responses. It is for these raters: others "
     "might rate otherwise. These questions: the same with an interval for these very questions, and not for others "
-    "like them. People alone: by the ratings alone. Weight: how much of the judge's score counts, from 0 to 1.5.",
+    "like them. People alone: by the ratings alone. Weight: how much of the judge's score counts, from 0 to 1.5."
 )
 _ABOUT_AGREEMENT = (
     "Between people: Krippendorff's alpha (ordinal) of the raters, on responses that several of them rated. The others "
@@ -47,58 +47,38 @@ _LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
 """Flags of a judge's score that a score of people hasn't."""
 
 
-class CheckedByPeople(NamedTuple):
-    """Tables and scores from people's ratings of some responses.
-
-    Attributes:
-        tables: The table of corrected scores and that of agreement; none without ratings.
-        scores: The overall scores.
-    """
-
-    tables: Sequence[Table] = ()
-    scores: Sequence[CheckedScore] = ()
-
-
 def checked_by_people(
     rated: Sequence[Rated],
     measured: Sequence[Measured],
     entrants: Mapping[str, Entrant],
     *,
     width: float | None = None,
-) -> CheckedByPeople:
-    """Corrects judges' scores by people's ratings.
+) -> tuple[list[Table], list[CheckedScore]]:
+    """Corrects judges' scores by people's ratings: tables of corrected scores and of agreement, and the overall scores.
 
-    Args:
-        rated: People's ratings, of one or several draws.
-        measured: The units of our benchmarks.
-        entrants: The rows of the report.
-        width: Width that the overall intervals are wanted to have: the table says how many more ratings that takes.
+    With a width that the intervals are wanted to have, the table says how many more ratings that takes.
 
     Raises:
         DataError: If the ratings are of other responses than those of the runs.
         SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
     """
     if not rated:
-        return CheckedByPeople()
+        return [], []
     runs = {each.run.key: each for unit in measured for own in unit.runs.values() for each in own}
     checked = _checked_runs(rated, list(runs.values()))
+    units: list[_CheckedUnit] = []
     for unit in measured:
-        if not unit.is_mean_of_samples and any(each.run.key in checked for own in unit.runs.values() for each in own):
-            raise SettingsError(
-                f"spotcheck: the score of {unit.unit.key} is no mean of its responses' scores, which is what people's "
-                "ratings correct. Leave its ratings out."
-            )
-    units = [
-        _CheckedUnit(unit, key, entrants[key], own)
-        for unit in measured
-        for key in unit.runs
-        if (own := [checked[each.run.key] for each in unit.runs[key] if each.run.key in checked])
-    ]
-    notes = (*_NOTES, *(doubt for each in rated for doubt in doubts(each)))
-    return CheckedByPeople(
-        tables=[_corrected_table(units, width, notes), _agreement_table(units)],
-        scores=[unit.checked for unit in units],
-    )
+        for key, own in unit.runs.items():
+            of_unit = [checked[each.run.key] for each in own if each.run.key in checked]
+            if of_unit and not unit.is_mean_of_samples:
+                raise SettingsError(
+                    f"spotcheck: the score of {unit.unit.key} is no mean of its responses' scores, which is what "
+                    "people's ratings correct. Leave its ratings out."
+                )
+            if of_unit:
+                units.append(_CheckedUnit(unit, key, entrants[key], of_unit))
+    notes = (_ABOUT_SCORES, *(doubt for each in rated for doubt in doubts(each)))
+    return [_corrected_table(units, width, notes), _agreement_table(units)], [unit.checked for unit in units]
 
 
 # Which runs the ratings are of
@@ -146,17 +126,16 @@ def _why_absent(rated: Rated, place: int, candidates: Sequence[Population]) -> s
     """Returns why none of the runs has the responses that were drawn from."""
     source = rated.design.populations[place]
     who = f"spotcheck: people rated responses of {source.model} to {source.task}, which these results don't have"
-    way_out = "Name the results that the sheet was drawn from, or draw anew."
-    if not candidates:
-        return f"{who}: no judged run of the task is there. {way_out}"
     rows = [row for row in rated.design.rows if row.population == place]
     marks = [{(one.item, one.run): one.mark for one in candidate.responses} for candidate in candidates]
-    changed = min(([row.item for row in rows if own.get((row.item, row.run)) != row.mark] for own in marks), key=len)
+    changed = [[row.item for row in rows if own.get((row.item, row.run)) != row.mark] for own in marks]
     if not changed:
-        return f"{who}: the drawn ones are the same, but others have changed, or there are more or fewer. {way_out}"
-    return (
-        f"{who}: {len(changed)} of {len(rows)} have changed since, such as that to item {changed[0]!r:.60}. {way_out}"
-    )
+        why = "no judged run of the task is there"
+    elif fewest := min(changed, key=len):
+        why = f"{len(fewest)} of {len(rows)} have changed since, such as that to item {fewest[0]!r:.60}"
+    else:
+        why = "the drawn ones are the same, but others have changed, or there are more or fewer"
+    return f"{who}: {why}. Name the results that the sheet was drawn from, or draw anew."
 
 
 # Numbers
@@ -174,34 +153,32 @@ class _Stratum(NamedTuple):
 
 
 class _CheckedUnit:
-    """A unit of an entrant whose responses people rated a part of.
-
-    Attributes:
-        measured: The unit.
-        key: Key of the entrant.
-        entrant: The entrant.
-        cultures: Cultures of its responses, in order; none where there is only one.
-        judged_by: Who graded.
-    """
+    """A unit of an entrant whose responses people rated a part of; ``cultures`` is empty where there is only one."""
 
     def __init__(self, measured: Measured, key: str, entrant: Entrant, checked: Sequence[_CheckedRun]) -> None:
-        """Gathers the responses of all tasks, and corrects their mean."""
-        self.measured, self.entrant = measured, entrant
+        self.measured, self.key = measured, key
+        self.label, self.title = entrant.label, measured.unit.title
         self.judged_by = " + ".join(dict.fromkeys(each.run.run.settings.judged_by for each in checked))
-        self.key, self._runs = key, [each.run for each in checked]
+        self._runs = [each.run for each in checked]
         self._responses = [one for each in checked for one in each.population.responses]
-        reported = measured.reported.field_named(measured.reported.culture)
         self._judge = np.array([one.judged for one in self._responses])
         self._raters = _ratings(checked)
         given = np.count_nonzero(~np.isnan(self._raters), axis=0)
         self._people = np.where(given > 0, np.nansum(self._raters, axis=0) / np.maximum(given, 1), np.nan)
+        reported = measured.reported.field_named(measured.reported.culture)
         self._strata = _strata(checked, reported.cultures, ~np.isnan(self._people))
-        self._shares = _shares(self._strata, equal_tasks=measured.equal_parts)
+        sizes, of_tasks = Counter(self._strata), Counter(stratum.task for stratum in self._strata)
+        self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
+            stratum: size / of_tasks[stratum.task] if measured.equal_parts else float(size)
+            for stratum, size in sizes.items()
+        }
         self._corrected, self._alone = self._mean(self._judge), self._mean(np.full(self._judge.size, np.nan))
         present = {stratum.culture for stratum in self._strata}
-        order = reported.order
-        found = [*(one for one in order if one in present), *sorted(one for one in present if one not in order)]
+        others = sorted(one for one in present if one not in reported.order)
+        found = [*(one for one in reported.order if one in present), *others]
         self.cultures = found if len(found) > 1 else []
+        missing: set[Flag] = {"incomplete"} if len(checked) < len(measured.tasks) else set()
+        self._flags = measured.flags[key] | missing
 
     def _mean(self, judge: Floats) -> CorrectedMean:
         scale, clusters = self.measured.unit.scale, [one.cluster for one in self._responses]
@@ -214,76 +191,67 @@ class _CheckedUnit:
             ends=None if scale.low is None or scale.high is None else (scale.low, scale.high),
         )
 
-    def scores(self, culture: str | None, width: float | None) -> tuple[Cell | None, ...]:
-        """Returns the cells of its row of scores, or of that of a culture."""
-        inside = {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
-        corrected, alone = (each.over(inside) for each in (self._corrected, self._alone))
-        whole = culture is None
-        found: list[Cell | None] = [
-            self._own(culture),
-            self._cell(corrected, culture),
-            self._cell(corrected._replace(low=corrected.set_low, high=corrected.set_high), culture),
-            self._cell(alone, culture),
-            Cell(float(corrected.rated), COUNT),
-            Cell(float(corrected.size), COUNT),
-            Cell(known(corrected.weight), _WEIGHT) if whole else None,
-        ]
-        if width is not None:
-            more, overall = self._corrected.more_ratings(width), self._corrected.overall
-            why = "" if more is not None else overall.reason or "ratings of all responses wouldn't be enough"
-            found.append(Cell(None if more is None else float(more), COUNT, note=why) if whole else None)
-        return tuple(found)
-
     @property
     def checked(self) -> CheckedScore:
         """Its overall score."""
-        here = self._corrected.overall
-        people = self._cell(here._replace(low=here.set_low, high=here.set_high), None)
+        people = self._cell(self._corrected.overall, None, is_set=True)
         return CheckedScore(self.measured.unit.key, self.key, self._own(None), people)
+
+    def scores(self, culture: str | None, width: float | None) -> list[Cell | float | None]:
+        """Returns the numbers of its row of scores, or of that of a culture."""
+        inside = {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
+        corrected, alone = (each.over(inside) for each in (self._corrected, self._alone))
+        found: list[Cell | float | None] = [
+            self._own(culture),
+            self._cell(corrected, culture),
+            self._cell(corrected, culture, is_set=True),
+            self._cell(alone, culture),
+            corrected.rated,
+            corrected.size,
+            Cell(known(corrected.weight), _WEIGHT) if culture is None else None,
+        ]
+        if width is not None:
+            more, overall = self._corrected.more_ratings(width), self._corrected.overall
+            why = overall.reason or "ratings of all responses wouldn't be enough"
+            found.append(None if culture is not None else Cell(None, COUNT, note=why) if more is None else more)
+        return found
 
     def _own(self, culture: str | None) -> Cell:
         """Returns the judge's own score of the same responses."""
-        where = self._where(culture)
-        equal = self.measured.equal_parts and culture is None
-        observed = observe(self._runs, self.measured.tasks, where, equal_parts=equal)
-        flags, least = self.measured.flags[self.key] | self._incomplete, self.measured.min_coverage
-        return cell_of(observed, self.measured.unit.scale, tuple(flags), where, min_coverage=least)
+        measured, where = self.measured, self._where(culture)
+        equal = measured.equal_parts and culture is None
+        observed = observe(self._runs, measured.tasks, where, equal_parts=equal)
+        return cell_of(observed, measured.unit.scale, tuple(self._flags), where, min_coverage=measured.min_coverage)
 
-    def _cell(self, found: Corrected, culture: str | None) -> Cell:
-        scored = Interval(found.value, found.low, found.high, n=found.rated, clusters=found.rated, reason=found.reason)
-        flags = {flag for flag in self.measured.flags[self.key] | self._incomplete if flag not in _LOST_FLAGS}
+    def _cell(self, found: Corrected, culture: str | None, *, is_set: bool = False) -> Cell:
+        """Returns a corrected score, with an interval for other questions or for this very set of them."""
+        low, high = (found.set_low, found.set_high) if is_set else (found.low, found.high)
+        scored = Interval(found.value, low, high, n=found.rated, clusters=found.rated, reason=found.reason)
+        flags = {flag for flag in self._flags if flag not in _LOST_FLAGS}
         keys = tuple(each.run.key for each in self._runs)
         cell = from_interval(scored, self.measured.unit.scale, flags=flags, runs=keys, where=self._where(culture))
         return cell if cell.value is not None else replace(cell, note=found.reason or "")
-
-    @property
-    def _incomplete(self) -> set[Flag]:
-        return {"incomplete"} if len(self._runs) < len(self.measured.tasks) else set()
 
     def _where(self, culture: str | None) -> Where:
         field = self.measured.reported.culture
         return ((field, culture),) if field and culture is not None else ()
 
-    def agreement(self, culture: str | None) -> tuple[Cell | None, ...]:
-        """Returns the cells of its row of agreement, or of that of a culture."""
+    def agreement(self, culture: str | None) -> list[Cell | float | None]:
+        """Returns the numbers of its row of agreement, or of that of a culture."""
         inside = np.array([culture in (None, stratum.culture) for stratum in self._strata])
         between = krippendorff_alpha(self._raters[:, inside]) if len(self._raters) > 1 else None
         clusters = [one.cluster for one, is_in in zip(self._responses, inside, strict=True) if is_in]
         found = agreement(self._people[inside], self._judge[inside], clusters=clusters)
         points = scale_of_differences(self.measured.unit.scale)
-        statistics: tuple[tuple[Statistic, Scale], ...] = (
-            *(("krippendorff_alpha", ALPHA), ("spearman", ALPHA)),
-            *(("mean_error", points), ("mean_absolute_error", points)),
-        )
-        estimates = [(found.estimates[name], scale) for name, scale in statistics]
-        return (
-            Cell(float(found.pairs), COUNT),
-            None if between is None else Cell(known(between.value), ALPHA, note=between.reason or ""),
-            *(
-                Cell(known(one.value), scale, known(one.low), known(one.high), n=found.pairs, note=one.reason or "")
-                for one, scale in estimates
-            ),
-        )
+        statistics: dict[Statistic, Scale] = {"krippendorff_alpha": ALPHA, "spearman": ALPHA}
+        statistics |= {"mean_error": points, "mean_absolute_error": points}
+        cells: list[Cell | float | None] = [found.pairs]
+        cells.append(None if between is None else Cell(known(between.value), ALPHA, note=between.reason or ""))
+        for name, scale in statistics.items():
+            one = found.estimates[name]
+            ends = (known(one.low), known(one.high))
+            cells.append(Cell(known(one.value), scale, *ends, n=found.pairs, note=one.reason or ""))
+        return cells
 
 
 def _strata(checked: Sequence[_CheckedRun], cultures: Mapping[str, str], is_rated: NDArray[np.bool_]) -> list[_Stratum]:
@@ -314,72 +282,46 @@ def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def _shares(strata: Sequence[_Stratum], *, equal_tasks: bool) -> dict[_Stratum, float]:
-    """Returns the weight of each culture of each task in the mean: its size, or its part of a task that counts one."""
-    of_tasks = Counter(stratum.task for stratum in strata)
-    return {
-        stratum: size / of_tasks[stratum.task] if equal_tasks else float(size)
-        for stratum, size in Counter(strata).items()
-    }
-
-
 # Tables
 
 
 def _corrected_table(units: Sequence[_CheckedUnit], width: float | None, notes: tuple[str, ...]) -> Table:
     columns = [
-        Column("judge", "Judge", OWN_SCALE),
-        Column("corrected", "Corrected", OWN_SCALE),
-        Column("corrected_here", "These questions", OWN_SCALE),
-        Column("people", "People alone", OWN_SCALE),
-        Column("rated", "Rated", COUNT),
-        Column("responses", "Responses", COUNT),
-        Column("weight", "Weight", _WEIGHT),
+        *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
+        *columns_of(OWN_SCALE, people="People alone"),
+        *columns_of(COUNT, rated="Rated", responses="Responses"),
+        *columns_of(_WEIGHT, weight="Weight"),
     ]
     if width is not None:
         columns.append(Column("more", f"More ratings for {width:g}", COUNT))
-        notes = (
-            *notes,
-            f"More ratings: how many more would narrow the corrected interval to {width:g}, from end to end.",
-        )
-    return Table(
-        "spotcheck",
-        "Scores corrected by people",
-        row_headers=("Model", "Benchmark", "Culture"),
-        columns=tuple(columns),
-        rows=tuple(
-            Row((unit.entrant.label, unit.measured.unit.title, culture or ALL), unit.scores(culture, width), unit.key)
-            for unit in units
-            for culture in (None, *unit.cultures)
-        ),
-        notes=notes,
-        question="judges",
-    )
+        more = f"More ratings: how many more would narrow the corrected interval to {width:g}, from end to end."
+        notes = (*notes, more)
+    rows: list[Row] = []
+    for unit in units:
+        for culture in (None, *unit.cultures):
+            row = row_of((unit.label, unit.title, culture or ALL), unit.scores(culture, width), columns)
+            rows.append(replace(row, entrant=unit.key))
+    title, headers = "Scores corrected by people", ("Model", "Benchmark", "Culture")
+    return Table("spotcheck", title, headers, tuple(columns), tuple(rows), notes=notes, question="judges")
 
 
 def _agreement_table(units: Sequence[_CheckedUnit]) -> Table:
     columns = (
-        Column("rated", "Rated by both", COUNT),
-        Column("between", "Between people", ALPHA),
-        Column("alpha", "Alpha", ALPHA),
-        Column("spearman", "Spearman rho", ALPHA),
-        Column("higher", "Judge is higher by", OWN_SCALE),
-        Column("apart", "Apart", OWN_SCALE),
+        *columns_of(COUNT, rated="Rated by both"),
+        *columns_of(ALPHA, between="Between people", alpha="Alpha", spearman="Spearman rho"),
+        *columns_of(OWN_SCALE, higher="Judge is higher by", apart="Apart"),
     )
+    rows: list[Row] = []
+    for unit in units:
+        for culture in (None, *unit.cultures):
+            texts = (unit.label, unit.judged_by, unit.title, culture or ALL)
+            rows.append(replace(row_of(texts, unit.agreement(culture), columns), entrant=unit.key))
     return Table(
         "spotcheck_agreement",
         "Agreement of judge and people",
-        row_headers=("Model", "Judge", "Benchmark", "Culture"),
-        columns=columns,
-        rows=tuple(
-            Row(
-                (unit.entrant.label, unit.judged_by, unit.measured.unit.title, culture or ALL),
-                unit.agreement(culture),
-                unit.key,
-            )
-            for unit in units
-            for culture in (None, *unit.cultures)
-        ),
+        ("Model", "Judge", "Benchmark", "Culture"),
+        columns,
+        tuple(rows),
         notes=(_ABOUT_AGREEMENT,),
         question="judges",
     )

@@ -7,11 +7,12 @@ in them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.published import Measure, PublishedRow, PublishedTable
 from culture_tasks.report.model import Cell, Column, Entrant, GroupValue, Row, Table
 from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.wording import SAYS_PERCENT
@@ -25,58 +26,52 @@ def keys_of(keys: Mapping[Any, str]) -> Keys:
     return frozenset((str(name), text) for name, text in keys.items())
 
 
-def published_rows(paper: str, places: Sequence[tuple[Keys, Scale]], headers: int) -> Iterator[Row]:
-    """Yields the rows of a published table in the columns of another table.
+def with_papers(table: Table, keys: Sequence[Keys], papers: Sequence[str]) -> Table:
+    """Returns a table with rows and notes of published tables below its own; no paper has a column without keys."""
+    rows = [row for paper in papers for row in _rows_below(table, keys, published.load(paper))]
+    notes = [note for paper in papers for note in paper_notes(paper)]
+    return replace(table, rows=(*table.rows, *rows), notes=(*table.notes, *notes))
 
-    Args:
-        paper: Name of the published table.
-        places: Keys and scale of each column; empty keys for one that the paper doesn't have.
-        headers: Number of texts before a row's numbers.
-    """
-    table = published.load(paper)
-    columns = {keys_of(column.keys): at for at, column in enumerate(table.columns)}
-    for row in table.rows:
+
+def _rows_below(table: Table, keys: Sequence[Keys], paper: PublishedTable) -> Iterator[Row]:
+    places = _places(paper)
+    judge, headers = f"published ({paper.judge})" if paper.judge else "published", len(table.row_headers)
+    for row in paper.rows:
         cells = tuple(
-            None if (at := columns.get(keys)) is None else _cell_in_row(table, row, column=at, scale=scale)
-            for keys, scale in places
+            None if (at := places.get(own)) is None else _cell_below(paper, row, at, column.scale)
+            for own, column in zip(keys, table.columns, strict=True)
         )
-        if any(cell is not None for cell in cells):
-            yield Row(_labels(table, row, headers), cells, None, published=True)
+        first = next(iter(row.keys.values()))
+        labels = {1: (f"{row.name}, {judge}",), 2: (row.name, judge)}
+        if any(cells):
+            texts = labels.get(headers, (first, row.name.removeprefix(first).strip(), judge))
+            yield Row(texts, cells, published=True)
 
 
-def _labels(table: published.PublishedTable, row: published.PublishedRow, headers: int) -> tuple[str, ...]:
-    judge = f"published ({table.judge})" if table.judge else "published"
-    if headers == 1:
-        return (f"{row.name}, {judge}",)
-    if headers == 2:
-        return (row.name, judge)
-    first = next(iter(row.keys.values()))
-    return (first, row.name.removeprefix(first).strip(), judge)
+def _places(paper: PublishedTable) -> dict[Keys, int]:
+    return {keys_of(column.keys): at for at, column in enumerate(paper.columns)}
 
 
-def _cell_in_row(
-    table: published.PublishedTable, row: published.PublishedRow, column: int, scale: Scale
-) -> Cell | None:
-    printed = row.cells[column]
-    if printed is None:
+def _cell_below(paper: PublishedTable, row: PublishedRow, at: int, scale: Scale) -> Cell | None:
+    """Returns a published number on the scale of the user's column, or on that of its row where it has another one."""
+    if (printed := row.cells[at]) is None:
         return None
     number = published.number(printed)
-    times, digits = _in_unit_of(scale, table, column=column, digits=number.digits)
-    measure = None if row.measure is None else table.measures[row.measure]
-    if measure is None:
-        return Cell(number.value * times, replace(scale, digits=digits), flags=("published",))
-    own = Scale(_unit(measure, scale.unit), digits=number.digits)
-    return Cell(number.value, own, flags=("published",), note=measure.name)
+    if row.measure is not None:
+        measure = paper.measures[row.measure]
+        own = Scale(_unit(measure, scale.unit), digits=number.digits)
+        return Cell(number.value, own, flags=("published",), note=measure.name)
+    is_share = _is_share_of_percent(paper, at, scale)
+    shown = replace(scale, digits=number.digits + 2 * is_share)
+    return Cell(number.value * (0.01 if is_share else 1.0), shown, flags=("published",))
 
 
-def _in_unit_of(scale: Scale, table: published.PublishedTable, column: int, digits: int = 0) -> tuple[float, int]:
-    """Returns the factor from a printed number to a scale, and the digits there: percent may be shares."""
-    if table.measures[table.columns[column].measure].unit == "percent" and scale.unit == "share":
-        return 0.01, digits + 2
-    return 1.0, digits
+def _is_share_of_percent(paper: PublishedTable, at: int, scale: Scale) -> bool:
+    """Whether a column is printed in percent where the user's numbers are shares."""
+    return paper.measures[paper.columns[at].measure].unit == "percent" and scale.unit == "share"
 
 
-def _unit(measure: published.Measure, of_column: str) -> str:
+def _unit(measure: Measure, of_column: str) -> str:
     """Returns the unit of a cell: a percent among other numbers is shown with its sign."""
     return SAYS_PERCENT if measure.unit == "percent" != of_column else measure.unit
 
@@ -93,12 +88,7 @@ def paper_notes(paper: str) -> Iterator[str]:
 
 
 def own_data_apart(table: Table, papers: Sequence[str]) -> Iterator[Table]:
-    """Yields a table; numbers on own data are moved to a table by themselves where it has published rows.
-
-    Args:
-        table: The table.
-        papers: Published tables whose rows it has.
-    """
+    """Yields a table; where it has rows of these papers, numbers on own data are moved to a table by themselves."""
     of_papers = tuple(row for row in table.rows if row.published)
     own, release = (tuple(_on_data(table.rows, own=own)) for own in (True, False))
     if not own or not of_papers:
@@ -119,116 +109,83 @@ def _on_data(rows: Sequence[Row], *, own: bool) -> Iterator[Row]:
             yield replace(row, cells=cells)
 
 
-# Numbers by group, for figures
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedScores:
-    """The papers' rows, by key, and their numbers."""
-
-    entrants: Mapping[str, Entrant]
-    values: tuple[GroupValue, ...]
-
-
-def published_scores(scores: Scores) -> PublishedScores:
-    """Returns the papers' numbers for the user's groups, where the tasks measure what the papers do."""
-    places: dict[tuple[str, str], dict[tuple[object, ...], GroupValue]] = {}
+def published_scores(scores: Scores) -> tuple[dict[str, Entrant], list[GroupValue]]:
+    """Returns the papers' rows by key, and their numbers for the user's groups, where the tasks are the papers'."""
+    named = (paper for each in scores.units.values() for tables in each.reported.published.values() for paper in tables)
+    places: dict[str, dict[str, dict[object, GroupValue]]] = {paper: {} for paper in named}
     for value in scores.groups:
         measured = scores.units[value.unit]
         is_on_release = value.cell.value is not None and "own_data" not in value.cell.flags
         if is_on_release and measured.reported.is_as_published(measured.tasks):
             for paper in measured.reported.published.get((value.statistic, value.dimension), ()):
-                there = places.setdefault((paper, value.statistic), {})
-                there.setdefault((value.unit, value.group, value.cell.where), value)
+                of_statistic = places[paper].setdefault(value.statistic, {})
+                of_statistic.setdefault((value.unit, value.group, value.cell.where), value)
     entrants: dict[str, Entrant] = {}
-    named = (paper for each in scores.units.values() for tables in each.reported.published.values() for paper in tables)
-    values = [
-        value
-        for paper in dict.fromkeys(named)
-        for (name, _), there in places.items()
-        if name == paper
-        for value in _printed_values(published.load(paper), scores, places=list(there.values()), entrants=entrants)
-    ]
-    return PublishedScores(entrants, tuple(values))
+    values: list[GroupValue] = []
+    for paper, statistics in places.items():
+        for of_statistic in statistics.values():
+            values += _printed_values(published.load(paper), scores, of_statistic.values(), entrants)
+    return entrants, values
 
 
 def _printed_values(
-    table: published.PublishedTable, scores: Scores, places: Sequence[GroupValue], entrants: dict[str, Entrant]
+    table: PublishedTable, scores: Scores, places: Collection[GroupValue], entrants: dict[str, Entrant]
 ) -> Iterator[GroupValue]:
-    columns = {keys_of(column.keys): at for at, column in enumerate(table.columns)}
+    """Yields a table's numbers at the places of the user's, and enters its rows or adds it to their sources."""
+    columns = _places(table)
     for row in table.rows:
         for place in places:
             more = scores.units[place.unit].reported.printed.get(place.unit, {})
             at = columns.get(keys_of({**dict(place.cell.where), place.dimension: place.group, **more}))
-            if at is not None and (printed := row.cells[at]) is not None and row.measure is None:
-                number = published.number(printed).value * _in_unit_of(place.cell.scale, table, column=at)[0]
-                cell = Cell(number, place.cell.scale, flags=("published",), where=place.cell.where)
-                yield replace(place, entrant=_entered(entrants, table, row), cell=cell)
-
-
-def _entered(entrants: dict[str, Entrant], table: published.PublishedTable, row: published.PublishedRow) -> str:
-    """Enters a row of a paper, or adds the table to the sources of the one that is there."""
-    key = f"published {table.benchmark} {row.name}"
-    known = entrants.get(key)
-    if known is None:
-        entrants[key] = Entrant(key, row.name, "published", published=True, source=table.source)
-    elif table.source not in known.source:
-        entrants[key] = replace(known, source=f"{known.source} + {table.source}")
-    return key
-
-
-# Tables as they are
+            if at is None or (printed := row.cells[at]) is None or row.measure is not None:
+                continue
+            key, scale = f"published {table.benchmark} {row.name}", place.cell.scale
+            number = published.number(printed).value * (0.01 if _is_share_of_percent(table, at, scale) else 1.0)
+            known = entrants.get(key, Entrant(key, row.name, "published", published=True, source=table.source))
+            if table.source not in known.source:
+                known = replace(known, source=f"{known.source} + {table.source}")
+            entrants[key] = known
+            cell = Cell(number, scale, flags=("published",), where=place.cell.where)
+            yield replace(place, entrant=key, cell=cell)
 
 
 def other_tables(scores: Scores, laid_out: Collection[str]) -> Iterator[Table]:
-    """Yields the published tables of the benchmarks that the user ran, apart from those that show the user's rows.
-
-    Args:
-        scores: The user's numbers.
-        laid_out: Published tables that the user's rows were put into.
-    """
+    """Yields the published tables of the benchmarks that were run, as printed, but for those with the user's rows."""
     benchmarks = {each.unit.benchmark for each in scores.units.values()}
     for table in published.all_tables():
         if table.benchmark in benchmarks and table.name not in laid_out:
-            yield _table(table)
+            yield _as_printed(table)
 
 
-def _table(table: published.PublishedTable) -> Table:
+def _as_printed(table: PublishedTable) -> Table:
     headers = list(dict.fromkeys(name for row in table.rows for name in row.keys))
-    cells = table.cells()
+    columns: list[Column] = []
+    for at, column in enumerate(table.columns):
+        measure = table.measures[column.measure]
+        better = None if measure.higher_is_better is None else "higher" if measure.higher_is_better else "lower"
+        scale = Scale(measure.unit, measure.low, measure.high, better=better)  # type: ignore[arg-type]
+        columns.append(Column(f"c{at}", column.label, scale))
+    rows: list[Row] = []
+    for row in table.rows:
+        own: list[Cell | None] = []
+        for at, printed in enumerate(row.cells):
+            if printed is None:
+                own.append(None)
+                continue
+            number, measure = published.number(printed), table.measures[row.measure or table.columns[at].measure]
+            unit = _unit(measure, columns[at].scale.unit)
+            scale = Scale(unit, measure.low, measure.high, better=None, digits=number.digits)
+            note = "" if number.deviation is None else f"standard deviation over runs {number.deviation}"
+            own.append(Cell(number.value, scale, flags=("published",), note=note))
+        rows.append(Row(tuple(row.keys.get(name, "") for name in headers), tuple(own), published=True))
     return Table(
         key=f"published_{table.name}",
         title=f"{table.paper.title}, Table {table.table} (published)",
         row_headers=tuple(str(name).title() for name in headers),
-        columns=tuple(
-            Column(f"c{at}", column.label, _scale(table.measures[column.measure]))
-            for at, column in enumerate(table.columns)
-        ),
-        rows=tuple(
-            Row(
-                labels=tuple(row.keys.get(name, "") for name in headers),
-                cells=tuple(_cell(next(cells), table.measures[column.measure].unit) for column in table.columns),
-                published=True,
-            )
-            for row in table.rows
-        ),
+        columns=tuple(columns),
+        rows=tuple(rows),
         reproduces=table.source,
         benchmark=table.benchmark,
         notes=tuple(paper_notes(table.name)),
         question="papers",
     )
-
-
-def _scale(measure: published.Measure) -> Scale:
-    better = None if measure.higher_is_better is None else "higher" if measure.higher_is_better else "lower"
-    return Scale(measure.unit, measure.low, measure.high, better=better)  # type: ignore[arg-type]
-
-
-def _cell(cell: published.PublishedCell, of_column: str) -> Cell | None:
-    if cell.number is None:
-        return None
-    unit = _unit(cell.measure, of_column)
-    scale = Scale(unit, cell.measure.low, cell.measure.high, better=None, digits=cell.number.digits)
-    deviation = cell.number.deviation
-    note = "" if deviation is None else f"standard deviation over runs {deviation}"
-    return Cell(cell.number.value, scale, flags=("published",), note=note)

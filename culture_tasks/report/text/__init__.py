@@ -1,1 +1,1 @@
-"""The report as Markdown, LaTeX, CSV and JSON; texts of models and data are escaped in each."""
+"""The report as Markdown, LaTeX and data; texts of models and data are escaped in each."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from culture_tasks.text import storable
 from culture_tasks.text_tables import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from jinja2 import Environment
@@ -75,24 +75,10 @@ class _Tex(str):
 
 
 def write_latex(report: Report, folder: Path, figures: Sequence[Chart] = ()) -> list[Path]:
-    """Writes ``report.tex`` and ``latex/<table>.tex``, and returns their paths.
-
-    Args:
-        report: The report.
-        folder: Where the files go.
-        figures: Figures that lie as PDF files in ``figures/`` beside it.
-    """
+    """Writes ``report.tex`` and ``latex/<table>.tex``, and returns their paths; PDF figures lie in ``figures/``."""
     parts = folder / "latex"
     parts.mkdir(parents=True, exist_ok=True)
-    body = _rendered(
-        "report.tex",
-        report=report,
-        figures=figures,
-        marks=list(legend(report.tables)),
-        first=FIRST,
-        questions=QUESTIONS,
-        together=_TOGETHER,
-    )
+    body = _rendered("report.tex", report=report, figures=figures, marks=list(legend(report.tables)))
     texts = {folder / "report.tex": f"{_rendered('preamble.tex')}{_fonts_for(body)}{body}"}
     for table in report.tables:
         content = table_latex(table)
@@ -144,6 +130,7 @@ def _environment() -> Environment:
     )
     made.filters["tex"] = _Tex
     made.globals.update(spans=spans, number_of=_number, long_table=_LONG)
+    made.globals.update(first=FIRST, questions=QUESTIONS, together=_TOGETHER)
     return made
 
 
@@ -166,10 +153,7 @@ def _number(cell: Cell | None, table: Table) -> _Tex:
 
 
 def _fonts_for(body: str) -> str:
-    """Returns the macros that a text with letters of other scripts needs, with these scripts' fonts; none without any.
-
-    The document's own font has the Latin letters.
-    """
+    """Returns the macros for a text's letters of other scripts, with these scripts' fonts; none without any."""
     used = set(_SCRIPT.findall(body))
     lines = _rendered("scripts.tex").splitlines(keepends=True) if used else ()
     return "".join(line for line in lines if (fonts := _SCRIPT.match(line)) is None or fonts[1] in used)
@@ -178,7 +162,7 @@ def _fonts_for(body: str) -> str:
 @cache
 def _scripts() -> frozenset[str]:
     """Returns the scripts with fonts in the template."""
-    return frozenset(_SCRIPT.findall(_rendered("scripts.tex"))) | {"LATIN"}
+    return frozenset(_SCRIPT.findall(_rendered("scripts.tex"))) | {"LATIN"}  # which the document's own font has
 
 
 def _by_script(run: re.Match[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,28 +15,25 @@ from culture_tasks.text_tables import as_markdown, markdown_cell, plain
 if TYPE_CHECKING:
     from culture_tasks.report.figures.charts import Chart
 
+_WITHOUT_SPACES = re.compile("[^ ](?:.*[^ ])?", re.DOTALL)
+"""A text without the spaces at its ends."""
+
 
 def write_markdown(report: Report, folder: Path, figures: Sequence[Chart] = (), suffix: str = "png") -> list[Path]:
-    """Writes ``report.md`` and returns its path.
-
-    Args:
-        report: The report.
-        folder: Where the file goes.
-        figures: Figures that lie in ``figures/`` beside it.
-        suffix: How their files end.
-    """
+    """Writes ``report.md`` and returns its path; files of the figures lie in ``figures/`` beside it."""
     path = folder / "report.md"
     path.write_text("\n\n".join(_parts(report, figures, suffix)) + "\n", encoding="utf-8", newline="\n")
     return [path]
 
 
 def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[str]:
+    pictures = {chart.key: f"![{markdown_cell(chart.title)}](figures/{chart.key}.{suffix})" for chart in figures}
     yield f"# Report on {counted(len(report.models), 'model')}"
     if report.findings:
         yield "\n".join(f"- {_sentence(finding)}" for finding in report.findings)
-    yield from (_picture(chart, suffix) for chart in figures if chart.key in FIRST)
+    yield from (pictures[chart.key] for chart in figures if chart.key in FIRST)
     yield from (table_markdown(table) for table in report.tables if table.key in FIRST)
-    yield from (_text(note) for note in report.notes)
+    yield from map(markdown_cell, report.notes)
     marks = [f"- ({mark}) {meaning}" for mark, meaning in legend(report.tables)]
     if marks:
         yield "\n".join(["Marks behind a number:", "", *marks])
@@ -45,26 +43,20 @@ def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[st
         if tables or charts:
             yield f"## {title}"
         yield from (_folded(table.title, "\n\n".join(_content(table))) for table in tables)
-        yield from (_folded(f"Figure: {chart.title}", _picture(chart, suffix)) for chart in charts)
-    yield from _problems(report)
+        yield from (_folded(f"Figure: {chart.title}", pictures[chart.key]) for chart in charts)
+    if report.problems:
+        lines = [f"- {markdown_cell(one.path)}: {one.kind}, {markdown_cell(one.detail)}" for one in report.problems]
+        yield _folded(f"Files that were not used ({len(lines)})", "\n".join(lines))
 
 
 def _sentence(finding: Finding) -> str:
-    """Returns a finding with its names in bold."""
-    return "".join(f"**{markdown_cell(part.text)}**" if part.is_name else _words(part.text) for part in finding.parts)
-
-
-def _words(text: str) -> str:
-    """Returns words of a sentence with the spaces at their ends."""
-    inner = text.strip(" ")
-    if not inner:
-        return text
-    before, _, after = text.partition(inner)
-    return f"{before}{markdown_cell(inner)}{after}"
-
-
-def _picture(chart: Chart, suffix: str) -> str:
-    return f"![{_text(chart.title)}](figures/{chart.key}.{suffix})"
+    """Returns a finding with its names in bold; spaces at the ends of its other words stay."""
+    return "".join(
+        f"**{markdown_cell(part.text)}**"
+        if part.is_name
+        else _WITHOUT_SPACES.sub(lambda words: markdown_cell(words.group()), part.text)
+        for part in finding.parts
+    )
 
 
 def _folded(title: str, content: str) -> str:
@@ -73,15 +65,15 @@ def _folded(title: str, content: str) -> str:
 
 def table_markdown(table: Table) -> str:
     """Returns one table with its title and notes."""
-    return "\n\n".join([f"## {_text(table.title)}", *_content(table)])
+    return "\n\n".join([f"## {markdown_cell(table.title)}", *_content(table)])
 
 
 def _content(table: Table) -> Iterator[str]:
     if table.reproduces:
-        yield f"Layout: {_text(table.reproduces)}"
+        yield f"Layout: {markdown_cell(table.reproduces)}"
     rows = ([*map(markdown_cell, row.labels), *(_cell(cell, table) for cell in row.cells)] for row in table.rows)
     yield as_markdown(map(markdown_cell, headers(table)), rows, numbers=len(table.columns))
-    yield from (_text(note) for note in table.notes)
+    yield from map(markdown_cell, table.notes)
 
 
 def _cell(cell: Cell | None, table: Table) -> str:
@@ -91,17 +83,3 @@ def _cell(cell: Cell | None, table: Table) -> str:
     value = f"**{shown}**" if cell.best else shown
     rank = f" #{cell.rank}" if cell.rank and table.key in FIRST else ""
     return "".join((value, f" ({ends})" if ends else "", f"<sup>{marks}</sup>" if marks else "", rank))
-
-
-def _problems(report: Report) -> Iterator[str]:
-    if not report.problems:
-        return
-    lines = (
-        f"- {markdown_cell(problem.path)}: {problem.kind}, {markdown_cell(problem.detail)}"
-        for problem in report.problems
-    )
-    yield _folded(f"Files that were not used ({len(report.problems)})", "\n".join(lines))
-
-
-def _text(text: str) -> str:
-    return markdown_cell(plain(text))

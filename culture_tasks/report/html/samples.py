@@ -1,0 +1,306 @@
+"""The samples behind the numbers of the page, as JSON in it, or in files beside it.
+
+A page that was opened from a disk can't fetch data, but it can load scripts. So each file beside it is a script of one
+call with JSON in it: the rows of a run, its texts in parts, and images. The page's policy lets such a script in by a
+nonce. Nothing in the JSON can end the script element or be run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
+from culture_tasks.report.wording import short_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from culture_tasks.pages.thumbnails import Thumbnails
+    from culture_tasks.report.model import Cell, Report
+    from culture_tasks.results.runs import RunRows, Sample
+
+_T = TypeVar("_T")
+
+Correctness = Literal["wrong", "not scored", "scored", "right"]
+CORRECTNESS: tuple[Correctness, ...] = ("wrong", "not scored", "scored", "right")
+"""Results of a sample, in the order in which a reader looks for failures."""
+
+# Characters that could end the element, start a comment in it or break a line of a script, or that UTF-8 can't carry.
+_UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+_OURS = re.compile(r"(rows-\d+|texts-\d+-\d+|images-\d+)\.js")
+"""Names of files that a report writes: those of an earlier report are removed."""
+_FLAGS = tuple(FLAG_TEXT)
+_LONGEST_TEXT = 4_000
+_TEXTS_IN_A_FILE, _IMAGES_IN_A_FILE = 250, 100
+"""How many samples' texts, and how many images, a file beside the page holds."""
+_MOST_BESIDE = 600
+"""Most samples of a task that are kept so that models can be set side by side."""
+
+
+# Which samples of a run a number of the page opens: failures first, and a fair draw beside them
+
+
+class SampleChoice(NamedTuple):
+    """Places of samples: failures, the worst first and those without a score last, and a draw of any, which is fair."""
+
+    failures: list[int]
+    fair: list[int]
+
+
+def correctness(score: float | None, scale: Scale) -> Correctness:
+    """Returns whether a score is in the better half of its scale, which may have no two ends or no better one."""
+    middle = _middle(scale)
+    if score is None or middle is None:
+        return "not scored" if score is None else "scored"
+    return "right" if (score >= middle if scale.better == "higher" else score <= middle) else "wrong"
+
+
+def _middle(scale: Scale) -> float | None:
+    if scale.better is None or scale.low is None or scale.high is None:
+        return None
+    return (scale.low + scale.high) / 2
+
+
+def chosen(rows: RunRows, scale: Scale, most: int) -> SampleChoice:
+    """Chooses samples of a run, half of them failures where there are so many; a failure that is drawn counts once.
+
+    In the draw every item has the same chance, and all models have the same items.
+    """
+    order = np.argsort(_draw(rows.items), kind="stable")
+    scores, places, middle = rows.scores[order], rows.places[order], _middle(scale)
+    bad = np.isnan(scores)
+    if middle is not None:
+        bad |= scores < middle if scale.better == "higher" else scores > middle
+    worst_first = np.argsort(-scores[bad] if scale.better == "lower" else scores[bad], kind="stable")  # NaN last
+    failures = places[bad][worst_first[: (most + 1) // 2]].tolist()
+    others = np.cumsum(~np.isin(places, failures))
+    fair = places[others <= most - len(failures)].tolist() if len(failures) < most else []
+    return SampleChoice(failures, fair)
+
+
+def _draw(items: NDArray[np.int32]) -> NDArray[np.uint32]:
+    """Returns a number for each item that looks random and is the same in every run: SplitMix64's, its upper half."""
+    mixed = (items.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(32)).astype(np.uint32)
+
+
+# In the page
+
+
+class _Index(dict[Any, int]):
+    """Numbers values from 0 on, equal ones alike."""
+
+    def __missing__(self, value: Any) -> int:
+        return self.setdefault(value, len(self))
+
+
+class Payload:
+    """Collects the data of the page's script while the page's tables are made; texts that samples share are in it once.
+
+    Attributes:
+        per_cell: Most samples of each run behind a cell; None where all of them lie in files beside the page.
+        folder: Name of the folder with these files.
+        cut: Number of selections of which the page holds only some samples.
+    """
+
+    def __init__(self, report: Report, per_cell: int | None, thumbnails: Thumbnails, folder: str = "") -> None:
+        self.per_cell, self.folder, self.cut = per_cell, folder, 0
+        self._report, self._thumbnails, self._scales = report, thumbnails, _scales(report)
+        self._cells: list[list[Any]] = []
+        self._selections: list[list[Any]] = []
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._documents, self._groups, self._outcomes = _Index(), _Index(), _Index()
+        self._prompts, self._images, self._samples, self._places = _Index(), _Index(), _Index(), _Index()
+        self._runs = {run: number for number, run in enumerate(report.runs)}
+
+    def cell(self, cell: Cell) -> int | None:
+        """Returns a number for the cell's samples, or None where it has none behind it."""
+        if not cell.runs or (cell.value is None and not cell.n):
+            return None
+        selection = self._places[cell.runs, cell.where]
+        if selection == len(self._selections):
+            self._selections.append(self._selection(cell.runs, cell.where))
+        flags = [_FLAGS.index(flag) for flag in cell.flags]
+        self._cells.append([selection, cell.n, cell.coverage, flags, cell.note])
+        return len(self._cells) - 1
+
+    @property
+    def embedded(self) -> int:
+        """Number of samples that the page holds."""
+        return len(self._samples)
+
+    def json(self) -> str:
+        """Returns the data as JSON for a script element that isn't run."""
+        self._put_beside()
+        labels = {
+            run: self._report.entrants[entrant].label
+            for unit in self._report.units.values()
+            for entrant, cell in unit.cells.items()
+            for run in cell.runs
+        }
+        data = {
+            "folder": self.folder,
+            "texts_in_a_file": _TEXTS_IN_A_FILE,
+            "images_in_a_file": _IMAGES_IN_A_FILE,
+            "runs": [
+                [labels.get(key, run.model), run.task, run.settings.judged_by, key, self._scales[key].better == "lower"]
+                for key, run in self._report.runs.items()
+            ],
+            "documents": list(self._documents),
+            "groups": list(self._groups),
+            "outcomes": list(self._outcomes),
+            "correctness": CORRECTNESS,
+            "prompts": list(self._prompts),
+            "images": list(self._images),
+            "samples": list(self._samples),
+            "selections": self._selections,
+            "cells": self._cells,
+            "flags": [[short_name(flag), text, flag in NOT_COMPARABLE] for flag, text in FLAG_TEXT.items()],
+        }
+        return safe_json(data)
+
+    def _selection(self, runs: tuple[str, ...], where: tuple[tuple[str, str], ...]) -> list[Any]:
+        """Returns the number of samples and where they are found, then the failures and the fair draw that are kept."""
+        rows = {run: self._report.samples.rows(run, where) for run in runs}
+        total = sum(len(own.places) for own in rows.values())
+        found: list[Any] = [total, [self._runs[run] for run in runs], where]
+        if self.per_cell is None:
+            return found
+        failures: list[int] = []
+        fair: list[int] = []
+        for run, own in rows.items():
+            kept = chosen(own, self._scales[run], self.per_cell)
+            failures += self._placed(run, kept.failures)
+            fair += self._placed(run, kept.fair)
+        self.cut += total > len({*failures, *fair})
+        return [*found, failures, fair]
+
+    def _put_beside(self) -> None:
+        """Keeps of every task the same items of all models, as far as there is room: failures of some model first."""
+        if not self.per_cell:
+            return
+        tasks: dict[str, list[str]] = {}
+        for key, run in self._report.runs.items():
+            tasks.setdefault(run.task, []).append(key)
+        for runs in tasks.values():
+            rows = {key: self._report.samples.rows(key) for key in runs}
+            kept = [(own, chosen(own, self._scales[key], self.per_cell)) for key, own in rows.items()]
+            items = [own.items[np.isin(own.places, [*some.failures, *some.fair])] for own, some in kept]
+            if len(runs) < 2 or not any(own.size for own in items):
+                continue
+            found, counts = np.unique(np.concatenate(items), return_counts=True)
+            order = np.lexsort((_draw(found), -counts))[: _MOST_BESIDE // len(runs)]
+            for key, own in rows.items():
+                self._placed(key, own.places[np.isin(own.items, found[order])].tolist())
+
+    def _placed(self, run: str, places: list[int]) -> list[int]:
+        """Returns the numbers of samples, which are read where they are new."""
+        new = [place for place in places if (run, place) not in self._numbers]
+        for sample in self._report.samples.read(run, new) if new else ():
+            question, references, response, rationale, prompt, image = _texts(sample, self._thumbnails, self._images)
+            document = (sample.item, question, tuple(references), self._groups[tuple(sample.groups.items())], image)
+            self._numbers[run, sample.place] = self._samples[
+                self._runs[run],
+                sample.place,
+                self._documents[document],
+                response,
+                self._outcomes[sample.outcome],
+                sample.score,
+                CORRECTNESS.index(correctness(sample.score, self._scales[run])),
+                rationale,
+                sample.doubt,
+                -1 if prompt is None else self._prompts[prompt],
+            ]
+        return [self._numbers[run, place] for place in places]
+
+
+def _scales(report: Report) -> dict[str, Scale]:
+    """Returns the scale of the scores of each run."""
+    found = {run: unit.scale for unit in report.units.values() for cell in unit.cells.values() for run in cell.runs}
+    return {run: found.get(run, Scale("unknown", better=None)) for run in report.runs}
+
+
+def _texts(sample: Sample, thumbnails: Thumbnails, images: _Index) -> list[Any]:
+    """Returns question, references, response, rationale and prompt as the page holds them, and the image's number."""
+    address = thumbnails.address(sample.image)
+    return [
+        _shortened(sample.question),
+        [_shortened(text) for text in sample.references],
+        _shortened(sample.response),
+        None if sample.rationale is None else _shortened(sample.rationale),
+        None if sample.prompt is None else _shortened(sample.prompt),
+        -1 if address is None else images[address],
+    ]
+
+
+def _shortened(text: str) -> str:
+    """Returns a text as the page holds it: longer ones are cut at 4,000 characters, and say how many are missing."""
+    more = len(text) - _LONGEST_TEXT
+    return text if more <= 0 else f"{text[:_LONGEST_TEXT]}… ({more:,} more characters are in the sample file)"
+
+
+def safe_json(data: Any) -> str:
+    """Returns JSON without any character that HTML or UTF-8 could stumble over; none of them is lost."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+# In files beside the page
+
+
+def write_library(report: Report, folder: Path, thumbnails: Thumbnails) -> list[Path]:
+    """Writes the samples of all runs into a folder, which is made if need be, and returns the paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        if _OURS.fullmatch(old.name):
+            old.unlink()
+    images, scales = _Index(), _scales(report)
+    paths: list[Path] = []
+    for number, run in enumerate(report.runs):
+        groups, outcomes = _Index(), _Index()
+        rows: list[list[Any]] = []
+        draws = _draw(report.samples.rows(run).items)
+        for part, samples in enumerate(_batches(report.samples.read(run), _TEXTS_IN_A_FILE)):
+            texts = [_texts(sample, thumbnails, images) for sample in samples]
+            paths.append(_write(folder, f"texts-{number}-{part}", texts))
+            rows += [
+                [
+                    sample.place,
+                    sample.item,
+                    groups[tuple(sample.groups.items())],
+                    outcomes[sample.outcome],
+                    sample.score,
+                    CORRECTNESS.index(correctness(sample.score, scales[run])),
+                    sample.doubt,
+                    int(draws[sample.place]),
+                ]
+                for sample in samples
+            ]
+        content = {"groups": list(groups), "outcomes": list(outcomes), "rows": rows}
+        paths.append(_write(folder, f"rows-{number}", content))
+    for part, addresses in enumerate(_batches(images, _IMAGES_IN_A_FILE)):
+        paths.append(_write(folder, f"images-{part}", addresses))
+    return paths
+
+
+def _batches(values: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    left = iter(values)
+    while batch := list(islice(left, size)):
+        yield batch
+
+
+def _write(folder: Path, name: str, content: Any) -> Path:
+    path = folder / f"{name}.js"
+    path.write_text(f'cultureSamples("{name}",{safe_json(content)});\n', encoding="utf-8", newline="\n")
+    return path

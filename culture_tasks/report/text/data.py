@@ -1,0 +1,100 @@
+"""The report as data: CSV, a file for each table and one with the numbers of all groups; JSON, all but the samples."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from culture_tasks.report.model import Cell, Report
+from culture_tasks.report.text.latex import file_name
+from culture_tasks.report.wording import headers
+from culture_tasks.text import storable
+from culture_tasks.text_tables import write_csv as write_file
+
+FORMAT = 1
+"""Version of the layout of ``report.json``."""
+
+_LEFT_OUT = frozenset(("samples", "times"))
+
+Value = str | float | None
+
+_PARTS = ("", "low", "high", "n", "coverage", "rank", "last rank", "flags")
+_OF_GROUPS = (
+    *("unit", "model", "statistic", "dimension", "group", "where"),
+    *("value", "low", "high", "n", "coverage", "unit of measure", "flags"),
+)
+
+
+def write_csv(report: Report, folder: Path) -> list[Path]:
+    """Writes ``csv/<table>.csv`` and ``csv/groups.csv``, and returns their paths."""
+    target = folder / "csv"
+    target.mkdir(parents=True, exist_ok=True)
+    paths: list[Path] = []
+    for table in report.tables:
+        paths.append(target / f"{file_name(table.key)}.csv")
+        names, texts = headers(table), len(table.row_headers)
+        header = [*names[:texts], *(f"{name} {part}".strip() for name in names[texts:] for part in _PARTS)]
+        rows = ([*row.labels, *(value for cell in row.cells for value in _values(cell))] for row in table.rows)
+        write_file(paths[-1], header, rows)
+    paths.append(target / "groups.csv")
+    write_file(paths[-1], _OF_GROUPS, _groups(report))
+    return paths
+
+
+def _values(cell: Cell | None) -> list[Value]:
+    if cell is None:
+        return [None] * len(_PARTS)
+    places = (None, None) if cell.rank is None else (cell.rank.first, cell.rank.last)
+    return [cell.value, cell.low, cell.high, cell.n, cell.coverage, *places, " ".join(cell.flags)]
+
+
+def _groups(report: Report) -> Iterator[list[Value]]:
+    for one in report.groups:
+        cell, label = one.cell, report.entrants[one.entrant].label
+        where = "; ".join(f"{name}={value}" for name, value in cell.where)
+        numbers = [cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags)]
+        yield [one.unit, label, one.statistic, one.dimension, one.group, where, *numbers]
+
+
+def write_json(report: Report, folder: Path) -> list[Path]:
+    """Writes ``report.json``, a line for every entry of a list, and returns its path; a missing number is null."""
+    path = folder / "report.json"
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(f'{{\n"format": {FORMAT}')
+        for name in _names(Report):
+            file.write(storable(f',\n"{name}": {_in_lines(getattr(report, name))}'))
+        file.write("\n}\n")
+    return [path]
+
+
+def _in_lines(value: Any) -> str:
+    if isinstance(value, Mapping):
+        (start, end), entries = "{}", [f"{_encode(str(key))}: {_encode(one)}" for key, one in value.items()]
+    elif isinstance(value, tuple):
+        (start, end), entries = "[]", [_encode(one) for one in value]
+    else:
+        return _encode(value)
+    return start + ",".join(f"\n {entry}" for entry in entries) + ("\n" if entries else "") + end
+
+
+def _encode(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Returns an object as JSON has it; all numbers are in dataclasses."""
+    if not is_dataclass(value):
+        return dict(value)
+    kind: Any = type(value)
+    values = {name: getattr(value, name) for name in _names(kind)}
+    return {name: None if type(one) is float and not math.isfinite(one) else one for name, one in values.items()}
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.name not in _LEFT_OUT)
