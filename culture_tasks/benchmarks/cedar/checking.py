@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 from culture_tasks.benchmarks.cedar.documents import (
     ALIASES,
@@ -19,7 +19,6 @@ from culture_tasks.benchmarks.cedar.documents import (
     contradicts,
     gold_label,
     image_name,
-    known_label,
     minority_label,
     translated,
 )
@@ -42,34 +41,8 @@ from culture_tasks.errors import DataError, DataUnavailableError
 def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
     """Returns Table 4: the number of gold labels by language and emotion (400 items a language, or 1,166 for text)."""
     file = resources.files(__package__) / "gold_counts.json"
-    return cast(
-        "dict[Modality, Mapping[Language, Mapping[Emotion, int]]]",
-        json.loads(file.read_text(encoding="utf-8"))["counts"],
-    )[modality]
-
-
-class LabelCount(NamedTuple):
-    """One cell in which the data differ from Table 4.
-
-    Attributes:
-        emotion: The gold label.
-        found: How many items of the data carry it.
-        published: How many Table 4 counts.
-    """
-
-    emotion: Emotion
-    found: int
-    published: int
-
-
-def differences(golds: Iterable[Emotion], modality: Modality, language: Language) -> list[LabelCount]:
-    """Compares the gold labels of a language's items with Table 4."""
-    found, published = Counter(golds), gold_counts(modality)[language]
-    return [
-        LabelCount(emotion, found[emotion], published[emotion])
-        for emotion in EMOTIONS
-        if found[emotion] != published[emotion]
-    ]
+    counts = json.loads(file.read_text(encoding="utf-8"))["counts"]
+    return cast("Mapping[Language, Mapping[Emotion, int]]", counts[modality])
 
 
 def check(data_folder: Path | None) -> DataReport:
@@ -136,25 +109,32 @@ def _counts(modality: Modality, questions: Mapping[Language, Sequence[CedarRow]]
     different, unknown, uneven = [], [], []
     everywhere = set.intersection(*({row.id for row in rows} for rows in questions.values()))
     for language, rows in questions.items():
-        golds = {row.id: gold for row in rows if (gold := known_label(row, language)) is not None}
-        yield from _table4_counts(list(golds.values()), modality, language)
-        places = {row.id: f"{row.id!r} in {language}" for row in rows}
-        different += [places[row.id] for row in rows if row.id in golds and contradicts(row, golds[row.id], language)]
-        unknown += [places[row.id] for row in rows if translated(row.answer, language) is None]
-        uneven += [places[row.id] for row in rows if row.id not in everywhere]
-    yield _counted(f"{modality}: answers that are another label than english_ver_answer", different)
-    yield _counted(f"{modality}: answers that are none of the paper's words", unknown)
-    yield _counted(f"{modality}: ids that not every language has", uneven)
+        golds: dict[str, Emotion] = {}
+        for row in rows:
+            place = f"{row.id!r} in {language}"
+            try:
+                gold = gold_label(row, language, place)
+            except DataError:
+                pass
+            else:
+                golds[row.id] = gold
+                different += [place] if contradicts(row, gold, language) else []
+            unknown += [place] if translated(row.answer, language) is None else []
+            uneven += [place] if row.id not in everywhere else []
+        yield from _beside_table_4(list(golds.values()), modality, language)
+    for name, places in (
+        ("answers that are another label than english_ver_answer", different),
+        ("answers that are none of the paper's words", unknown),
+        ("ids that not every language has", uneven),
+    ):
+        yield Count(f"{modality}: {name}", f"{len(places)}{f' (first: id {places[0]})' if places else ''}", "0")
 
 
-def _table4_counts(golds: Sequence[Emotion], modality: Modality, language: Language) -> Iterator[Count]:
+def _beside_table_4(golds: Sequence[Emotion], modality: Modality, language: Language) -> Iterator[Count]:
     """Compares a language with Table 4: all labels of complete data, else those that the paper has fewer of."""
-    published = ITEMS[modality]
-    yield Count(f"{modality}: {FILE_NAMES[language]} items", str(len(golds)), str(published))
-    for cell in differences(golds, modality, language):
-        if len(golds) >= published or cell.found > cell.published:
-            yield Count(f"{modality}: {FILE_NAMES[language]} {cell.emotion}", str(cell.found), str(cell.published))
-
-
-def _counted(name: str, places: Sequence[str]) -> Count:
-    return Count(name, f"{len(places)}{f' (first: id {places[0]})' if places else ''}", "0")
+    items, published, name = Counter(golds), gold_counts(modality)[language], f"{modality}: {FILE_NAMES[language]}"
+    yield Count(f"{name} items", str(len(golds)), str(ITEMS[modality]))
+    for emotion in EMOTIONS:
+        is_comparable = len(golds) >= ITEMS[modality] or items[emotion] > published[emotion]
+        if is_comparable and items[emotion] != published[emotion]:
+            yield Count(f"{name} {emotion}", str(items[emotion]), str(published[emotion]))

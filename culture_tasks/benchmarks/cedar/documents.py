@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Final, TypedDict
@@ -22,21 +21,29 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
 )
 from culture_tasks.benchmarks.cedar.reading.folding import fold
+from culture_tasks.benchmarks.interface import Documents
+from culture_tasks.data.images import image_column
 from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import Identifier, Label, OptionalLabel, RowTable, Text, fingerprint, unique, validated
 from culture_tasks.errors import DataError, SettingsError, nearest
+from culture_tasks.settings import Settings
 
 _log = logging.getLogger(__name__)
 
 FOLDER = "cedar"
 NO_MINORITY = "none"
-IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}
 """Items of each language (Table 4)."""
 
-_STEM = {"multimodal": "inq", "text": "nq"}
+ALIASES: Final[Mapping[str, str]] = {
+    "minority_label": "minority",
+    "minority_answer": "minority",
+    "second_label": "minority",
+    "second_answer": "minority",
+}
+"""Other names of the minority label's column: the release with these labels is not published."""
 
 
 def _source(modality: Modality, language: Language) -> Source:
@@ -44,7 +51,7 @@ def _source(modality: Modality, language: Language) -> Source:
 
     The layout of the text-only files is not published: the same with ``nq``, in any folder.
     """
-    stem = f"{FILE_NAMES[language]}_{_STEM[modality]}"
+    stem = f"{FILE_NAMES[language]}_{'inq' if modality == 'multimodal' else 'nq'}"
     return Source(
         folder=FOLDER,
         stems=(f"multilingual/{stem}*", f"text/{stem}*", f"{stem}*", f"*/{stem}*"),
@@ -60,23 +67,13 @@ def _source(modality: Modality, language: Language) -> Source:
 
 def _may_be_in(language: Language, word: str) -> bool:
     """Whether a gold label may be one of a language: a word of none says nothing, and an English one is accepted."""
-    own = {language, "en"}
     known = {other for other in LANGUAGES if translated(word, other)}
-    return not known or bool(known & own)
+    return not known or bool(known & {language, "en"})
 
 
 SOURCES: Mapping[tuple[Modality, Language], Source] = {
     (modality, language): _source(modality, language) for modality in MODALITIES for language in LANGUAGES
 }
-
-
-ALIASES: Final[Mapping[str, str]] = {
-    "minority_label": "minority",
-    "minority_answer": "minority",
-    "second_label": "minority",
-    "second_answer": "minority",
-}
-"""Other names of the minority label's column: the release with these labels is not published."""
 
 
 class CedarRow(BaseModel):
@@ -97,9 +94,9 @@ class CedarDoc(TypedDict):
     """One question of CEDAR in one language, its image aside.
 
     ``gold`` and ``minority`` are English labels. ``minority`` is empty where the data have no minority labels at all,
-    and :data:`NO_MINORITY` where this item has none. ``supported`` is whether the evaluated model supports the language
-    officially, as far as the user says. ``prompt_language`` is the language of the instruction and the
-    options (section 4.4).
+    and :data:`NO_MINORITY` where this item alone has none, so that all documents have the same metrics. ``supported``
+    is whether the evaluated model supports the language officially, as far as the user says. ``prompt_language`` is
+    the language of the instruction and the options (section 4.4).
     """
 
     id: str
@@ -114,26 +111,60 @@ class CedarDoc(TypedDict):
     data: str
 
 
-@dataclass(frozen=True)
-class LanguageQuestions:
-    """The documents of one language with what is needed to find their images.
+def load_languages(
+    modality: Modality, languages: Sequence[Language], prompt_language: Language | None, settings: Settings
+) -> Documents:
+    """Loads languages of a modality, with their images where the modality has them.
 
-    Attributes:
-        table: The rows as read.
-        documents: The documents, in the same order.
-        image_names: Image file of each row.
-        folder: Folder whose ``images`` holds them.
+    The languages take turns, so that a run with ``--limit`` has documents of them all.
+
+    Raises:
+        DataError: If the data are missing or can't be used.
+        SettingsError: If the user's list of supported languages has an unknown code.
     """
+    supported = supported_languages(settings.languages)
+    checked: set[Path] = set()
+    parts = [load(modality, language, settings.data_folder, prompt_language, checked) for language in languages]
+    rows = [row for part in parts for row in part.rows]
+    if any(row["minority"] for row in rows):
+        rows = [{**row, "minority": row["minority"] or NO_MINORITY} for row in rows]
+    turns = [turn for part in parts for turn in range(len(part.rows))]
+    order = sorted(range(len(rows)), key=turns.__getitem__)
+    documents = [{**rows[place], "supported": rows[place]["language"] in supported} for place in order]
+    images = [part.images for part in parts if part.images is not None]
+    if not images:
+        return Documents(documents)
 
-    table: RowTable
-    documents: Sequence[CedarDoc]
-    image_names: Sequence[str]
-    folder: Path
+    import datasets
+
+    return Documents(documents, datasets.concatenate_datasets(images).select(order) if len(images) > 1 else images[0])
+
+
+def supported_languages(named: Collection[str] | None) -> Collection[str]:
+    """Returns the languages that the user says the model supports officially; all of them by default.
+
+    Raises:
+        SettingsError: If a code is none of the seven, or there is none.
+    """
+    if named is None:
+        return LANGUAGES
+    if not named:
+        raise SettingsError(f"CULTURE_TASKS_LANGUAGES: no language. Name some of {', '.join(LANGUAGES)}, or unset it.")
+    if unknown := [code for code in named if code not in LANGUAGES]:
+        raise SettingsError(
+            f"CULTURE_TASKS_LANGUAGES: unknown language {unknown[0]!r}. Allowed are {', '.join(LANGUAGES)}, with "
+            "commas between them."
+        )
+    return named
 
 
 def load(
-    modality: Modality, language: Language, data_folder: Path | None, prompt_language: Language | None = None
-) -> LanguageQuestions:
+    modality: Modality,
+    language: Language,
+    data_folder: Path | None,
+    prompt_language: Language | None = None,
+    checked: set[Path] | None = None,
+) -> Documents:
     """Loads the questions of one language.
 
     Args:
@@ -141,13 +172,15 @@ def load(
         language: Language of the data.
         data_folder: The user's data folder: CEDAR comes by request, not from the Hub.
         prompt_language: Language of the instruction; None means the data's own.
+        checked: Image files that were checked before; this language's are added.
 
     Raises:
         DataError: If the data are missing or can't be used.
     """
-    table = read_source(SOURCES[modality, language], data_folder)
+    source = SOURCES[modality, language]
+    table = read_source(source, data_folder)
     rows = validated(table, CedarRow, ALIASES)
-    check_release(SOURCES[modality, language].release, table, list(map(vars, rows)))
+    check_release(source.release, table, list(map(vars, rows)))
     ids = list(unique(table, (row.id for row in rows), "id"))
     golds = [gold_label(row, language, table.where(index)) for index, row in enumerate(rows)]
     _warn(table, rows, golds, language)
@@ -167,16 +200,17 @@ def load(
         )
         for index, row in enumerate(rows)
     ]
+    if modality == "text":
+        return Documents(documents)
     folder = (data_folder or Path()) / FOLDER  # there is one: CEDAR is not on the Hub
-    names = [image_name(folder, row) for row in rows] if modality == "multimodal" else []
-    return LanguageQuestions(table, documents, names, folder)
+    return Documents(documents, image_column(table, [image_name(folder, row) for row in rows], folder, checked))
 
 
 @cache
-def _accepted(language: Language) -> Mapping[str, Emotion]:
+def _labels(language: Language) -> Mapping[str, Emotion]:
     """Returns the labels of a language by their folded words."""
-    words = {_folded(word): emotion for emotion, word in OPTION_WORDS[language].items()}
-    return words | {_folded(word): emotion for word, emotion in MISSPELLINGS.get(language, {}).items()}
+    words = {word: emotion for emotion, word in OPTION_WORDS[language].items()}
+    return {_folded(word): emotion for word, emotion in {**words, **MISSPELLINGS.get(language, {})}.items()}
 
 
 def _folded(word: str) -> str:
@@ -185,43 +219,25 @@ def _folded(word: str) -> str:
 
 def translated(word: str, language: Language) -> Emotion | None:
     """Returns the English label of a localized one; None for an unknown word."""
-    return _accepted(language).get(_folded(word))
+    return _labels(language).get(_folded(word))
 
 
 def gold_label(row: CedarRow, language: Language, place: str) -> Emotion:
     """Returns the English gold label: ``english_ver_answer`` where it is there, else the translated ``answer``.
 
-    Args:
-        row: The row.
-        language: Language of the data.
-        place: What an error calls the row.
-
     Raises:
-        DataError: If it is none of the 14.
+        DataError: If it is none of the 14; the message begins with the row's place.
     """
     if row.english_ver_answer:
         return english_label(row.english_ver_answer, "en", f"{place}, field 'english_ver_answer'")
     return english_label(row.answer, language, f"{place}, field 'answer'")
 
 
-def known_label(row: CedarRow, language: Language) -> Emotion | None:
-    """Returns the English gold label as :func:`gold_label` does, and None where it is none of the 14."""
-    try:
-        return gold_label(row, language, "")
-    except DataError:
-        return None
-
-
 def minority_label(row: CedarRow, language: Language, place: str) -> Emotion | None:
     """Returns the English minority label, in whichever language it is written; None where the row has none.
 
-    Args:
-        row: The row.
-        language: Language of the data.
-        place: What an error calls the row.
-
     Raises:
-        DataError: If it is none of the 14.
+        DataError: If it is none of the 14; the message begins with the row's place.
     """
     return english_label(row.minority, language, f"{place}, field 'minority'") if row.minority else None
 
@@ -237,27 +253,21 @@ def english_label(word: str, language: Language, place: str) -> Emotion:
     Case, surrounding white space and spelling variants (Unicode form, nukta, hamza, diacritics) don't matter. No other
     form of the word is a label, because a gold label is data and not a reply.
 
-    Args:
-        word: The label of a released row.
-        language: Code of the row's language.
-        place: What an error calls the row and its field.
-
     Raises:
-        DataError: If the language has no such label.
+        DataError: If the language has no such label; the message begins with the place.
     """
-    label = translated(word, language) or translated(word, "en")
-    if label is not None:
+    if label := translated(word, language) or translated(word, "en"):
         return label
-    options = ", ".join(OPTION_WORDS[language].values())
     raise DataError(
         f"{place}: cedar: {word!r} is no gold label of {FILE_NAMES[language]} data."
-        f"{nearest(_folded(word), _accepted(language))} Allowed are: {options}. Correct it."
+        f"{nearest(_folded(word), _labels(language))} Allowed are: {', '.join(OPTION_WORDS[language].values())}. "
+        "Correct it."
     )
 
 
 def image_name(folder: Path, row: CedarRow) -> str:
     """Returns the name of a row's image: the one that the row gives, else its id with the ending of the file."""
-    names = [f"{row.id}{suffix}" for suffix in IMAGE_SUFFIXES]
+    names = [f"{row.id}{suffix}" for suffix in (".png", ".jpg", ".jpeg", ".webp")]
     return row.image or next((name for name in names if (folder / "images" / name).is_file()), names[0])
 
 
@@ -273,22 +283,3 @@ def _warn(table: RowTable, rows: Sequence[CedarRow], golds: Sequence[Emotion], l
             different,
             unknown,
         )
-
-
-def check_languages(supported: Collection[str] | None) -> tuple[Language, ...] | None:
-    """Returns the user's list of officially supported languages as codes, or None for all.
-
-    Raises:
-        SettingsError: If a code is none of the seven, or there is none.
-    """
-    if supported is None:
-        return None
-    if not supported:
-        raise SettingsError(f"CULTURE_TASKS_LANGUAGES: no language. Name some of {', '.join(LANGUAGES)}, or unset it.")
-    unknown = [code for code in supported if code not in LANGUAGES]
-    if unknown:
-        raise SettingsError(
-            f"CULTURE_TASKS_LANGUAGES: unknown language {unknown[0]!r}. Allowed are {', '.join(LANGUAGES)}, with "
-            "commas between them."
-        )
-    return tuple(language for language in LANGUAGES if language in supported)
