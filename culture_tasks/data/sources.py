@@ -27,6 +27,7 @@ class Source:
         config: Its configuration.
         split: Its split.
         image_column: Column that holds images.
+        key: Column that the keys of a local JSON object fill, where that isn't a list of rows; empty for none.
         additions: Names without suffix of files that complement the Hub's data: a folder that holds only these (and
             images) doesn't replace the Hub.
         release: What is known of the table as its authors released it; None where any data will do.
@@ -38,6 +39,7 @@ class Source:
     config: str | None = None
     split: str = "test"
     image_column: str | None = None
+    key: str = ""
     additions: Sequence[str] = ()
     release: ReleaseFacts | None = None
 
@@ -120,7 +122,7 @@ def read_source(source: Source, data_folder: Path | None) -> RowTable:
     path = local_file(source, data_folder)
     if path is not None:
         _log.info("reading %s", path)
-        return read_file(path, source.image_column)
+        return read_file(path, source.image_column, (source.key, ""))
     return _read_hub(source)
 
 

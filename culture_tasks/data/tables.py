@@ -9,7 +9,7 @@ import io
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -98,37 +98,35 @@ class RowTable:
         return replace(self, rows=[self.rows[index] for index in indices], images=images, places=places)
 
 
-def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str] | None = None) -> RowTable:
+def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str] = ("", "")) -> RowTable:
     """Reads a JSON, JSONL, CSV or Parquet file.
 
     Args:
         path: The file; JSON must hold one list of objects.
         image_column: Column that holds embedded images (Parquet only), kept apart and not decoded.
-        pairs: Two columns; then JSON may also hold one object, whose keys and values fill them.
+        pairs: Two columns; with the first, JSON may also hold one object, whose keys fill it. Its values are the rows'
+            other columns, or fill the second one.
 
     Raises:
         DataError: If the file is missing, empty, broken, or of another type.
     """
-    suffix = _suffix(path)
-    if suffix == ".parquet":
-        data = _parquet(path)
-        table = RowTable(str(path), []) if data is None else from_dataset(data, str(path), image_column, local=True)
-    elif pairs and suffix == ".json":
-        table = _read_pairs(path, pairs)
-    else:
-        table = RowTable(str(path), list(_ROWS[suffix](path)), first_row=2 if suffix == ".csv" else 1)
-    if not table.rows:
-        raise DataError(f"{path}: the file holds no rows. Expected at least one.")
-    return table
-
-
-def _suffix(path: Path) -> str:
     if not path.is_file():
         raise DataError(f"{path}: no such file. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
+    if suffix == ".parquet":
+        data = _parquet(path)
+        table = RowTable(str(path), []) if data is None else from_dataset(data, str(path), image_column, local=True)
+    elif suffix == ".csv":
+        table = RowTable(str(path), list(_csv_rows(path)), first_row=2)
+    elif suffix == ".jsonl":
+        table = RowTable(str(path), list(_objects(path, _json_lines(path))))
+    elif suffix == ".json":
+        table = RowTable(str(path), list(_objects(path, _json_list(path, *pairs))))
+    else:
         raise DataError(f"{path}: files ending in {path.suffix!r} can't be read. Allowed are {', '.join(SUFFIXES)}.")
-    return suffix
+    if not table.rows:
+        raise DataError(f"{path}: the file holds no rows. Expected at least one.")
+    return table
 
 
 def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool) -> RowTable:
@@ -164,24 +162,21 @@ def _embeds_images(data: datasets.Dataset, origin: str, column: str) -> bool:
     )
 
 
-def _read_pairs(path: Path, columns: tuple[str, str]) -> RowTable:
+def _json_list(path: Path, key: str, value: str) -> Iterable[Any]:
     content = _parsed(path, _text(path))
-    if isinstance(content, dict):
-        return RowTable(str(path), [dict(zip(columns, entry, strict=True)) for entry in content.items()])
-    return RowTable(str(path), list(_list(path, content)))
-
-
-def _list(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
+    if key and isinstance(content, dict):
+        rows = [{value: entry} if value else entry for entry in content.values()]
+        return [{key: name, **row} if isinstance(row, dict) else row for name, row in zip(content, rows, strict=True)]
     if not isinstance(content, list):
         kind = "object" if isinstance(content, dict) else "text" if isinstance(content, str) else "value"
         raise DataError(f"{path}: holds one {kind}. Expected a list of objects, one for each row.")
-    return _objects(path, content)
+    return content
 
 
-def _jsonl_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+def _json_lines(path: Path) -> Iterator[Any]:
     # Lines end at no other line break: JSON may contain U+2028.
     lines = enumerate(_text(path).split("\n"), start=1)
-    return _objects(path, (_parsed(path, line, number) for number, line in lines if line.strip()))
+    return (_parsed(path, line, number) for number, line in lines if line.strip())
 
 
 def _parsed(path: Path, text: str, line: int | None = None) -> Any:
@@ -250,14 +245,6 @@ def _parquet(path: Path) -> datasets.Dataset | None:
     except (OSError, pyarrow.ArrowException, datasets.exceptions.DatasetGenerationError) as error:
         reason = error.__cause__ or error
         raise DataError(f"{path}: not a readable Parquet file ({reason}). Save the file anew.") from error
-
-
-_ROWS: Mapping[str, Callable[[Path], Iterator[Mapping[str, Any]]]] = {
-    ".json": lambda path: _list(path, _parsed(path, _text(path))),
-    ".jsonl": _jsonl_rows,
-    ".csv": _csv_rows,
-}
-"""The reader of each type of text file."""
 
 
 def _text(path: Path) -> str:

@@ -13,16 +13,17 @@ from culture_tasks.benchmarks.blend.documents import (
     CHOICE_SOURCE,
     QUESTION_ALIASES,
     QUESTIONS,
+    WORDINGS,
     AnnotationRow,
     ChoiceRow,
     QuestionRow,
     annotation_source,
-    annotation_table,
     choice_tables,
+    local_prompt,
     question_source,
     region_name,
+    without_topic,
 )
-from culture_tasks.benchmarks.blend.prompts import WORDINGS, local_prompt
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, Region
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.sources import read_source
@@ -42,7 +43,6 @@ def check(data_folder: Path | None) -> DataReport:
             model=AnnotationRow,
             aliases=ANNOTATION_ALIASES,
             id="ID",
-            tables=partial(_annotations, region),
             problems=partial(_topics_and_prompts, region, data_folder),
             counts=partial(_region_counts, region),
         )
@@ -54,10 +54,6 @@ def check(data_folder: Path | None) -> DataReport:
     report = check_tables("blend", data_folder, [*regions, choices])
     report.problems = list(dict.fromkeys(report.problems))  # without its file, both prompts say the same
     return report
-
-
-def _annotations(region: Region, data_folder: Path | None) -> Iterator[RowTable]:
-    yield annotation_table(region, data_folder)
 
 
 def _region_counts(region: Region, rows: Sequence[AnnotationRow]) -> Iterator[Count]:
@@ -79,12 +75,9 @@ def _topics_and_prompts(
     except DataError as error:
         yield str(error)
     else:
-        yield from (
-            f"{table.where(index)}, field 'ID': {row.id!r} is not among the questions of {questions.origin}, which "
-            "give each its topic. Add a row there."
-            for index, row in rows.items()
-            if row.id not in known
-        )
+        for index, row in rows.items():
+            if row.id not in known:
+                yield without_topic(table, index, row.id, questions.origin)
     for wording in WORDINGS if region.language != "en" else ():
         try:
             local_prompt(region, wording, data_folder)

@@ -19,44 +19,24 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 from culture_tasks.text import tokens
 
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.blend.documents import Votes
+Matcher: TypeAlias = Callable[[str, str, str], bool]
+"""Says whether an answer, as released, is in a response after :func:`cleaned`, by the code of the answer's language."""
 
 
-class Matcher(Protocol):
-    """Says whether an answer is in a cleaned response."""
-
-    def __call__(self, answer: str, response: str, language: str) -> bool:
-        """Returns whether it is.
-
-        Args:
-            answer: The annotators' answer, as released.
-            response: The response after :func:`cleaned`.
-            language: Code of the answer's language.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """The answer that was found in a response.
-
-    Attributes:
-        answer: Its text.
-        weight: Its votes divided by those of the answer with most: above 0, at most 1.
-    """
+class Hit(NamedTuple):
+    """An answer in a response, and its votes divided by those of the answer with most: above 0, at most 1."""
 
     answer: str
     weight: float
 
 
-def first_hit(annotations: Sequence[Votes], response: str, language: str, matches: Matcher) -> Hit | None:
+def first_hit(annotations: Sequence[Mapping[str, Any]], response: str, language: str, matches: Matcher) -> Hit | None:
     """Returns the answer that counts, or None.
 
     SEM-B of a set of questions is the share that has a hit, SEM-W the mean of the hits' weights, where a question
@@ -69,16 +49,11 @@ def first_hit(annotations: Sequence[Votes], response: str, language: str, matche
         language: Code of the language of ``answers``.
         matches: The rule.
     """
-    if not response:
-        return None
-    most = annotations[0]["count"]
-    for votes in annotations:
-        spoken = [(answer, language) for answer in votes["answers"]] + [
-            (answer, "en") for answer in votes["en_answers"]
-        ]
-        for answer, of_language in spoken:
-            if matches(answer, response, of_language):
-                return Hit(answer, votes["count"] / most)
+    for votes in annotations if response else ():
+        for answers, of_language in ((votes["answers"], language), (votes["en_answers"], "en")):
+            for answer in answers:
+                if matches(answer, response, of_language):
+                    return Hit(answer, votes["count"] / annotations[0]["count"])
     return None
 
 

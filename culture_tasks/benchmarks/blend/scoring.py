@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from culture_tasks.benchmarks.blend.documents import BlendDoc, ChoiceDoc
-from culture_tasks.benchmarks.blend.matching import Hit, Matcher, cleaned, first_hit, token_match
+from culture_tasks.benchmarks.blend.matching import cleaned, first_hit, token_match
 from culture_tasks.benchmarks.blend.official import official_match
 from culture_tasks.benchmarks.blend.regions import TOPICS
 from culture_tasks.benchmarks.choices import read_choice
@@ -37,16 +37,9 @@ UNPARSED = "unparsed"
 @cache
 def metrics(*, official: bool) -> tuple[MeanScore, ...]:
     """Returns the metrics of a task with short answers; with the paper's matcher, those of the other one come too."""
-    topics = {"topic": tuple(TOPICS)}
-    own = (MeanScore(name=SEM_B, scale=PERCENT, groups=topics), MeanScore(name=SEM_W, scale=PERCENT))
-    if not official:
-        return own
-    return (
-        MeanScore(name=SEM_B + OFFICIAL, scale=PERCENT, groups=topics),
-        MeanScore(name=SEM_W + OFFICIAL, scale=PERCENT),
-        MeanScore(name=SEM_B, scale=PERCENT),
-        MeanScore(name=SEM_W, scale=PERCENT),
-    )
+    main, others = (SEM_B + OFFICIAL, (SEM_W + OFFICIAL, SEM_B, SEM_W)) if official else (SEM_B, (SEM_W,))
+    by_topic = MeanScore(name=main, scale=PERCENT, groups={"topic": tuple(TOPICS)})
+    return by_topic, *(MeanScore(name=name, scale=PERCENT) for name in others)
 
 
 @cache
@@ -58,39 +51,24 @@ def choice_metrics() -> tuple[MeanScore, ...]:
 def score(doc: BlendDoc, responses: Sequence[str], *, official: bool) -> Answered:
     """Looks for the people's answers in the responses to a question."""
     texts = [cleaned(answer_in(response), doc["prompt"]) for response in responses]
-    hits = _hits(doc, texts, token_match)
-    binary, weighted = _means(hits)
-    values = {SEM_B: binary, SEM_W: weighted}
-    if official:
-        hits = _hits(doc, texts, official_match)
-        binary, weighted = _means(hits)
-        values[SEM_W + OFFICIAL] = weighted
-    main = SEM_B + OFFICIAL if official else SEM_B
-    values.pop(main, None)
-    votes = doc["annotations"]
+    votes, values = doc["annotations"], {}
+    for ending, matches in (("", token_match), *([(OFFICIAL, official_match)] if official else ())):
+        hits = [first_hit(votes, text, doc["language"], matches) for text in texts]
+        values[SEM_B + ending] = sum(hit is not None for hit in hits) / len(hits)
+        values[SEM_W + ending] = sum(hit.weight for hit in hits if hit) / len(hits)
     return Answered(
         item=doc["id"],
         responses=responses,
         question=doc["question"],
-        references=tuple(dict.fromkeys(text for each in votes for text in (*each["answers"], *each["en_answers"]))),
+        references=tuple(dict.fromkeys(text for one in votes for text in (*one["answers"], *one["en_answers"]))),
         groups={name: doc[name] for name in ("region", "topic", "language")},
         cluster=doc["question_id"],
         data={"data": doc["data"]},
         prompt=PromptFile(doc["prompt_name"], doc["template"]),
         labels=tuple("" if hit is None else hit.answer for hit in hits),
-        score=binary,
+        score=values.pop(SEM_B + ending),
         values=values,
     )
-
-
-def _hits(doc: BlendDoc, texts: Sequence[str], matches: Matcher) -> list[Hit | None]:
-    return [first_hit(doc["annotations"], text, doc["language"], matches) for text in texts]
-
-
-def _means(hits: Sequence[Hit | None]) -> tuple[float, float]:
-    """Returns SEM-B and SEM-W of one question over its runs."""
-    binary = sum(hit is not None for hit in hits) / len(hits)
-    return binary, sum(hit.weight for hit in hits if hit) / len(hits)
 
 
 def score_choice(doc: ChoiceDoc, responses: Sequence[str]) -> Answered:

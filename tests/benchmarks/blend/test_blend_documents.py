@@ -149,7 +149,7 @@ def test_a_file_without_a_valid_question_is_refused(folder):
 @pytest.mark.parametrize(
     ("annotations", "topic", "said"),
     [
-        ({"Q1": [1]}, TOPIC, "question 'Q1': found [1]. Expected an object"),
+        ({"Q1": [1]}, TOPIC, "row 1: found [1]. Expected an object"),
         ({"Q2": ENTRY}, TOPIC, "row 1, field 'ID': 'Q2' is not among the questions of questions/South_Korea_questions"),
         ({"Q1": ENTRY}, TOPIC | {"Topic": "Foods"}, "row 2, field 'topic': found 'Foods'. Did you mean 'Food'?"),
         ([{"ID": "Q1", **ENTRY}] * 2, TOPIC, "row 2, field 'ID': 'Q1' is also the id of"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from culture_tasks.benchmarks.blend.prompts import PAPER_NAMES, WORDINGS, english_prompt, local_prompt
+from culture_tasks.benchmarks.blend.documents import PAPER_NAMES, WORDINGS, english_prompt, local_prompt
 from culture_tasks.benchmarks.blend.regions import REGIONS
 
 ENGLISH = {
