@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -12,6 +13,15 @@ from culture_tasks.benchmarks.blend import official
 from culture_tasks.benchmarks.blend.official import official_match, require
 from culture_tasks.benchmarks.blend.regions import LANGUAGES
 from culture_tasks.errors import CultureTasksError, MissingExtraError
+
+
+@pytest.fixture(autouse=True)
+def forgotten_lemmatisers():
+    """Forgets the lemmatisers that a test made."""
+    caches = (official._lemmatiser, official._lemmas)
+    yield
+    for each in caches:
+        each.cache_clear()
 
 
 @pytest.fixture
@@ -83,11 +93,8 @@ def test_for_chinese_assamese_and_hausa_words_are_compared(installed):
 
 
 def in_threads(function):
-    threads = [threading.Thread(target=function, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(function, range(8)))
 
 
 def test_the_arabic_lemmatiser_is_made_and_used_by_one_thread(installed):
