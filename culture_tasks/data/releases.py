@@ -62,6 +62,10 @@ class _Block:
     choice: OtherCultures = "refuse"
     differences: dict[str, str] = field(default_factory=dict)
 
+    def note(self, table: RowTable, difference: str) -> None:
+        name = Path(table.origin).name
+        self.differences[name] = "; ".join(filter(None, (self.differences.get(name), difference)))
+
 
 _block: ContextVar[_Block | None] = ContextVar("releases", default=None)
 
@@ -82,12 +86,7 @@ def other_cultures(choice: OtherCultures) -> Iterator[Mapping[str, str]]:
 
 
 def check_release(release: ReleaseFacts | None, table: RowTable, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Notes how a user's table differs from the release.
-
-    Args:
-        release: What is known of the release, if anything.
-        table: Where the rows are from.
-        rows: All rows of the table that concern the task, checked.
+    """Notes how a user's table differs from the release; ``rows`` are all that concern the task.
 
     Raises:
         DataError: For the first row of another culture, unless the user allows it.
@@ -95,43 +94,36 @@ def check_release(release: ReleaseFacts | None, table: RowTable, rows: Sequence[
     check_cultures(release, table, rows)
     if release is None or not table.local:
         return
+    block = _block.get() or _Block()
     if len(rows) < release.rows * (1 - _SLACK) or (len(rows) > release.rows * (1 + _SLACK) and not release.grows):
-        _note(table, f"{len(rows):,} rows, and the release has {release.rows:,}{' or more' if release.grows else ''}")
+        more = " or more" if release.grows else ""
+        block.note(table, f"{len(rows):,} rows, and the release has {release.rows:,}{more}")
     elif release.questions:
         digests = (hashlib.sha256(str(row["question"]).encode()).hexdigest()[:16] for row in rows)
         if sum(digest in released_questions() for digest in digests) < release.questions:
-            _note(table, "other questions than the release")
+            block.note(table, "other questions than the release")
 
 
 def check_cultures(release: ReleaseFacts | None, table: RowTable, rows: Sequence[Mapping[str, Any]]) -> None:
     """Refuses a user's rows of another culture than their task's, or notes them where the user allows them.
-
-    Args:
-        release: What is known of the release, if anything.
-        table: Where the rows are from.
-        rows: All of its rows.
 
     Raises:
         DataError: For the first of them, unless the user allows it.
     """
     for problem in contradictions(release, table, dict(enumerate(rows))):
         raise DataError(problem)
-    if _allowed() and (others := sum(not _belongs(release, table, row) for row in rows)):
-        _note(table, f"{others:,} {'row' if others == 1 else 'rows'} of another culture")
+    block = _block.get() or _Block()
+    if block.choice == "allow" and (others := sum(not _belongs(release, table, row) for row in rows)):
+        block.note(table, f"{others:,} {'row' if others == 1 else 'rows'} of another culture")
 
 
 def contradictions(
     release: ReleaseFacts | None, table: RowTable, rows: Mapping[int, Mapping[str, Any]]
 ) -> Iterator[str]:
-    """Yields what is wrong with each row of another culture than its task's, unless the user allows them.
-
-    Args:
-        release: What is known of the release, if anything.
-        table: Where the rows are from.
-        rows: Rows of it, by their place in it.
-    """
+    """Yields the problem of each row, by its place, of another culture than its task's, unless the user allows them."""
+    allowed = (_block.get() or _Block()).choice == "allow"
     for index, row in rows.items():
-        if release is not None and not _allowed() and not _belongs(release, table, row):
+        if release is not None and not allowed and not _belongs(release, table, row):
             yield (
                 f"{table.where(index)}, field {release.culture!r}: found {row[release.culture]!r:.80}. Expected "
                 f"{release.expected}. Remove the row, or set CULTURE_TASKS_OTHER_CULTURES=allow to run it, marked as "
@@ -142,14 +134,3 @@ def contradictions(
 def _belongs(release: ReleaseFacts | None, table: RowTable, row: Mapping[str, Any]) -> bool:
     value = None if release is None or not table.local else row.get(release.culture)
     return release is None or value is None or release.fits(str(value))
-
-
-def _allowed() -> bool:
-    return (_block.get() or _Block()).choice == "allow"
-
-
-def _note(table: RowTable, difference: str) -> None:
-    block = _block.get()
-    if block is not None:
-        name = Path(table.origin).name
-        block.differences[name] = "; ".join(filter(None, (block.differences.get(name), difference)))

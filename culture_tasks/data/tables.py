@@ -57,13 +57,11 @@ Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 """A required name, such as a category or a file name: white space around it is stripped."""
 
 OptionalLabel = Annotated[Label | None, BeforeValidator(none_if_blank)]
-"""An optional name."""
 
 Identifier = Annotated[Label, BeforeValidator(_text_if_number)]
 """A row's id: a text or an integer, which a CSV file can't tell apart."""
 
 OptionalIdentifier = Annotated[OptionalLabel, BeforeValidator(_text_if_number)]
-"""An optional id of a row."""
 
 
 @dataclass(frozen=True)
@@ -135,31 +133,21 @@ def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, 
     Raises:
         DataError: If the image column holds neither images nor file names.
     """
-    if image_column is None or not _embeds_images(data, origin, image_column):
-        return RowTable(origin, data.to_list(), local=local)
-    return RowTable(
-        origin, data.remove_columns([image_column]).to_list(), data.select_columns([image_column]), local=local
-    )
-
-
-def _embeds_images(data: datasets.Dataset, origin: str, column: str) -> bool:
-    import datasets
     import pyarrow.types
 
-    if column not in data.column_names:
-        return False
-    if isinstance(data.features[column], datasets.Image):
-        return True
-    stored = data.data.schema.field(column).type
+    if image_column is None or image_column not in data.column_names:
+        return RowTable(origin, data.to_list(), local=local)
+    stored = data.data.schema.field(image_column).type
     if pyarrow.types.is_string(stored) or pyarrow.types.is_large_string(stored) or pyarrow.types.is_null(stored):
-        return False
-    if pyarrow.types.is_binary(stored) or pyarrow.types.is_large_binary(stored):
-        return True
-    if pyarrow.types.is_struct(stored) and {field.name for field in stored} == {"bytes", "path"}:
-        return True
-    raise DataError(
-        f"{origin}, column {column!r}: holds {stored}. Expected images (bytes, or bytes and path) or file names."
-    )
+        return RowTable(origin, data.to_list(), local=local)
+    is_image = pyarrow.types.is_struct(stored) and {field.name for field in stored} == {"bytes", "path"}
+    if not (is_image or pyarrow.types.is_binary(stored) or pyarrow.types.is_large_binary(stored)):
+        raise DataError(
+            f"{origin}, column {image_column!r}: holds {stored}. Expected images (bytes, or bytes and path) or file "
+            "names."
+        )
+    images = data.select_columns([image_column])
+    return RowTable(origin, data.remove_columns([image_column]).to_list(), images, local=local)
 
 
 def _json_list(path: Path, key: str, value: str) -> Iterable[Any]:
@@ -201,26 +189,20 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)
 
 
-_OTHER_SEPARATORS = {";": "semicolon", "\t": "tab"}
-"""Separators that spreadsheets of many countries write instead of a comma."""
-
-
 def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
     rows = filter(None, reader)
     try:
         header = next(rows, [])
-        if len(header) == 1 and (
-            other := next((name for mark, name in _OTHER_SEPARATORS.items() if mark in header[0]), "")
-        ):
-            raise DataError(
-                f"{path}: columns are separated by {other}s, as in {header[0]!r:.60}. Expected commas: in the "
-                "spreadsheet, save as CSV with commas, in UTF-8."
-            )
-        if repeated := [name for name, times in Counter(header).items() if times > 1]:
-            raise DataError(
-                f"{path}: {Counter(header)[repeated[0]]} columns are named {repeated[0]!r}. Rename or remove one."
-            )
+        for mark, others in ((";", "semicolons"), ("\t", "tabs")):  # as spreadsheets of many countries write
+            if len(header) == 1 and mark in header[0]:
+                raise DataError(
+                    f"{path}: columns are separated by {others}, as in {header[0]!r:.60}. Expected commas: in the "
+                    "spreadsheet, save as CSV with commas, in UTF-8."
+                )
+        for name, times in Counter(header).items():
+            if times > 1:
+                raise DataError(f"{path}: {times} columns are named {name!r}. Rename or remove one.")
         for number, row in enumerate(rows, start=2):
             if len(row) != len(header):
                 raise DataError(
@@ -277,19 +259,11 @@ def validated(table: RowTable, model: type[Row], aliases: Mapping[str, str] | No
     """
     renamed = [_renamed(table.where(index), row, aliases or {}) for index, row in enumerate(table.rows)]
     _check_columns(table, model, {name for row in renamed for name in row})
-    fields = frozenset(model.model_fields)
-    return [
-        _checked(table.where(index), {name: value for name, value in row.items() if name in fields}, model)
-        for index, row in enumerate(renamed)
-    ]
+    return [_checked(table.where(index), row, model) for index, row in enumerate(renamed)]
 
 
 def usable_rows(table: RowTable, model: type[Row], aliases: Mapping[str, str]) -> tuple[dict[int, Row], list[str]]:
-    """Checks every row by itself, without stopping at the first problem.
-
-    Returns:
-        The valid rows by their index, and the problems of the others, each once.
-    """
+    """Checks every row by itself; returns the valid rows by their index, and the problems of the others, each once."""
     rows: dict[int, Row] = {}
     problems: dict[str, None] = {}  # a wrong column is reported once, not for every row
     for index in range(len(table.rows)):
@@ -366,8 +340,9 @@ _EXPECTED = {
 
 
 def _checked(where: str, row: Mapping[str, Any], model: type[Row]) -> Row:
+    fields = model.model_fields
     try:
-        return model.model_validate(row)
+        return model.model_validate({name: value for name, value in row.items() if name in fields})
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in problem["loc"]) or "row"
@@ -405,11 +380,9 @@ def unique(table: RowTable, ids: Iterable[str | None], field: str) -> Iterator[s
 def fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
     """Returns a hash of data: two runs compare only where they saw the same rows.
 
-    Returns:
-        The first 16 hexadecimal digits of the SHA-256 of the rows as canonical JSON, in their order.
+    It is the first 16 hexadecimal digits of the SHA-256 of the rows as canonical JSON, one a line, in their order.
     """
     digest = hashlib.sha256()
     for row in rows:
-        digest.update(json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode("ascii"))
-        digest.update(b"\n")
+        digest.update(json.dumps(row, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n")
     return digest.hexdigest()[:16]
