@@ -14,8 +14,7 @@ from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, MISSPELLI
 from culture_tasks.benchmarks.cedar.prompts import prompt_file
 from culture_tasks.benchmarks.cedar.reading.choice import read_reply
 from culture_tasks.benchmarks.cedar.reading.folding import cut_reasoning, fold
-from culture_tasks.benchmarks.cedar.reading.mentions import entries, language_file
-from culture_tasks.benchmarks.cedar.reading.mentions import find_mentions
+from culture_tasks.benchmarks.cedar.reading.mentions import entries, find_mentions, language_file
 
 TABLES = Path(__file__).parent / "replies"
 
