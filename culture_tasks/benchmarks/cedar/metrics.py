@@ -1,8 +1,6 @@
 """Metrics of CEDAR, section 3.3 and Appendix B.
 
-All but the top-2 F1 are functions of one table of counts, language × gold label × prediction. Those of them that a
-report gives intervals for rest on functions of arrays (:func:`propensity`, :func:`quadrant_difference`,
-:func:`accuracies`, :func:`variance`), which take counts and single replies alike.
+All but the top-2 F1 are functions of one table of counts, language × gold label × prediction.
 
 Accuracies, biases, shares and F1 are fractions of 1, as both harnesses have them, propensities are ratios, and the
 variance is that of fractions. The paper prints accuracies and biases in percent: 100 times as much, and the variance
@@ -53,16 +51,6 @@ def _ratio(numerator: Floats | Counts, denominator: Floats | Counts) -> Floats:
     return quotient
 
 
-def propensity(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:
-    """Equation 1 on arrays whose last axis is the 14 emotions; NaN where an emotion has no gold label.
-
-    Examples:
-        >>> propensity(np.array([3, 1]), np.array([2, 2])).tolist()
-        [1.5, 0.5]
-    """
-    return _ratio(predicted, gold)
-
-
 def quadrant_difference(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:
     """Predictions minus gold labels in each quadrant, the numerator of equation 2.
 
@@ -76,37 +64,6 @@ def quadrant_difference(predicted: Floats | Counts, gold: Floats | Counts) -> Fl
     """
     difference: Floats = (np.asarray(predicted, dtype=np.float64) - gold) @ _MEMBERSHIP
     return difference
-
-
-def quadrant_bias(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:
-    """Equation 2 on arrays whose last axis is the 14 emotions; the result's last axis is the four quadrants.
-
-    Examples:
-        >>> awe, fear = (np.eye(len(EMOTIONS))[EMOTIONS.index(emotion)] for emotion in ("awe", "fear"))
-        >>> quadrant_bias(3 * fear + awe, 4 * fear).tolist()
-        [0.0, -0.25, 0.0, 0.25]
-    """
-    return _ratio(quadrant_difference(predicted, gold), gold.sum(axis=-1, keepdims=True))
-
-
-def accuracies(correct: Floats | Counts, answered: Floats | Counts) -> Floats:
-    """Accuracy of each language that has records, from its right ones and all of them (columns of Table 1).
-
-    Examples:
-        >>> accuracies(np.array([1, 3, 0]), np.array([2, 4, 0])).tolist()
-        [0.5, 0.75]
-    """
-    return _ratio(correct, answered)[np.asarray(answered) > 0]
-
-
-def variance(of_languages: Floats) -> float:
-    """Variance of the accuracies of several languages, which :func:`acc_var` tells about; NaN of too few.
-
-    Examples:
-        >>> variance(np.array([0.25, 0.75]))
-        0.125
-    """
-    return float(of_languages.var(ddof=1)) if of_languages.size > 1 else math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +98,11 @@ class CountTable:
     def sizes(self) -> Counts:
         """Records of each language."""
         return cast("Counts", self.counts.sum(axis=(1, 2)))
+
+    @property
+    def accuracies(self) -> Floats:
+        """Accuracy of each language that has records (columns of Table 1)."""
+        return _ratio(self.correct, self.sizes)[self.sizes > 0]
 
 
 def _codes(values: Sequence[Hashable], known: Sequence[Hashable], what: str, metric: str) -> NDArray[np.intp]:
@@ -216,6 +178,10 @@ def table_of(documents: Iterable[Labels | None]) -> CountTable:
     return tabulate(predictions, golds, languages, times=list(counted.values()))
 
 
+def _quadrant_bias(predicted: Counts, gold: Counts) -> Floats:
+    return _ratio(quadrant_difference(predicted, gold), gold.sum(axis=-1, keepdims=True))
+
+
 def _marginals(counts: Counts) -> tuple[Counts, Counts]:
     """Returns predictions per emotion (unparsed ones left out) and gold labels per emotion of a … × 14 × 15 table."""
     return counts[..., :_UNPARSED].sum(axis=-2), counts.sum(axis=-1)
@@ -263,8 +229,7 @@ def acc_avg(table: CountTable) -> float:
         >>> acc_avg(tabulate(["awe", "awe", "awe"], ["awe", "awe", "fear"], ["en", "ja", "ja"]))
         0.75
     """
-    values = accuracies(table.correct, table.sizes)
-    return float(values.mean()) if values.size else math.nan
+    return float(table.accuracies.mean()) if table.accuracies.size else math.nan
 
 
 def acc_avg_stderr(table: CountTable) -> float:
@@ -297,7 +262,7 @@ def acc_var(table: CountTable) -> float:
         >>> acc_var(tabulate(["awe", "awe", "awe"], ["awe", "awe", "fear"], ["en", "ja", "ja"]))
         0.125
     """
-    return variance(accuracies(table.correct, table.sizes))
+    return float(table.accuracies.var(ddof=1)) if table.accuracies.size > 1 else math.nan
 
 
 def unparsed_share(table: CountTable) -> float:
@@ -372,7 +337,7 @@ def gepp(table: CountTable) -> dict[Emotion, float]:
         >>> found["awe"], found["fear"]
         (1.5, 0.5)
     """
-    return dict(zip(EMOTIONS, propensity(*_marginals(table.counts.sum(axis=0))).tolist(), strict=True))
+    return dict(zip(EMOTIONS, _ratio(*_marginals(table.counts.sum(axis=0))).tolist(), strict=True))
 
 
 def grqb(table: CountTable) -> dict[Quadrant, float]:
@@ -387,7 +352,7 @@ def grqb(table: CountTable) -> dict[Quadrant, float]:
         >>> grqb(tabulate(["awe", "awe", "awe", "fear"], ["awe", "awe", "fear", "fear"], ["en"] * 4))
         {'I': 0.0, 'II': -0.25, 'III': 0.0, 'IV': 0.25}
     """
-    return dict(zip(QUADRANT_NAMES, quadrant_bias(*_marginals(table.counts.sum(axis=0))).tolist(), strict=True))
+    return dict(zip(QUADRANT_NAMES, _quadrant_bias(*_marginals(table.counts.sum(axis=0))).tolist(), strict=True))
 
 
 class StandardErrors(NamedTuple):
@@ -420,8 +385,8 @@ def _bootstrapped(content: bytes) -> StandardErrors:
     predicted, gold = _marginals(sample.reshape(_DRAWS, len(EMOTIONS), len(_PREDICTIONS)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a metric that fewer than two draws define has NaN
-        of_emotions = np.nanstd(propensity(predicted, gold), axis=0, ddof=1).tolist()
-        of_quadrants = np.nanstd(quadrant_bias(predicted, gold), axis=0, ddof=1).tolist()
+        of_emotions = np.nanstd(_ratio(predicted, gold), axis=0, ddof=1).tolist()
+        of_quadrants = np.nanstd(_quadrant_bias(predicted, gold), axis=0, ddof=1).tolist()
     return StandardErrors(
         gepp=dict(zip(EMOTIONS, of_emotions, strict=True)),
         grqb=dict(zip(QUADRANT_NAMES, of_quadrants, strict=True)),

@@ -102,9 +102,9 @@ def _average(answers: Answers) -> Mapping[str, Floats | float]:
 def _variance(answers: Answers) -> Mapping[str, Floats | float]:
     """Sample variance of accuracy over languages (Table 1, Var.); nothing with fewer than two languages."""
     numbers = _language_numbers(answers)
-    sums = np.bincount(numbers, weights=answers.scores, minlength=len(LANGUAGES))
-    of_languages = metrics.accuracies(sums, np.bincount(numbers, minlength=len(LANGUAGES)))
-    return {"": metrics.variance(of_languages)} if of_languages.size > 1 else {}
+    sums, counts = np.bincount(numbers, weights=answers.scores), np.bincount(numbers)
+    of_languages = sums[counts > 0] / counts[counts > 0]
+    return {"": float(of_languages.var(ddof=1))} if of_languages.size > 1 else {}
 
 
 def _runs(answers: Answers) -> list[str]:

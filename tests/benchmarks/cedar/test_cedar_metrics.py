@@ -41,7 +41,7 @@ def table():
 def test_accuracies(table):
     # 5 of 8 pooled; en 2 of 4, ar 1 of 2, ja 2 of 2
     assert metrics.accuracy(table) == 0.625
-    assert metrics.accuracies(table.correct, table.sizes).tolist() == [0.5, 0.5, 1.0]
+    assert table.accuracies.tolist() == [0.5, 0.5, 1.0]
     # (1/2 + 1/2 + 1) / 3
     assert metrics.acc_avg(table) == pytest.approx(2 / 3)
     # without ja: (1/2 + 1/2) / 2
@@ -125,7 +125,7 @@ def test_empty_input_is_nan_throughout():
     numbers += [metrics.acc_avg_stderr(table), *metrics.gepp(table).values(), *metrics.grqb(table).values()]
     numbers += [*bootstrapped(table).gepp.values(), *bootstrapped(table).grqb.values()]
     assert all(math.isnan(number) for number in numbers)
-    assert metrics.accuracies(table.correct, table.sizes).size == 0
+    assert table.accuracies.size == 0
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_identities_hold_for_any_records(rows):
         for quadrant, members in QUADRANTS.items():
             bias = sum((gepp[e] - 1) * golds.count(e) for e in members) / len(golds)
             assert grqb[quadrant] == pytest.approx(bias)
-    of_language = metrics.accuracies(table.correct, table.sizes)
+    of_language = table.accuracies
     sizes = [size for language in LANGUAGES if (size := sum(code == language for _, _, code in rows))]
     assert metrics.accuracy(table) == pytest.approx(np.average(of_language, weights=sizes))
 
