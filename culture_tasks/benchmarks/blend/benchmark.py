@@ -16,6 +16,7 @@ from culture_tasks.benchmarks.blend.documents import (
     BlendDoc,
     Wording,
     annotation_source,
+    check,
     load,
     load_choices,
     prompt_source,
@@ -66,8 +67,6 @@ class Blend(Benchmark):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions, prompts and choices of all regions."""
-        from culture_tasks.benchmarks.blend.checking import check
-
         return check(data_folder)
 
     def report(self) -> BenchmarkReport:

@@ -7,7 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.cedar.documents import SOURCES, CedarDoc, load_languages
+from culture_tasks.benchmarks.cedar.documents import SOURCES, CedarDoc, check, load_languages
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, MODALITIES, Language, Modality
 from culture_tasks.benchmarks.cedar.prompts import render
 from culture_tasks.benchmarks.cedar.scoring import ACC, metrics, score
@@ -46,8 +46,6 @@ class Cedar(Benchmark):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks whichever modalities are there."""
-        from culture_tasks.benchmarks.cedar.checking import check
-
         return check(data_folder)
 
 

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from culture_tasks.benchmarks.blend.checking import check
+from culture_tasks.benchmarks.blend.documents import check
 from culture_tasks.benchmarks.blend.regions import REGIONS
 from culture_tasks.data import sources
 from culture_tasks.errors import DataUnavailableError

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.benchmarks.blend.matching import Hit, cleaned, first_hit, token_match
+from culture_tasks.benchmarks.blend.scoring import Hit, cleaned, first_hit, token_match
 
 VOTES = [
     {"answers": ["쌀밥", "밥"], "en_answers": ["rice"], "count": 4},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.papers import table_rows
 
-from culture_tasks.benchmarks.cedar.checking import gold_counts
+from culture_tasks.benchmarks.cedar.documents import gold_counts
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANTS
 from culture_tasks.published import load
 
