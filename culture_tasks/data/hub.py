@@ -11,14 +11,11 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from culture_tasks.data.reading import current
 from culture_tasks.errors import DataUnavailableError
 
 if TYPE_CHECKING:
@@ -29,36 +26,6 @@ _log = logging.getLogger(__name__)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _CARD = "README.md"
 """The file that ``datasets`` asks for first: its reply tells the commit, and whether the user may read the data."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """A block of code that reads data: by data set, the revision that the user chose and the commit that was read.
-
-    ``problems`` says why a commit isn't known: the Hub is asked once.
-    """
-
-    revisions: Mapping[str, str] = field(default_factory=dict)
-    commits: dict[str, str] = field(default_factory=dict)
-    problems: dict[str, Exception] = field(default_factory=dict)
-
-
-_reading: ContextVar[_Reading | None] = ContextVar("reading", default=None)
-
-
-@contextmanager
-def hub_revisions(chosen: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
-    """Sets which revisions are read from the Hub in a block of code: a branch, tag or commit, by default ``main``.
-
-    Yields:
-        The commits that were read, by data set, as they are; each data set is read at one commit only.
-    """
-    block = _Reading(chosen)
-    token = _reading.set(block)
-    try:
-        yield block.commits
-    finally:
-        _reading.reset(token)
 
 
 def load_split(name: str, config: str | None, split: str, otherwise: str) -> datasets.Dataset:
@@ -77,12 +44,13 @@ def load_split(name: str, config: str | None, split: str, otherwise: str) -> dat
     from huggingface_hub import constants
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-    block = _reading.get() or _Reading()
-    chosen = block.revisions.get(name)
+    block, chosen = current(), _chosen(name)
     # The HTTP client of huggingface_hub, and with it the base of its errors, differs between versions.
     expected = (OSError, ValueError, *HfHubHTTPError.__bases__, datasets.exceptions.DatasetsError)
     try:
-        commit = block.commits.get(name) or _commit_in(block, name, config, split)
+        if name in block.problems:
+            raise block.problems[name]
+        commit = block.commits.get(name) or _commit_of(name, config, split, chosen)
         if files := _prepared(name, config, split, commit):
             data = datasets.concatenate_datasets([datasets.Dataset.from_file(str(file)) for file in files])
         elif constants.HF_HUB_OFFLINE:
@@ -100,20 +68,14 @@ def load_split(name: str, config: str | None, split: str, otherwise: str) -> dat
 
 def is_downloaded(name: str, config: str | None, split: str) -> bool:
     """Whether a split is in the cache at the chosen revision, found out without a connection."""
-    chosen = (_reading.get() or _Reading()).revisions.get(name)
+    chosen = _chosen(name)
     commit = _noted(name, chosen or "main")
     return (commit is not None or chosen is None) and bool(_prepared(name, config, split, commit))
 
 
-def _commit_in(block: _Reading, name: str, config: str | None, split: str) -> str:
-    """Returns the commit to read in a block of code."""
-    if name in block.problems:
-        raise block.problems[name]
-    try:
-        return _commit_of(name, config, split, block.revisions.get(name))
-    except Exception as error:
-        block.problems[name] = error
-        raise
+def _chosen(name: str) -> str | None:
+    """Returns the revision of a data set that the user chose: a branch, tag or commit."""
+    return dict(current().settings.revisions).get(name)
 
 
 def _commit_of(name: str, config: str | None, split: str, chosen: str | None) -> str:
@@ -128,11 +90,12 @@ def _commit_of(name: str, config: str | None, split: str, chosen: str | None) ->
     revision = chosen or "main"
     try:
         return Path(hf_hub_download(name, _CARD, repo_type="dataset", revision=revision)).parent.name
-    except LocalEntryNotFoundError:  # the Hub can't be reached
+    except LocalEntryNotFoundError as error:  # the Hub can't be reached
         if noted := _noted(name, revision):
             return noted
         if chosen is None and (files := _prepared(name, config, split, None)):
             return files[0].parent.name
+        current().problems[name] = error
         raise
     except EntryNotFoundError:
         return str(HfApi().dataset_info(name, revision=revision).sha)

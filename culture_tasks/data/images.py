@@ -9,14 +9,13 @@ import itertools
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from culture_tasks.data.reading import current
 from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
-from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
     import datasets
@@ -32,18 +31,6 @@ _PILLOW_LOCK = threading.Lock()
 _EXPECTED = "Expected a PNG, JPEG or other image that Pillow can open. Replace the image, or remove the row."
 
 _Reader: TypeAlias = Callable[[], bytes]
-
-_most_pixels: ContextVar[int] = ContextVar("image_pixels", default=int(Settings.model_fields["image_pixels"].default))
-
-
-@contextlib.contextmanager
-def image_pixels(most: int) -> Iterator[None]:
-    """Sets, for a block of code, how many pixels an image may have."""
-    token = _most_pixels.set(most)
-    try:
-        yield
-    finally:
-        _most_pixels.reset(token)
 
 
 def image_column(
@@ -152,7 +139,7 @@ def _problems(
     table: RowTable, names: Sequence[str | None], folder: Path, checked: set[Path]
 ) -> Generator[str, None, None]:
     """Yields what is wrong with the images of a table's rows, of which one batch is in memory at a time."""
-    most = _most_pixels.get()
+    most = current().settings.image_pixels
     rows = zip(itertools.count(), names, _embedded(table), strict=False)
     with _strict_pillow(), ThreadPoolExecutor() as pool, ThreadPoolExecutor(1) as alone:
 

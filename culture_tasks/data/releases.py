@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from culture_tasks.data.reading import current
 from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
 
@@ -52,39 +51,6 @@ def released_questions() -> frozenset[str]:
     return frozenset(file.read_text(encoding="utf-8").splitlines()[2:])
 
 
-OtherCultures = Literal["refuse", "allow"]
-
-
-@dataclass(slots=True)
-class _Block:
-    """A block of code that reads data: what the user chose, and how the data differ from the release, by file."""
-
-    choice: OtherCultures = "refuse"
-    differences: dict[str, str] = field(default_factory=dict)
-
-    def note(self, table: RowTable, difference: str) -> None:
-        name = Path(table.origin).name
-        self.differences[name] = "; ".join(filter(None, (self.differences.get(name), difference)))
-
-
-_block: ContextVar[_Block | None] = ContextVar("releases", default=None)
-
-
-@contextmanager
-def other_cultures(choice: OtherCultures) -> Iterator[Mapping[str, str]]:
-    """Sets, for a block of code, what to do with a user's rows of another culture than their task's.
-
-    Yields:
-        The files that were read and aren't the release, each with what differs, as they are.
-    """
-    block = _Block(choice)
-    token = _block.set(block)
-    try:
-        yield block.differences
-    finally:
-        _block.reset(token)
-
-
 def check_release(release: ReleaseFacts | None, table: RowTable, rows: Sequence[Mapping[str, Any]]) -> None:
     """Notes how a user's table differs from the release; ``rows`` are all that concern the task.
 
@@ -94,14 +60,13 @@ def check_release(release: ReleaseFacts | None, table: RowTable, rows: Sequence[
     check_cultures(release, table, rows)
     if release is None or not table.local:
         return
-    block = _block.get() or _Block()
     if len(rows) < release.rows * (1 - _SLACK) or (len(rows) > release.rows * (1 + _SLACK) and not release.grows):
         more = " or more" if release.grows else ""
-        block.note(table, f"{len(rows):,} rows, and the release has {release.rows:,}{more}")
+        _note(table, f"{len(rows):,} rows, and the release has {release.rows:,}{more}")
     elif release.questions:
         digests = (hashlib.sha256(str(row["question"]).encode()).hexdigest()[:16] for row in rows)
         if sum(digest in released_questions() for digest in digests) < release.questions:
-            block.note(table, "other questions than the release")
+            _note(table, "other questions than the release")
 
 
 def check_cultures(release: ReleaseFacts | None, table: RowTable, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -112,18 +77,16 @@ def check_cultures(release: ReleaseFacts | None, table: RowTable, rows: Sequence
     """
     for problem in contradictions(release, table, dict(enumerate(rows))):
         raise DataError(problem)
-    block = _block.get() or _Block()
-    if block.choice == "allow" and (others := sum(not _belongs(release, table, row) for row in rows)):
-        block.note(table, f"{others:,} {'row' if others == 1 else 'rows'} of another culture")
+    if _allowed() and (others := sum(not _belongs(release, table, row) for row in rows)):
+        _note(table, f"{others:,} {'row' if others == 1 else 'rows'} of another culture")
 
 
 def contradictions(
     release: ReleaseFacts | None, table: RowTable, rows: Mapping[int, Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yields the problem of each row, by its place, of another culture than its task's, unless the user allows them."""
-    allowed = (_block.get() or _Block()).choice == "allow"
-    for index, row in rows.items():
-        if release is not None and not allowed and not _belongs(release, table, row):
+    for index, row in rows.items() if release and not _allowed() else ():
+        if release and not _belongs(release, table, row):
             yield (
                 f"{table.where(index)}, field {release.culture!r}: found {row[release.culture]!r:.80}. Expected "
                 f"{release.expected}. Remove the row, or set CULTURE_TASKS_OTHER_CULTURES=allow to run it, marked as "
@@ -134,3 +97,12 @@ def contradictions(
 def _belongs(release: ReleaseFacts | None, table: RowTable, row: Mapping[str, Any]) -> bool:
     value = None if release is None or not table.local else row.get(release.culture)
     return release is None or value is None or release.fits(str(value))
+
+
+def _allowed() -> bool:
+    return current().settings.other_cultures == "allow"
+
+
+def _note(table: RowTable, difference: str) -> None:
+    differences, name = current().differences, Path(table.origin).name
+    differences[name] = "; ".join(filter(None, (differences.get(name), difference)))

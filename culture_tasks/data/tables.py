@@ -10,15 +10,14 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, StringConstraints, ValidationError
 
+from culture_tasks.data.reading import current
 from culture_tasks.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -296,7 +295,7 @@ def _check_columns(table: RowTable, model: type[BaseModel], found: set[str]) -> 
     unknown = sorted(found - set(model.model_fields))
     if not unknown or not table.local:
         return
-    if _extra_columns.get() == "allow":
+    if current().settings.extra_columns == "allow":
         _say_left_out(table.origin, tuple(unknown))
         return
     raise DataError(
@@ -304,20 +303,6 @@ def _check_columns(table: RowTable, model: type[BaseModel], found: set[str]) -> 
         f"Allowed are {', '.join(model.model_fields)}. Rename or remove the column, or ignore all unknown ones with "
         "CULTURE_TASKS_EXTRA_COLUMNS=allow."
     )
-
-
-ExtraColumns = Literal["refuse", "allow"]
-_extra_columns: ContextVar[ExtraColumns] = ContextVar("extra_columns", default="refuse")
-
-
-@contextmanager
-def extra_columns(choice: ExtraColumns) -> Iterator[None]:
-    """Sets, for a block of code, what to do with unknown columns of the user's own files."""
-    token = _extra_columns.set(choice)
-    try:
-        yield
-    finally:
-        _extra_columns.reset(token)
 
 
 @cache

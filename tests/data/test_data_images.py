@@ -10,9 +10,11 @@ import datasets
 import pytest
 from PIL import Image, ImageFile
 
-from culture_tasks.data.images import image_column, image_keys, image_pixels
+from culture_tasks.data.images import image_column, image_keys
+from culture_tasks.data.reading import reading
 from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
 
 
 def encoded(kind="PNG", size=(90, 60), colour="red"):
@@ -120,16 +122,16 @@ def test_a_broken_image_is_named_with_the_row_and_what_to_do(tmp_path, content, 
 
 def test_an_image_of_too_many_pixels_is_refused_by_its_header(tmp_path):
     """A file of a few bytes claims the size: decoded, it would be called truncated."""
-    content, side = encoded(), 20_000
+    content, side = encoded(), 12_000
     header = content[12:16] + side.to_bytes(4, "big") * 2 + content[24:29]
     claimed = content[:12] + header + zlib.crc32(header).to_bytes(4, "big") + content[33:]
     (tmp_path / "a.png").write_bytes(claimed)
-    with image_pixels(100_000_000):
+    with reading(Settings(image_pixels=100_000_000)):
         assert refused(load, tmp_path, "a.png") == (
-            "data/test.json, row 1, field 'image': found 20,000 x 20,000 pixels, 400,000,000 in all. Expected "
+            "data/test.json, row 1, field 'image': found 12,000 x 12,000 pixels, 144,000,000 in all. Expected "
             "100,000,000 at most. Scale the image down, or set CULTURE_TASKS_IMAGE_PIXELS."
         )
-    with image_pixels(side**2):
+    with reading(Settings(image_pixels=178_956_970)):
         assert "broken image" in refused(load, tmp_path, "a.png")
 
 

@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from culture_tasks.data.reading import reading
 from culture_tasks.data.tables import (
     Label,
     OptionalIdentifier,
     OptionalText,
     RowTable,
     Text,
-    extra_columns,
     fingerprint,
     from_dataset,
     read_file,
@@ -29,6 +29,7 @@ from culture_tasks.data.tables import (
     validated,
 )
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
 
 ROWS = [
     {"question": 'What is "x, y"?\nSecond line', "answer": "naan"},
@@ -224,10 +225,10 @@ def test_columns_are_known_by_their_aliases_and_wrong_ones_are_named_with_the_ne
 
 def test_unknown_columns_are_left_out_where_they_are_allowed_and_of_the_hub(caplog):
     table = RowTable("mine.json", [GOOD | {"new": 1}])
-    with extra_columns("allow"), caplog.at_level(logging.WARNING):
+    with reading(Settings(extra_columns="allow")), caplog.at_level(logging.WARNING):
         assert validated(table, Row) == validated(table, Row) == [Row(**GOOD)]
     assert [record.getMessage() for record in caplog.records] == ["mine.json: unknown columns are ignored: new"]
-    with extra_columns("refuse"), pytest.raises(DataError, match="CULTURE_TASKS_EXTRA_COLUMNS=allow"):
+    with pytest.raises(DataError, match="CULTURE_TASKS_EXTRA_COLUMNS=allow"):
         validated(table, Row)
     assert validated(RowTable("hub", [GOOD | {"new": 1}], local=False), Row) == [Row(**GOOD)]
 

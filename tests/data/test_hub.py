@@ -28,12 +28,14 @@ import json, os, sys, time
 import aiohttp, dill, fsspec, httpx, multiprocess, pandas, pyarrow.dataset
 
 def read(wanted):
-    from culture_tasks.data.hub import hub_revisions, is_downloaded, load_split
+    from culture_tasks.data.hub import is_downloaded, load_split
+    from culture_tasks.data.reading import reading
     from culture_tasks.errors import DataUnavailableError
+    from culture_tasks.settings import Settings
 
     time.sleep = lambda seconds: None  # between huggingface_hub's five attempts
     said = {}
-    with hub_revisions(wanted["revisions"]) as commits:
+    with reading(Settings(revisions=wanted["revisions"])) as block:
         for config, split in wanted["splits"]:
             said["downloaded"] = is_downloaded(wanted["name"], config, split)
             try:
@@ -41,7 +43,7 @@ def read(wanted):
                 said["answers"] = [row["answer"] for row in rows]
             except DataUnavailableError as error:
                 said["error"] = str(error)
-    return said | {"commits": dict(commits)}
+    return said | {"commits": block.commits}
 
 for line in sys.stdin:
     if child := os.fork():
@@ -74,7 +76,7 @@ class User:
     def reads(self, *, revision=None, splits=(("arabic", "test"),), name=NAME, **environment):
         home = {"HOME": str(self.home), "HF_HOME": str(self.home / "hf"), "HF_ENDPOINT": self.hub.address}
         environment = {**home, "HF_HUB_DISABLE_TELEMETRY": "1", **environment}
-        revisions = {name: revision} if revision else {}
+        revisions = f"{name}={revision}" if revision else ""
         wanted = {"name": name, "revisions": revisions, "splits": splits, "environment": environment}
         print(json.dumps(wanted), file=self.reader.stdin, flush=True)
         return json.loads(self.reader.stdout.readline())
