@@ -31,14 +31,8 @@ _CARD = "README.md"
 def load_split(name: str, config: str | None, split: str, otherwise: str) -> datasets.Dataset:
     """Loads a split at the chosen revision, from the cache where the commit has been downloaded.
 
-    Args:
-        name: The data set, as ``owner/name``.
-        config: Its configuration; None means the only one.
-        split: Its split.
-        otherwise: What to do instead of using the Hub, for errors.
-
     Raises:
-        DataUnavailableError: If neither the Hub nor its cache has the data.
+        DataUnavailableError: If neither the Hub nor its cache has the data; ``otherwise`` says what to do instead.
     """
     import datasets
     from huggingface_hub import constants

@@ -70,12 +70,7 @@ def broken_images(table: RowTable, names: Sequence[str | None], folder: Path) ->
 def image_keys(table: RowTable, names: Sequence[str | None], folder: Path, *, needed: bool = True) -> list[str | None]:
     """Returns for each row a hash of its image's bytes, which is the same for copies of one image.
 
-    Args:
-        table: The rows.
-        names: As for ``image_column``.
-        folder: As for ``image_column``.
-        needed: Whether each row must have its image. If not, a file that can't be read is identified by its name, and
-            a row without image gets None.
+    Where images aren't needed, a file that can't be read is identified by its name, and a row without image gets None.
 
     Raises:
         DataError: For the first row whose image is missing or outside the folder, if it is needed.

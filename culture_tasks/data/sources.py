@@ -55,8 +55,7 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
     """Returns the user's file for a source, or None if the user has no local data of this benchmark.
 
     Raises:
-        DataError: If the data folder itself is missing, or two files match.
-        DataUnavailableError: If the folder of this benchmark lacks the file.
+        DataError: If the data folder itself or the file in the benchmark's folder is missing, or two files match.
     """
     if data_folder is None:
         return None
@@ -83,11 +82,7 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
 
 
 def folder_of(source: Source, data_folder: Path | None) -> Path:
-    """Returns the folder of the user's file for a source, to find images by name; the current one for the Hub's data.
-
-    Raises:
-        DataError: As for :func:`local_file`.
-    """
+    """Returns the folder of the user's file for a source, to find images by name; the current one for the Hub's data."""
     path = local_file(source, data_folder)
     return path.parent if path else Path()
 
@@ -133,9 +128,8 @@ def read_source(source: Source, data_folder: Path | None) -> RowTable:
 def availability(sources: tuple[Source, ...], data_folder: Path | None) -> str:
     """Looks where the data of a task are now, without loading them and without a connection.
 
-    Returns:
-        ``local``, ``downloaded``, ``not downloaded``, ``missing`` or several of these; or why local data can't be used.
-        A text after a colon says what to do.
+    It is ``local``, ``downloaded``, ``not downloaded``, ``missing`` or several of these; or why local data can't be
+    used. A text after a colon says what to do.
     """
     try:
         return " and ".join(dict.fromkeys(_availability_of(source, data_folder) for source in sources))

@@ -258,9 +258,6 @@ def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> 
     """Returns the prompt in the region's language, with the slot ``{q}``, from the authors' file in the user's folder.
 
     The translations are part of the authors' data and are not on the Hub.
-
-    Raises:
-        DataError: If the file is missing, or its prompt can't be used.
     """
     try:
         table = read_source(prompt_source(region), data_folder)
@@ -289,15 +286,8 @@ def load(
 ) -> list[BlendDoc]:
     """Loads the valid short-answer questions of a region.
 
-    Args:
-        region: The region.
-        data_folder: The user's data folder, or None.
-        wording: The paper's prompt.
-        english: Ask in English and look for English answers alone, as the paper does in its second setting. In the
-            regions that speak English nothing else is done.
-
-    Raises:
-        DataError: If the data can't be used.
+    ``english`` asks in English and looks for English answers alone, as the paper does in its second setting; in the
+    regions that speak English nothing else is done.
     """
     english = english or region.language == "en"
     prompt = english_prompt(wording) if english else local_prompt(region, wording, data_folder)
@@ -321,11 +311,7 @@ def load(
 
 
 def topics_of(region: Region, data_folder: Path | None) -> dict[str, str]:
-    """Returns the topic of each of a region's questions, by id.
-
-    Raises:
-        DataError: If the file of questions can't be used.
-    """
+    """Returns the topic of each of a region's questions, by id."""
     table = read_source(question_source(region), data_folder)
     rows = validated(table, QuestionRow, QUESTION_ALIASES)
     return dict(zip(unique(table, (row.id for row in rows), "ID"), (row.topic for row in rows), strict=True))
@@ -362,11 +348,7 @@ def _document(
 
 
 def choice_tables(data_folder: Path | None) -> Iterator[RowTable]:
-    """Reads the multiple-choice questions of all regions; the released file is in parts, ``…-1`` and ``…-2``.
-
-    Raises:
-        DataError: If they can't be read.
-    """
+    """Reads the multiple-choice questions of all regions; the released file is in parts, ``…-1`` and ``…-2``."""
     path = local_file(CHOICE_SOURCE, data_folder)
     if path is None or not path.stem.endswith("-1"):
         yield read_source(CHOICE_SOURCE, data_folder)
@@ -376,11 +358,7 @@ def choice_tables(data_folder: Path | None) -> Iterator[RowTable]:
 
 
 def load_choices(region: Region, data_folder: Path | None) -> list[ChoiceDoc]:
-    """Loads the multiple-choice questions of a region, which are in English.
-
-    Raises:
-        DataError: If the data can't be used, or hold none of this region.
-    """
+    """Loads the multiple-choice questions of a region, which are in English."""
     docs: list[ChoiceDoc] = []
     origins: list[str] = []
     for table in choice_tables(data_folder):

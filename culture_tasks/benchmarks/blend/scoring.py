@@ -3,9 +3,7 @@
 All are fractions here, as the harnesses have them, and percent in the report, as in the paper. Over repeated runs a
 score is the mean of the runs'.
 
-SEM, the paper's soft exact match of a response with what people answered.
-
-The answers to a question are tried from the one with most votes to the one with fewest: those in the region's language
+SEM is the paper's soft exact match of a response with what people answered. The answers to a question are tried from the one with most votes to the one with fewest: those in the region's language
 first, then their English versions. The first that is in the response is the hit. SEM-B counts a hit as 1, SEM-W as its
 votes divided by those of the answer with most.
 
@@ -64,17 +62,10 @@ class Hit(NamedTuple):
 
 
 def first_hit(annotations: Sequence[Mapping[str, Any]], response: str, language: str, matches: Matcher) -> Hit | None:
-    """Returns the answer that counts, or None.
+    """Returns the answer that counts for a response after :func:`cleaned`, or None; an empty response has no hit.
 
     SEM-B of a set of questions is the share that has a hit, SEM-W the mean of the hits' weights, where a question
     without one counts 0. Both are from 0 to 1 here (the paper prints percent); higher is better; SEM-W <= SEM-B.
-
-    Args:
-        annotations: Answers with their votes, the one with most first; ``answers`` are empty where only English ones
-            count.
-        response: The response after :func:`cleaned`. An empty one has no hit.
-        language: Code of the language of ``answers``.
-        matches: The rule.
     """
     for votes in annotations if response else ():
         for answers, of_language in ((votes["answers"], language), (votes["en_answers"], "en")):
@@ -90,14 +81,10 @@ _LABEL = re.compile(r"\w+:(?=\s)")
 
 
 def cleaned(response: str, prompt: str) -> str:
-    """Returns a response as the paper compares it.
+    """Returns a response without reasoning blocks as the paper compares it.
 
     The prompt is cut out where the model repeats it; four full-width marks become ASCII; all is in lower case; a label
     at the start goes wherever it stands, if the prompt has that word ("Answer:"); then the full stops around the rest.
-
-    Args:
-        response: The response, without reasoning blocks.
-        prompt: What the model was asked.
     """
     text = response.replace(prompt, "").translate(_FULL_WIDTH).lower()
     label = _LABEL.match(text)

@@ -7,9 +7,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.cedar.documents import SOURCES, CedarDoc, check, load_languages
+from culture_tasks.benchmarks.cedar.documents import SOURCES, CedarDoc, check, load_languages, render
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, MODALITIES, Language, Modality
-from culture_tasks.benchmarks.cedar.prompts import render
 from culture_tasks.benchmarks.cedar.scoring import ACC, metrics, score
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Entry, Group, Tag, Task
 from culture_tasks.data.checking import DataReport

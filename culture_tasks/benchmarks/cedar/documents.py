@@ -25,13 +25,15 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
 )
 from culture_tasks.benchmarks.cedar.reading.folding import fold
-from culture_tasks.benchmarks.interface import Documents
+from culture_tasks.benchmarks.interface import Documents, Picture, Prompt
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.images import broken_images, image_column
 from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import Identifier, Label, OptionalLabel, RowTable, Text, fingerprint, unique, validated
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
+from culture_tasks.prompt_files import PromptFile
+from culture_tasks.prompt_files import load as load_prompt
 from culture_tasks.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -116,17 +118,25 @@ class CedarDoc(TypedDict):
     data: str
 
 
+def prompt_file(prompt_language: str, modality: str) -> PromptFile:
+    """Returns the prompt file of a language and modality, with its text and SHA-256."""
+    return load_prompt(__package__, f"{modality}_{prompt_language}.v1")
+
+
+def render(doc: CedarDoc) -> Prompt:
+    """Returns the prompt for an item (Figures 9 and 10): one user message, after the image where there is one.
+
+    An empty narrative leaves its line empty, as filling in the paper's template does.
+    """
+    file = prompt_file(doc["prompt_language"], doc["modality"])
+    text = file.fill({"narrative": doc["narrative"], "question": doc["question"]})
+    return Prompt((Picture(), text) if doc["modality"] == "multimodal" else (text,))
+
+
 def load_languages(
     modality: Modality, languages: Sequence[Language], prompt_language: Language | None, settings: Settings
 ) -> Documents:
-    """Loads languages of a modality, with their images where the modality has them.
-
-    The languages take turns, so that a run with ``--limit`` has documents of them all.
-
-    Raises:
-        DataError: If the data are missing or can't be used.
-        SettingsError: If the user's list of supported languages has an unknown code.
-    """
+    """Loads languages of a modality by turns, so that a run with ``--limit`` has documents of them all."""
     supported = supported_languages(settings.languages)
     checked: set[Path] = set()
     parts = [load(modality, language, settings.data_folder, prompt_language, checked) for language in languages]
@@ -136,31 +146,25 @@ def load_languages(
     turns = [turn for part in parts for turn in range(len(part.rows))]
     order = sorted(range(len(rows)), key=turns.__getitem__)
     documents = [{**rows[place], "supported": rows[place]["language"] in supported} for place in order]
-    images = [part.images for part in parts if part.images is not None]
-    if not images:
+    if modality == "text":
         return Documents(documents)
 
     import datasets
 
-    return Documents(documents, datasets.concatenate_datasets(images).select(order) if len(images) > 1 else images[0])
+    return Documents(documents, datasets.concatenate_datasets([part.images for part in parts]).select(order))
 
 
 def supported_languages(named: Collection[str] | None) -> Collection[str]:
-    """Returns the languages that the user says the model supports officially; all of them by default.
-
-    Raises:
-        SettingsError: If a code is none of the seven, or there is none.
-    """
-    if named is None:
-        return LANGUAGES
-    if not named:
-        raise SettingsError(f"CULTURE_TASKS_LANGUAGES: no language. Name some of {', '.join(LANGUAGES)}, or unset it.")
-    if unknown := [code for code in named if code not in LANGUAGES]:
-        raise SettingsError(
-            f"CULTURE_TASKS_LANGUAGES: unknown language {unknown[0]!r}. Allowed are {', '.join(LANGUAGES)}, with "
-            "commas between them."
-        )
-    return named
+    """Returns the languages that the user says the model supports officially; all of them by default."""
+    allowed = ", ".join(LANGUAGES)
+    if named is not None and not named:
+        raise SettingsError(f"CULTURE_TASKS_LANGUAGES: no language. Name some of {allowed}, or unset it.")
+    for code in named or ():
+        if code not in LANGUAGES:
+            raise SettingsError(
+                f"CULTURE_TASKS_LANGUAGES: unknown language {code!r}. Allowed are {allowed}, with commas between them."
+            )
+    return LANGUAGES if named is None else named
 
 
 def load(
@@ -170,17 +174,9 @@ def load(
     prompt_language: Language | None = None,
     checked: set[Path] | None = None,
 ) -> Documents:
-    """Loads the questions of one language.
+    """Loads the questions of one language, with their images where the modality has them.
 
-    Args:
-        modality: ``text`` or ``multimodal``.
-        language: Language of the data.
-        data_folder: The user's data folder: CEDAR comes by request, not from the Hub.
-        prompt_language: Language of the instruction; None means the data's own.
-        checked: Image files that were checked before; this language's are added.
-
-    Raises:
-        DataError: If the data are missing or can't be used.
+    The instruction is in ``prompt_language``, by default the data's. Image files in ``checked`` are not checked again.
     """
     source = SOURCES[modality, language]
     table = read_source(source, data_folder)
@@ -228,22 +224,14 @@ def translated(word: str, language: Language) -> Emotion | None:
 
 
 def gold_label(row: CedarRow, language: Language, place: str) -> Emotion:
-    """Returns the English gold label: ``english_ver_answer`` where it is there, else the translated ``answer``.
-
-    Raises:
-        DataError: If it is none of the 14; the message begins with the row's place.
-    """
+    """Returns the English gold label: ``english_ver_answer`` where it is there, else the translated ``answer``."""
     if row.english_ver_answer:
         return english_label(row.english_ver_answer, "en", f"{place}, field 'english_ver_answer'")
     return english_label(row.answer, language, f"{place}, field 'answer'")
 
 
 def minority_label(row: CedarRow, language: Language, place: str) -> Emotion | None:
-    """Returns the English minority label, in whichever language it is written; None where the row has none.
-
-    Raises:
-        DataError: If it is none of the 14; the message begins with the row's place.
-    """
+    """Returns the English minority label, in whichever language it is written; None where the row has none."""
     return english_label(row.minority, language, f"{place}, field 'minority'") if row.minority else None
 
 
@@ -256,10 +244,7 @@ def english_label(word: str, language: Language, place: str) -> Emotion:
     """Returns the English label of a gold label that is written in a language or in English.
 
     Case, surrounding white space and spelling variants (Unicode form, nukta, hamza, diacritics) don't matter. No other
-    form of the word is a label, because a gold label is data and not a reply.
-
-    Raises:
-        DataError: If the language has no such label; the message begins with the place.
+    form of the word is a label, because a gold label is data and not a reply. The place begins the message of an error.
     """
     if label := translated(word, language) or translated(word, "en"):
         return label
@@ -284,9 +269,7 @@ def _warn(table: RowTable, rows: Sequence[CedarRow], golds: Sequence[Emotion], l
         _log.warning(
             "%s: 'answer' is another label than 'english_ver_answer' in %d rows and none of the paper's words in %d; "
             "'english_ver_answer' counts. See: culture-tasks data check cedar",
-            table.origin,
-            different,
-            unknown,
+            *(table.origin, different, unknown),
         )
 
 

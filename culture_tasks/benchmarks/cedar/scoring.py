@@ -21,10 +21,9 @@ from functools import cache, partial
 from typing import Any, TypeAlias
 
 from culture_tasks.benchmarks.cedar import metrics as measures
-from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc
+from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc, prompt_file
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, PREDICTION, QUADRANT_NAMES, Language
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
-from culture_tasks.benchmarks.cedar.prompts import prompt_file
 from culture_tasks.benchmarks.interface import Answered, ComputedScore, MeanScore, Metric, Scale
 
 ACC = "acc"

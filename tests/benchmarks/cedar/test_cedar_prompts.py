@@ -7,10 +7,9 @@ import re
 import pytest
 from support.papers import printed, wording
 
-from culture_tasks.benchmarks.cedar import prompts
-from culture_tasks.benchmarks.cedar.documents import english_label
+from culture_tasks.benchmarks.cedar import documents
+from culture_tasks.benchmarks.cedar.documents import english_label, prompt_file
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, OPTION_WORDS
-from culture_tasks.benchmarks.cedar.prompts import prompt_file
 from culture_tasks.benchmarks.cedar.reading.choice import read_reply
 from culture_tasks.benchmarks.interface import Picture
 
@@ -22,7 +21,7 @@ ORDER = ("ar", "zh", "en", "hi", "ja", "es", "sw")  # of the prompts in Figures 
 def render(language, modality, narrative, question):
     """The text of a prompt, which an image stands before where there is one."""
     doc = {"prompt_language": language, "modality": modality, "narrative": narrative, "question": question}
-    *image, text = prompts.render(doc).parts
+    *image, text = documents.render(doc).parts
     assert image == ([Picture()] if modality == "multimodal" else [])
     return text
 

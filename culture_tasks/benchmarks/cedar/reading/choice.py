@@ -1,9 +1,7 @@
-r"""Reads which emotion a model's reply chooses: one pure function, no judge.
+"""Decides which emotion a model's reply chooses.
 
-The reply is folded (``folding``) and its emotion words are found in all seven languages (``mentions``). Those that are
-denied (``denial``), asked about, weighed against others or part of a repeated option list are left out. Then four rules
-look for where the reply commits itself, from the clearest form to the least clear one. The first that finds a label
-decides, and what it finds must agree: a reply that names several emotions without a choice is unparsed.
+Four rules look for where the reply commits itself, from the clearest form to the least clear one. The first that finds
+a label decides, and its labels must agree: a reply that names several emotions without a choice is unparsed.
 """
 
 from __future__ import annotations
@@ -325,10 +323,7 @@ def read_reply(reply: str) -> Emotion | None:
     …"; a single label in bold or in quotes; the label that opens the reply where others only explain it; the only
     label there is. A denied label ("not sadness") never counts, nor does one that is asked about
     or part of a repeated option list. A reply that declines to answer is read in the first two forms only.
-    Time is linear in the length of the reply.
-
-    Args:
-        reply: The model's text, reasoning included.
+    Time is linear in the length of the reply, which may hold its reasoning.
     """
     text = fold(cut_reasoning(reply)).strip()
     following = _NEW_PROMPT.search(text)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.steps import steps
 
+from culture_tasks.benchmarks.cedar.documents import prompt_file
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, MISSPELLINGS, OPTION_WORDS
-from culture_tasks.benchmarks.cedar.prompts import prompt_file
 from culture_tasks.benchmarks.cedar.reading.choice import read_reply
 from culture_tasks.benchmarks.cedar.reading.folding import cut_reasoning, fold
 from culture_tasks.benchmarks.cedar.reading.mentions import entries, find_mentions, language_file
