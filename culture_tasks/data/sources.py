@@ -82,7 +82,7 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
 
 
 def folder_of(source: Source, data_folder: Path | None) -> Path:
-    """Returns the folder of the user's file for a source, to find images by name; the current one for the Hub's data."""
+    """Returns the folder of the user's file for a source, which has its images; the current one for the Hub's data."""
     path = local_file(source, data_folder)
     return path.parent if path else Path()
 

@@ -3,9 +3,9 @@
 All are fractions here, as the harnesses have them, and percent in the report, as in the paper. Over repeated runs a
 score is the mean of the runs'.
 
-SEM is the paper's soft exact match of a response with what people answered. The answers to a question are tried from the one with most votes to the one with fewest: those in the region's language
-first, then their English versions. The first that is in the response is the hit. SEM-B counts a hit as 1, SEM-W as its
-votes divided by those of the answer with most.
+SEM is the paper's soft exact match of a response with what people answered. The answers are tried from the one with
+most votes to the one with fewest: those in the region's language first, then their English versions. The first that is
+in the response is the hit. SEM-B counts a hit as 1, SEM-W as its votes divided by those of the answer with most.
 
 What it means to be in the response differs. The paper compares lemmas, with another package for each language, some of
 which need Java or are not on PyPI. The matcher here is the same for all languages: an answer is in a response as a part
