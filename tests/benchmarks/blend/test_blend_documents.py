@@ -67,9 +67,9 @@ def folder(tmp_path):
     return put
 
 
-def refused(read, *arguments, **options):
+def refused(read, *arguments):
     with pytest.raises(DataError) as caught:
-        read(*arguments, **options)
+        read(*arguments)
     return str(caught.value)
 
 

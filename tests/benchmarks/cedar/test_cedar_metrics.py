@@ -74,20 +74,15 @@ def test_quadrant_biases(table):
     assert metrics.grqb(table.limited_to(["ar"])) == {"I": 0.5, "II": 0.0, "III": 0.0, "IV": -0.5}
 
 
-def test_unparsed_share(table):
-    assert metrics.unparsed_share(table) == 0.125
-    assert metrics.unparsed_share(table.limited_to(["en"])) == 0.25
-    assert metrics.unparsed_share(table.limited_to(["ar"])) == 0.0
-    # p = 1/8: sqrt(7/64 / 7)
-    assert metrics.unparsed_stderr(table) == pytest.approx(1 / 8)
-
-
-def test_standard_errors_of_accuracy(table):
+def test_standard_errors_of_shares(table):
     # p = 5/8: sqrt(15/64 / 7)
     assert metrics.accuracy_stderr(table) == pytest.approx(math.sqrt(15 / 64 / 7))
     # en sqrt(.25/3), ar sqrt(.25/1), ja 0: sqrt(1/12 + 1/4) / 3
     assert metrics.acc_avg_stderr(table) == pytest.approx(math.sqrt(1 / 12 + 1 / 4) / 3)
     assert math.isnan(metrics.accuracy_stderr(tabulate(["awe"], ["awe"], ["en"])))
+    assert metrics.unparsed_share(table) == 0.125
+    # p = 1/8: sqrt(7/64 / 7)
+    assert metrics.unparsed_stderr(table) == pytest.approx(1 / 8)
 
 
 def test_top2_macro_f1():
