@@ -20,10 +20,7 @@ from typing import NamedTuple
 from culture_tasks import benchmarks as package
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Metric, Tag, Task
-from culture_tasks.data.hub import hub_revisions
-from culture_tasks.data.images import image_pixels
-from culture_tasks.data.releases import other_cultures
-from culture_tasks.data.tables import extra_columns
+from culture_tasks.data.reading import reading
 from culture_tasks.errors import CultureTasksError, JudgeError, SettingsError, nearest
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings
@@ -184,13 +181,8 @@ def reading_data(settings: Settings) -> Iterator[DataRead]:
                 f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, hub_names())} "
                 f"Known are {', '.join(hub_names())}."
             )
-    with (
-        extra_columns(settings.extra_columns),
-        image_pixels(settings.image_pixels),
-        hub_revisions(dict(settings.revisions)) as commits,
-        other_cultures(settings.other_cultures) as own,
-    ):
-        yield DataRead(commits, own)
+    with reading(settings) as block:
+        yield DataRead(block.commits, block.differences)
 
 
 @cache

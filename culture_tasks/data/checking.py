@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from culture_tasks.data.releases import contradictions
 from culture_tasks.data.sources import Source, read_source
@@ -13,15 +13,8 @@ from culture_tasks.data.tables import Row, RowTable, unique, usable_rows
 from culture_tasks.errors import DataError, DataUnavailableError
 
 
-@dataclass
-class Count:
-    """One thing that was counted.
-
-    Attributes:
-        name: What was counted.
-        found: What the data have.
-        paper: What the paper says, or None where it says nothing.
-    """
+class Count(NamedTuple):
+    """One thing that was counted: what the data have, and what the paper says; None where it says nothing."""
 
     name: str
     found: str
@@ -35,13 +28,7 @@ class Count:
 
 @dataclass
 class DataReport:
-    """Counts beside the paper's, and the problems of single rows.
-
-    Attributes:
-        title: What was checked.
-        counts: Counts, in the order to show them.
-        problems: Rows that can't be used, each with what to do about it.
-    """
+    """Counts beside the paper's, and the rows that can't be used, each with what to do about it."""
 
     title: str
     counts: list[Count] = field(default_factory=list)
@@ -88,43 +75,22 @@ class TableCheck(Generic[Row]):
     tables: Callable[[Path | None], Iterable[RowTable]] | None = None
     problems: Callable[[RowTable, Mapping[int, Row]], Iterable[str]] = lambda table, rows: ()  # noqa: ARG005
 
-    def add_to(self, report: DataReport, data_folder: Path | None) -> None:
-        """Adds what the source holds to a report.
-
-        Raises:
-            DataUnavailableError: If the source is missing.
-        """
-        usable: list[Row] = []
-        try:
-            for table in [read_source(self.source, data_folder)] if self.tables is None else self.tables(data_folder):
-                rows, problems = usable_rows(table, self.model, self.aliases)
-                report.problems += [*problems, *self._between_rows(table, rows), *self.problems(table, rows)]
-                usable += rows.values()
-        except DataUnavailableError:
-            raise
-        except DataError as error:
-            report.problems.append(str(error))
-        else:
-            report.counts += self.counts(usable)
-
-    def _between_rows(self, table: RowTable, rows: Mapping[int, Row]) -> Iterator[str]:
+    def all_problems(self, table: RowTable) -> tuple[dict[int, Row], list[str]]:
+        """Returns the usable rows of a table by their place, and what is wrong with rows and between them."""
+        rows, problems = usable_rows(table, self.model, self.aliases)
         if self.id:
             try:
                 list(unique(table.part(list(rows)), (vars(row)["id"] for row in rows.values()), self.id))
             except DataError as error:
-                yield str(error)
-        yield from contradictions(self.source.release, table, {index: vars(row) for index, row in rows.items()})
+                problems.append(str(error))
+        problems += contradictions(self.source.release, table, {index: vars(row) for index, row in rows.items()})
+        return rows, [*problems, *self.problems(table, rows)]
 
 
 def check_tables(title: str, data_folder: Path | None, checks: Sequence[TableCheck[Any]]) -> DataReport:
-    """Checks all sources of a benchmark, without stopping at the first problem.
+    """Checks all sources of a benchmark, whose name and folder is the title, without stopping at the first problem.
 
     A missing source is a problem, since some of the tasks can't run.
-
-    Args:
-        title: The benchmark's name, and that of its folder.
-        data_folder: The user's data folder, or None for the Hub's data.
-        checks: How each source is checked.
 
     Raises:
         DataUnavailableError: If all sources are missing.
@@ -132,10 +98,18 @@ def check_tables(title: str, data_folder: Path | None, checks: Sequence[TableChe
     report = DataReport(f"{title}: {data_folder / title if data_folder else 'the Hub'}")
     missing: list[DataUnavailableError] = []
     for check in checks:
+        usable: list[Any] = []
         try:
-            check.add_to(report, data_folder)
+            for table in check.tables(data_folder) if check.tables else [read_source(check.source, data_folder)]:
+                rows, problems = check.all_problems(table)
+                report.problems += problems
+                usable += rows.values()
         except DataUnavailableError as error:
             missing.append(error)
+        except DataError as error:
+            report.problems.append(str(error))
+        else:
+            report.counts += check.counts(usable)
     if len(missing) == len(checks):
         raise missing[0]
     report.problems += map(str, missing)

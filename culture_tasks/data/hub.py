@@ -11,14 +11,11 @@ import json
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from culture_tasks.data.reading import current
 from culture_tasks.errors import DataUnavailableError
 
 if TYPE_CHECKING:
@@ -31,68 +28,31 @@ _CARD = "README.md"
 """The file that ``datasets`` asks for first: its reply tells the commit, and whether the user may read the data."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """A block of code that reads data.
-
-    Attributes:
-        revisions: The revision that the user chose, by data set.
-        commits: The commit that was read, by data set.
-        problems: Why the commit isn't known, by data set: the Hub is asked once.
-    """
-
-    revisions: Mapping[str, str] = field(default_factory=dict)
-    commits: dict[str, str] = field(default_factory=dict)
-    problems: dict[str, Exception] = field(default_factory=dict)
-
-
-_reading: ContextVar[_Reading | None] = ContextVar("reading", default=None)
-
-
-@contextmanager
-def hub_revisions(chosen: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
-    """Sets which revisions are read from the Hub in a block of code.
-
-    Args:
-        chosen: A branch, tag or commit by name of the data set; all others are read at ``main``.
-
-    Yields:
-        The commits that were read, by data set, as they are; each data set is read at one commit only.
-    """
-    block = _Reading(chosen)
-    token = _reading.set(block)
-    try:
-        yield block.commits
-    finally:
-        _reading.reset(token)
-
-
 def load_split(name: str, config: str | None, split: str, otherwise: str) -> datasets.Dataset:
     """Loads a split at the chosen revision, from the cache where the commit has been downloaded.
 
-    Args:
-        name: The data set, as ``owner/name``.
-        config: Its configuration; None means the only one.
-        split: Its split.
-        otherwise: What to do instead of using the Hub, for errors.
-
     Raises:
-        DataUnavailableError: If neither the Hub nor its cache has the data.
+        DataUnavailableError: If neither the Hub nor its cache has the data; ``otherwise`` says what to do instead.
     """
     import datasets
-    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub import constants
+    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
-    block = _reading.get() or _Reading()
-    chosen = block.revisions.get(name)
+    block, chosen = current(), _chosen(name)
     # The HTTP client of huggingface_hub, and with it the base of its errors, differs between versions.
     expected = (OSError, ValueError, *HfHubHTTPError.__bases__, datasets.exceptions.DatasetsError)
     try:
-        commit = block.commits.get(name) or _commit_in(block, name, config, split)
-        files = _prepared(name, config, split, commit)
-        if files:
+        if name in block.problems:
+            raise block.problems[name]
+        commit = block.commits.get(name) or _commit_of(name, config, split, chosen)
+        if files := _prepared(name, config, split, commit):
             data = datasets.concatenate_datasets([datasets.Dataset.from_file(str(file)) for file in files])
+        elif constants.HF_HUB_OFFLINE:
+            raise OfflineModeIsEnabled
         else:
-            data = _downloaded(name, config, split, commit)
+            data = datasets.load_dataset(name, config, split=split, revision=commit)
+            if {Path(file["filename"]).parent.name for file in data.cache_files} - {commit}:
+                raise ConnectionError(f"the download of commit {commit[:8]} broke off")  # `datasets` took what it had
     except expected as error:
         raise DataUnavailableError(f"{_explained(name, config, chosen, error)} {otherwise}") from None
     block.commits[name] = commit
@@ -100,44 +60,23 @@ def load_split(name: str, config: str | None, split: str, otherwise: str) -> dat
     return data
 
 
-def _downloaded(name: str, config: str | None, split: str, commit: str) -> datasets.Dataset:
-    import datasets
-    from huggingface_hub import constants
-    from huggingface_hub.errors import OfflineModeIsEnabled
-
-    if constants.HF_HUB_OFFLINE:
-        raise OfflineModeIsEnabled
-    data = datasets.load_dataset(name, config, split=split, revision=commit)
-    if {Path(each["filename"]).parent.name for each in data.cache_files} - {commit}:
-        raise ConnectionError(f"the download of commit {commit[:8]} broke off")  # `datasets` took what it had
-    return data
-
-
 def is_downloaded(name: str, config: str | None, split: str) -> bool:
     """Whether a split is in the cache at the chosen revision, found out without a connection."""
-    chosen = (_reading.get() or _Reading()).revisions.get(name)
+    chosen = _chosen(name)
     commit = _noted(name, chosen or "main")
     return (commit is not None or chosen is None) and bool(_prepared(name, config, split, commit))
 
 
-def _commit_in(block: _Reading, name: str, config: str | None, split: str) -> str:
-    """Returns the commit to read in a block of code."""
-    if name in block.problems:
-        raise block.problems[name]
-    try:
-        return _commit_of(name, config, split, block.revisions.get(name))
-    except Exception as error:
-        block.problems[name] = error
-        raise
+def _chosen(name: str) -> str | None:
+    """Returns the revision of a data set that the user chose: a branch, tag or commit."""
+    return dict(current().settings.revisions).get(name)
 
 
 def _commit_of(name: str, config: str | None, split: str, chosen: str | None) -> str:
     """Returns the commit of a revision: by the Hub, and by its cache where the Hub can't be reached.
 
     Without a chosen revision that is ``main`` when the Hub last told, or else the latest commit that has the split.
-
-    Raises:
-        Exception: Any of huggingface_hub's, where the Hub says no, or the cache doesn't tell.
+    Raises errors of huggingface_hub, where the Hub says no, or the cache doesn't tell.
     """
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
@@ -145,11 +84,12 @@ def _commit_of(name: str, config: str | None, split: str, chosen: str | None) ->
     revision = chosen or "main"
     try:
         return Path(hf_hub_download(name, _CARD, repo_type="dataset", revision=revision)).parent.name
-    except LocalEntryNotFoundError:  # the Hub can't be reached
+    except LocalEntryNotFoundError as error:  # the Hub can't be reached
         if noted := _noted(name, revision):
             return noted
         if chosen is None and (files := _prepared(name, config, split, None)):
             return files[0].parent.name
+        current().problems[name] = error
         raise
     except EntryNotFoundError:
         return str(HfApi().dataset_info(name, revision=revision).sha)
@@ -175,7 +115,7 @@ def _prepared(name: str, config: str | None, split: str, commit: str | None) -> 
     after that has failed, the folder's name has another ending.
     """
     import datasets
-    from datasets.naming import camelcase_to_snakecase
+    from datasets.naming import camelcase_to_snakecase, filenames_for_dataset_split
 
     owner, _, own = name.partition("/")
     folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / f"{owner}___{camelcase_to_snakecase(own)}"
@@ -183,78 +123,68 @@ def _prepared(name: str, config: str | None, split: str, commit: str | None) -> 
         path for path in folder.glob(f"*/*/{commit or '*'}/dataset_info.json") if _COMMIT.fullmatch(path.parent.name)
     ]
     for info in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True):
-        if files := _files_of(info, own, config or "default", split):
+        try:
+            content = json.loads(info.read_text(encoding="utf-8"))
+            files = [
+                Path(file)
+                for part in (content["splits"] if split == "all" else [split])
+                for file in filenames_for_dataset_split(
+                    str(info.parent), own, part, "arrow", content["splits"][part].get("shard_lengths")
+                )
+            ]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+        if content.get("config_name") == (config or "default") and all(file.is_file() for file in files):
             return files
     return []
 
 
-def _files_of(info: Path, own: str, config: str, split: str) -> list[Path]:
-    """Returns the files of a split in a prepared folder; none if it is of another configuration, or lacks one."""
-    from datasets.naming import filenames_for_dataset_split
-
-    try:
-        content = json.loads(info.read_text(encoding="utf-8"))
-        splits = content["splits"]
-        names = [
-            filenames_for_dataset_split(
-                str(info.parent),
-                dataset_name=own,
-                split=one,
-                filetype_suffix="arrow",
-                shard_lengths=splits[one].get("shard_lengths"),
-            )
-            for one in (splits if split == "all" else [split])
-        ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
-    files = [Path(name) for of_one in names for name in of_one]
-    return files if content.get("config_name") == config and all(file.is_file() for file in files) else []
-
-
 def _explained(name: str, config: str | None, chosen: str | None, error: BaseException) -> str:
     """Says why data can't be read, and what to do."""
+    import datasets
     from huggingface_hub import errors
 
     page = f"https://huggingface.co/datasets/{name}"
     data = f"{name} ({config})" if config else name
-    causes = list(_causes(error))
-    if any(isinstance(cause, errors.GatedRepoError) for cause in causes):
+    missing = f"the cache ({datasets.config.HF_DATASETS_CACHE}) doesn't hold it"
+    if chosen:
+        missing += f" at revision {chosen!r}"
+    causes: list[BaseException] = []  # the error and those that it came from, also where the library hides them
+    cause: BaseException | None = error
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
+
+    def is_from(kind: type[Exception]) -> bool:
+        return any(isinstance(cause, kind) for cause in causes)
+
+    if is_from(errors.GatedRepoError):
         return (
             f"{data}: access is granted on request. Ask for it at {page}, then log in with `hf auth login` (or set "
             "HF_TOKEN) as the user who was granted it."
         )
-    if any(isinstance(cause, errors.RevisionNotFoundError) for cause in causes):
+    if is_from(errors.RevisionNotFoundError):
         return (
             f"{data}: the Hub has no revision {chosen or 'main'!r} of it. Name a branch, tag or commit from "
             f"{page}/commits/main in CULTURE_TASKS_REVISION, or take {name} out of it."
         )
-    if any(isinstance(cause, errors.RepositoryNotFoundError) for cause in causes):
+    if is_from(errors.RepositoryNotFoundError):
         return (
             f"{data}: {endpoint()} has no such data set, or only for users who may see it. If it is private, log in "
             "with `hf auth login`."
         )
-    at = f" at revision {chosen!r}" if chosen else ""
-    if any(isinstance(cause, errors.OfflineModeIsEnabled) for cause in causes):
+    if is_from(errors.OfflineModeIsEnabled):
         return (
-            f"{data}: HF_HUB_OFFLINE is set, and the cache ({_cache()}) doesn't hold it{at}. Unset it to download the "
-            "data, or name by HF_HOME a cache that has them."
+            f"{data}: HF_HUB_OFFLINE is set, and {missing}. Unset it to download the data, or name by HF_HOME a cache "
+            "that has them."
         )
     if of_connection := [cause for cause in causes if _is_of_the_connection(cause)]:
         return (
-            f"{data}: can't be downloaded from {endpoint()} ({_reason(of_connection[-1])}), and the cache "
-            f"({_cache()}) doesn't hold it{at}. Check the connection (HTTPS_PROXY names a proxy), name a mirror by "
-            "HF_ENDPOINT, or name by HF_HOME a cache that has them."
+            f"{data}: can't be downloaded from {endpoint()} ({_reason(of_connection[-1])}), and {missing}. Check the "
+            "connection (HTTPS_PROXY names a proxy), name a mirror by HF_ENDPOINT, or name by HF_HOME a cache that has "
+            "them."
         )
     return f"{data}: can't be loaded from the Hub ({_reason(error)}). Check the connection and your access."
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yields an error and those that it came from, also where the library hides them."""
-    seen: list[BaseException] = []
-    while error is not None and error not in seen:
-        seen.append(error)
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _is_of_the_connection(error: BaseException) -> bool:
@@ -280,9 +210,3 @@ def endpoint() -> str:
 
     parts = urlsplit(constants.ENDPOINT)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-
-
-def _cache() -> Path:
-    import datasets
-
-    return Path(os.fspath(datasets.config.HF_DATASETS_CACHE))

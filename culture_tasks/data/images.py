@@ -7,16 +7,15 @@ import hashlib
 import io
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from culture_tasks.data.reading import current
 from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
-from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
     import datasets
@@ -29,18 +28,9 @@ _LARGE = 8_000_000
 """Pixels from which images are decoded one at a time, by one thread: each takes up to four bytes a pixel."""
 _BATCH = 64
 _PILLOW_LOCK = threading.Lock()
+_EXPECTED = "Expected a PNG, JPEG or other image that Pillow can open. Replace the image, or remove the row."
 
-_most_pixels: ContextVar[int] = ContextVar("image_pixels", default=int(Settings.model_fields["image_pixels"].default))
-
-
-@contextlib.contextmanager
-def image_pixels(most: int) -> Iterator[None]:
-    """Sets, for a block of code, how many pixels an image may have."""
-    token = _most_pixels.set(most)
-    try:
-        yield
-    finally:
-        _most_pixels.reset(token)
+_Reader: TypeAlias = Callable[[], bytes]
 
 
 def image_column(
@@ -59,66 +49,42 @@ def image_column(
     """
     import datasets
 
+    checked = set() if checked is None else checked
+    with contextlib.closing(_problems(table, names, folder, checked)) as problems:
+        for problem in problems:
+            raise DataError(problem)
     if table.images is not None:
-        raw = _undecoded(table.images)
-        _check(table, (_embedded(row["image"], table.local) for row in raw))
-        return raw.cast_column("image", datasets.Image())
-    paths = [_file(table.where(index), name, folder) for index, name in enumerate(names)]
-    known = set() if checked is None else checked
-    _check(table, (None if path in known else path.read_bytes for path in paths))
-    known.update(paths)
-    return datasets.Dataset.from_dict({"image": [str(path) for path in paths]}).cast_column("image", datasets.Image())
+        images = _undecoded(table.images)
+    else:
+        paths = [_file(table.where(index), name, folder) for index, name in enumerate(names)]
+        checked.update(paths)
+        images = datasets.Dataset.from_dict({"image": list(map(str, paths))})
+    return images.cast_column("image", datasets.Image())
 
 
 def broken_images(table: RowTable, names: Sequence[str | None], folder: Path) -> Iterator[str]:
-    """Checks images in batches, looks for the broken ones in a bad batch, and says what is wrong with each.
-
-    Args:
-        table: The rows.
-        names: As for ``image_column``.
-        folder: As for ``image_column``.
-    """
-    for start in range(0, len(names), _BATCH):
-        indices = range(start, min(start + _BATCH, len(names)))
-        if _image_problem(table.part(indices), [names[index] for index in indices], folder) is not None:
-            each = (_image_problem(table.part([index]), [names[index]], folder) for index in indices)
-            yield from (problem for problem in each if problem is not None)
-
-
-def _image_problem(table: RowTable, names: Sequence[str | None], folder: Path) -> str | None:
-    try:
-        image_column(table, names, folder)
-    except DataError as error:
-        return str(error)
-    return None
+    """Yields the problem of each image that :func:`image_column` would refuse."""
+    yield from list(_problems(table, names, folder, set()))  # not while Pillow is held
 
 
 def image_keys(table: RowTable, names: Sequence[str | None], folder: Path, *, needed: bool = True) -> list[str | None]:
     """Returns for each row a hash of its image's bytes, which is the same for copies of one image.
 
-    Args:
-        table: The rows.
-        names: As for ``image_column``.
-        folder: As for ``image_column``.
-        needed: Whether each row must have its image. If not, a file that can't be read is identified by its name, and
-            a row without image gets None.
+    Where images aren't needed, a file that can't be read is identified by its name, and a row without image gets None.
 
     Raises:
         DataError: For the first row whose image is missing or outside the folder, if it is needed.
     """
-    if table.images is not None:
-        contents = (_embedded(row["image"], table.local)() for row in _undecoded(table.images))
-        return [image_key(content) if content or needed else None for content in contents]
-    return [_file_key(table.where(index), name, folder, needed=needed) for index, name in enumerate(names)]
-
-
-def _file_key(where: str, name: str | None, folder: Path, *, needed: bool) -> str | None:
-    try:
-        return image_key(_file(where, name, folder).read_bytes())
-    except (DataError, OSError):
-        if needed:
-            raise
-        return image_key(name.encode("utf-8", "surrogatepass")) if name else None
+    keys: list[str | None] = []
+    for index, (name, read) in enumerate(zip(names, _embedded(table), strict=True)):
+        try:
+            content = read() if read else _file(table.where(index), name, folder).read_bytes()
+        except (DataError, OSError):
+            if needed:
+                raise
+            content = (name or "").encode("utf-8", "surrogatepass")
+        keys.append(image_key(content) if content or needed else None)
+    return keys
 
 
 def image_key(content: bytes) -> str:
@@ -132,48 +98,62 @@ def _undecoded(images: datasets.Dataset) -> datasets.Dataset:
     return images.rename_columns({images.column_names[0]: "image"}).cast_column("image", datasets.Image(decode=False))
 
 
-def _embedded(cell: dict[str, Any] | None, local: bool) -> Callable[[], bytes]:
-    """Returns a reader of an embedded image; the user's own file may not point to an arbitrary file by its path."""
-    content, path = (None, None) if cell is None else (cell["bytes"], cell["path"])
-    if content is None and path and not local:
-        return Path(path).read_bytes
-    return lambda: content or b""
+def _embedded(table: RowTable) -> Iterator[_Reader | None]:
+    """Yields for each row a reader of its embedded image; None where the table embeds no images.
+
+    The user's own file may not point to an arbitrary file by its path.
+    """
+    if table.images is None:
+        yield from itertools.repeat(None, len(table.rows))
+        return
+    for row in _undecoded(table.images):
+        cell: dict[str, Any] = row["image"] or {"bytes": None, "path": None}
+        is_file = cell["bytes"] is None and cell["path"] and not table.local
+        yield Path(cell["path"]).read_bytes if is_file else partial(bytes, cell["bytes"] or b"")
 
 
 def _file(where: str, name: str | None, folder: Path) -> Path:
     if not name:
         raise DataError(f"{where}, field 'image': found nothing. Expected the name of an image file.")
     for candidate in (folder / name, folder / "images" / name):
-        if not _is_file(candidate):
+        try:
+            is_file = candidate.is_file()
+        except (OSError, ValueError):  # a name that no file can have, such as an image's own bytes
             continue
-        path = candidate.resolve()
-        if not path.is_relative_to(folder.resolve()):
+        if is_file and not candidate.resolve().is_relative_to(folder.resolve()):
             raise DataError(f"{where}, field 'image': {name!r:.200} is outside {folder}. Expected a file inside it.")
-        return path
+        if is_file:
+            return candidate.resolve()
     raise DataError(
         f"{where}, field 'image': no file {name!r:.200} in {folder} or {folder / 'images'}. "
         "Add the file, or correct the name."
     )
 
 
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name that is too long or that no file can have, such as an image's own bytes
-        return False
-
-
-Reader = Callable[[], bytes]
-
-
-def _check(table: RowTable, readers: Iterable[Reader | None]) -> None:
-    """Checks the images of a table's rows; None is one that was checked before."""
-    most = _most_pixels.get()
+def _problems(
+    table: RowTable, names: Sequence[str | None], folder: Path, checked: set[Path]
+) -> Generator[str, None, None]:
+    """Yields what is wrong with the images of a table's rows, of which one batch is in memory at a time."""
+    most = current().settings.image_pixels
+    rows = zip(itertools.count(), names, _embedded(table), strict=False)
     with _strict_pillow(), ThreadPoolExecutor() as pool, ThreadPoolExecutor(1) as alone:
-        check = partial(_problem, most=most, alone=alone)
-        for index, problem in enumerate(_problems(pool, check, iter(readers))):
-            if problem is not None:
-                raise DataError(f"{table.where(index)}, field 'image': {problem}")
+
+        def problem(row: tuple[int, str | None, _Reader | None]) -> str | None:
+            index, name, read = row
+            where = table.where(index)
+            if read is None:
+                try:
+                    path = _file(where, name, folder)
+                except DataError as error:
+                    return str(error)
+                if path in checked:
+                    return None
+                read = path.read_bytes
+            reason = _reason(read, most, alone)
+            return reason and f"{where}, field 'image': {reason}"
+
+        while batch := list(itertools.islice(rows, _BATCH)):
+            yield from filter(None, pool.map(problem, batch))
 
 
 @contextlib.contextmanager
@@ -193,23 +173,13 @@ def _strict_pillow() -> Iterator[None]:
             ImageFile.LOAD_TRUNCATED_IMAGES, Image.MAX_IMAGE_PIXELS = lenient, most
 
 
-def _problems(
-    pool: ThreadPoolExecutor, check: Callable[[Reader | None], str | None], readers: Iterator[Reader | None]
-) -> Iterator[str | None]:
-    """Checks images in batches, of which one is in memory at a time."""
-    while batch := list(itertools.islice(readers, _BATCH)):
-        yield from pool.map(check, batch)
-
-
-def _problem(read: Reader | None, most: int, alone: ThreadPoolExecutor) -> str | None:
+def _reason(read: _Reader, most: int, alone: ThreadPoolExecutor) -> str | None:
     """Decodes an image at the smallest size that its format offers, which still reads all data of the file.
 
     Its header alone says whether it has too many pixels.
     """
     from PIL import Image
 
-    if read is None:
-        return None
     try:
         content = read()
         if not content:
@@ -229,6 +199,3 @@ def _problem(read: Reader | None, most: int, alone: ThreadPoolExecutor) -> str |
     except (OSError, ValueError, SyntaxError) as error:
         return f"broken image ({error}). {_EXPECTED}"
     return None
-
-
-_EXPECTED = "Expected a PNG, JPEG or other image that Pillow can open. Replace the image, or remove the row."

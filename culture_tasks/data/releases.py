@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from culture_tasks.data.reading import current
 from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
 
@@ -52,42 +51,8 @@ def released_questions() -> frozenset[str]:
     return frozenset(file.read_text(encoding="utf-8").splitlines()[2:])
 
 
-OtherCultures = Literal["refuse", "allow"]
-
-
-@dataclass(slots=True)
-class _Block:
-    """A block of code that reads data: what the user chose, and how the data differ from the release, by file."""
-
-    choice: OtherCultures = "refuse"
-    differences: dict[str, str] = field(default_factory=dict)
-
-
-_block: ContextVar[_Block | None] = ContextVar("releases", default=None)
-
-
-@contextmanager
-def other_cultures(choice: OtherCultures) -> Iterator[Mapping[str, str]]:
-    """Sets, for a block of code, what to do with a user's rows of another culture than their task's.
-
-    Yields:
-        The files that were read and aren't the release, each with what differs, as they are.
-    """
-    block = _Block(choice)
-    token = _block.set(block)
-    try:
-        yield block.differences
-    finally:
-        _block.reset(token)
-
-
 def check_release(release: ReleaseFacts | None, table: RowTable, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Notes how a user's table differs from the release.
-
-    Args:
-        release: What is known of the release, if anything.
-        table: Where the rows are from.
-        rows: All rows of the table that concern the task, checked.
+    """Notes how a user's table differs from the release; ``rows`` are all that concern the task.
 
     Raises:
         DataError: For the first row of another culture, unless the user allows it.
@@ -96,7 +61,8 @@ def check_release(release: ReleaseFacts | None, table: RowTable, rows: Sequence[
     if release is None or not table.local:
         return
     if len(rows) < release.rows * (1 - _SLACK) or (len(rows) > release.rows * (1 + _SLACK) and not release.grows):
-        _note(table, f"{len(rows):,} rows, and the release has {release.rows:,}{' or more' if release.grows else ''}")
+        more = " or more" if release.grows else ""
+        _note(table, f"{len(rows):,} rows, and the release has {release.rows:,}{more}")
     elif release.questions:
         digests = (hashlib.sha256(str(row["question"]).encode()).hexdigest()[:16] for row in rows)
         if sum(digest in released_questions() for digest in digests) < release.questions:
@@ -105,11 +71,6 @@ def check_release(release: ReleaseFacts | None, table: RowTable, rows: Sequence[
 
 def check_cultures(release: ReleaseFacts | None, table: RowTable, rows: Sequence[Mapping[str, Any]]) -> None:
     """Refuses a user's rows of another culture than their task's, or notes them where the user allows them.
-
-    Args:
-        release: What is known of the release, if anything.
-        table: Where the rows are from.
-        rows: All of its rows.
 
     Raises:
         DataError: For the first of them, unless the user allows it.
@@ -123,15 +84,9 @@ def check_cultures(release: ReleaseFacts | None, table: RowTable, rows: Sequence
 def contradictions(
     release: ReleaseFacts | None, table: RowTable, rows: Mapping[int, Mapping[str, Any]]
 ) -> Iterator[str]:
-    """Yields what is wrong with each row of another culture than its task's, unless the user allows them.
-
-    Args:
-        release: What is known of the release, if anything.
-        table: Where the rows are from.
-        rows: Rows of it, by their place in it.
-    """
-    for index, row in rows.items():
-        if release is not None and not _allowed() and not _belongs(release, table, row):
+    """Yields the problem of each row, by its place, of another culture than its task's, unless the user allows them."""
+    for index, row in rows.items() if release and not _allowed() else ():
+        if release and not _belongs(release, table, row):
             yield (
                 f"{table.where(index)}, field {release.culture!r}: found {row[release.culture]!r:.80}. Expected "
                 f"{release.expected}. Remove the row, or set CULTURE_TASKS_OTHER_CULTURES=allow to run it, marked as "
@@ -145,11 +100,9 @@ def _belongs(release: ReleaseFacts | None, table: RowTable, row: Mapping[str, An
 
 
 def _allowed() -> bool:
-    return (_block.get() or _Block()).choice == "allow"
+    return current().settings.other_cultures == "allow"
 
 
 def _note(table: RowTable, difference: str) -> None:
-    block = _block.get()
-    if block is not None:
-        name = Path(table.origin).name
-        block.differences[name] = "; ".join(filter(None, (block.differences.get(name), difference)))
+    differences, name = current().differences, Path(table.origin).name
+    differences[name] = "; ".join(filter(None, (differences.get(name), difference)))

@@ -27,6 +27,7 @@ class Source:
         config: Its configuration.
         split: Its split.
         image_column: Column that holds images.
+        key: Column that the keys of a local JSON object fill, where that isn't a list of rows; empty for none.
         additions: Names without suffix of files that complement the Hub's data: a folder that holds only these (and
             images) doesn't replace the Hub.
         release: What is known of the table as its authors released it; None where any data will do.
@@ -38,22 +39,23 @@ class Source:
     config: str | None = None
     split: str = "test"
     image_column: str | None = None
+    key: str = ""
     additions: Sequence[str] = ()
     release: ReleaseFacts | None = None
 
     @property
     def name(self) -> str:
         """What the data are called in messages and in the task table."""
-        hub = "" if self.hub is None else f"{self.hub}{f' ({self.config})' if self.config else ''}"
-        return hub or f"local folder {self.folder}/"
+        if self.hub is None:
+            return f"local folder {self.folder}/"
+        return f"{self.hub} ({self.config})" if self.config else self.hub
 
 
 def local_file(source: Source, data_folder: Path | None) -> Path | None:
     """Returns the user's file for a source, or None if the user has no local data of this benchmark.
 
     Raises:
-        DataError: If the data folder itself is missing, or two files match.
-        DataUnavailableError: If the folder of this benchmark lacks the file.
+        DataError: If the data folder itself or the file in the benchmark's folder is missing, or two files match.
     """
     if data_folder is None:
         return None
@@ -80,11 +82,7 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
 
 
 def folder_of(source: Source, data_folder: Path | None) -> Path:
-    """Returns the folder of the user's file for a source, to find images by name; the current one for the Hub's data.
-
-    Raises:
-        DataError: As for :func:`local_file`.
-    """
+    """Returns the folder of the user's file for a source, which has its images; the current one for the Hub's data."""
     path = local_file(source, data_folder)
     return path.parent if path else Path()
 
@@ -98,16 +96,13 @@ def addition(source: Source, data_folder: Path | None) -> Path | None:
 
 
 def _first(files: Mapping[str, Path], stems: Sequence[str]) -> Path | None:
-    found = (
-        [name for suffix in SUFFIXES for name in sorted(fnmatch.filter(files, f"{stem}{suffix}".lower()))]
-        for stem in stems
-    )
-    names = next((names for names in found if names), [])
-    if len(names) > 1:
-        raise DataError(
-            f"{files[names[0]].parent}: {files[names[0]].name} and {files[names[1]].name} both match. Keep one of them."
-        )
-    return files[names[0]] if names else None
+    for stem in stems:
+        paths = [files[name] for suffix in SUFFIXES for name in fnmatch.filter(files, f"{stem}{suffix}".lower())]
+        if len(paths) > 1:
+            raise DataError(f"{paths[0].parent}: {paths[0].name} and {paths[1].name} both match. Keep one of them.")
+        if paths:
+            return paths[0]
+    return None
 
 
 def read_source(source: Source, data_folder: Path | None) -> RowTable:
@@ -120,11 +115,7 @@ def read_source(source: Source, data_folder: Path | None) -> RowTable:
     path = local_file(source, data_folder)
     if path is not None:
         _log.info("reading %s", path)
-        return read_file(path, source.image_column)
-    return _read_hub(source)
-
-
-def _read_hub(source: Source) -> RowTable:
+        return read_file(path, source.image_column, (source.key, ""))
     where = f"Put {source.folder}/{source.stems[0]}{SUFFIXES[0]} into a folder and name it with CULTURE_TASKS_DATA."
     if source.hub is None:
         raise DataUnavailableError(f"{source.folder}: these data are not on the Hub. {where}")
@@ -137,37 +128,21 @@ def _read_hub(source: Source) -> RowTable:
 def availability(sources: tuple[Source, ...], data_folder: Path | None) -> str:
     """Looks where the data of a task are now, without loading them and without a connection.
 
-    Args:
-        sources: What the task needs.
-        data_folder: The user's data folder, or None.
-
-    Returns:
-        ``local``, ``downloaded``, ``not downloaded``, ``missing`` or several of these; or why local data can't be used.
-        A text after a colon says what to do.
+    It is ``local``, ``downloaded``, ``not downloaded``, ``missing`` or several of these; or why local data can't be
+    used. A text after a colon says what to do.
     """
     try:
-        found = [_availability_of(source, data_folder) for source in sources]
+        return " and ".join(dict.fromkeys(_availability_of(source, data_folder) for source in sources))
     except CultureTasksError as error:
         return f"error: {error}"
-    return " and ".join(dict.fromkeys(found))
 
 
 def _availability_of(source: Source, data_folder: Path | None) -> str:
     path = local_file(source, data_folder)
-    if path is not None:
-        _look_into(path)
-        return "local"
-    if source.hub is None:
+    if path is None and source.hub is None:
         return f"missing: put it into {source.folder}/ of CULTURE_TASKS_DATA"
-    return "downloaded" if is_downloaded(source.hub, source.config, source.split) else "not downloaded"
-
-
-def _look_into(path: Path) -> None:
-    """Makes sure that a file can be read and holds something other than a pointer to what Git left out.
-
-    Raises:
-        DataError: If not.
-    """
+    if path is None:
+        return "downloaded" if is_downloaded(str(source.hub), source.config, source.split) else "not downloaded"
     try:
         with path.open("rb") as file:
             beginning = file.read(200).lstrip()
@@ -177,3 +152,4 @@ def _look_into(path: Path) -> None:
         raise DataError(f"{path}: is empty.")
     if beginning.startswith(b"version https://git-lfs"):
         raise DataError(f"{path}: is a pointer of Git LFS. Fetch the file with `git lfs pull`.")
+    return "local"

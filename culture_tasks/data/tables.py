@@ -9,16 +9,15 @@ import io
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, StringConstraints, ValidationError
 
+from culture_tasks.data.reading import current
 from culture_tasks.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -57,13 +56,11 @@ Label = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 """A required name, such as a category or a file name: white space around it is stripped."""
 
 OptionalLabel = Annotated[Label | None, BeforeValidator(none_if_blank)]
-"""An optional name."""
 
 Identifier = Annotated[Label, BeforeValidator(_text_if_number)]
 """A row's id: a text or an integer, which a CSV file can't tell apart."""
 
 OptionalIdentifier = Annotated[OptionalLabel, BeforeValidator(_text_if_number)]
-"""An optional id of a row."""
 
 
 @dataclass(frozen=True)
@@ -98,37 +95,35 @@ class RowTable:
         return replace(self, rows=[self.rows[index] for index in indices], images=images, places=places)
 
 
-def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str] | None = None) -> RowTable:
+def read_file(path: Path, image_column: str | None = None, pairs: tuple[str, str] = ("", "")) -> RowTable:
     """Reads a JSON, JSONL, CSV or Parquet file.
 
     Args:
         path: The file; JSON must hold one list of objects.
         image_column: Column that holds embedded images (Parquet only), kept apart and not decoded.
-        pairs: Two columns; then JSON may also hold one object, whose keys and values fill them.
+        pairs: Two columns; with the first, JSON may also hold one object, whose keys fill it. Its values are the rows'
+            other columns, or fill the second one.
 
     Raises:
         DataError: If the file is missing, empty, broken, or of another type.
     """
-    suffix = _suffix(path)
-    if suffix == ".parquet":
-        data = _parquet(path)
-        table = RowTable(str(path), []) if data is None else from_dataset(data, str(path), image_column, local=True)
-    elif pairs and suffix == ".json":
-        table = _read_pairs(path, pairs)
-    else:
-        table = RowTable(str(path), list(_ROWS[suffix](path)), first_row=2 if suffix == ".csv" else 1)
-    if not table.rows:
-        raise DataError(f"{path}: the file holds no rows. Expected at least one.")
-    return table
-
-
-def _suffix(path: Path) -> str:
     if not path.is_file():
         raise DataError(f"{path}: no such file. Expected a data file with one of the endings {', '.join(SUFFIXES)}.")
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
+    if suffix == ".parquet":
+        data = _parquet(path)
+        table = RowTable(str(path), []) if data is None else from_dataset(data, str(path), image_column, local=True)
+    elif suffix == ".csv":
+        table = RowTable(str(path), list(_csv_rows(path)), first_row=2)
+    elif suffix == ".jsonl":
+        table = RowTable(str(path), list(_objects(path, _json_lines(path))))
+    elif suffix == ".json":
+        table = RowTable(str(path), list(_objects(path, _json_list(path, *pairs))))
+    else:
         raise DataError(f"{path}: files ending in {path.suffix!r} can't be read. Allowed are {', '.join(SUFFIXES)}.")
-    return suffix
+    if not table.rows:
+        raise DataError(f"{path}: the file holds no rows. Expected at least one.")
+    return table
 
 
 def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, *, local: bool) -> RowTable:
@@ -137,51 +132,38 @@ def from_dataset(data: datasets.Dataset, origin: str, image_column: str | None, 
     Raises:
         DataError: If the image column holds neither images nor file names.
     """
-    if image_column is None or not _embeds_images(data, origin, image_column):
-        return RowTable(origin, data.to_list(), local=local)
-    return RowTable(
-        origin, data.remove_columns([image_column]).to_list(), data.select_columns([image_column]), local=local
-    )
-
-
-def _embeds_images(data: datasets.Dataset, origin: str, column: str) -> bool:
-    import datasets
     import pyarrow.types
 
-    if column not in data.column_names:
-        return False
-    if isinstance(data.features[column], datasets.Image):
-        return True
-    stored = data.data.schema.field(column).type
+    if image_column is None or image_column not in data.column_names:
+        return RowTable(origin, data.to_list(), local=local)
+    stored = data.data.schema.field(image_column).type
     if pyarrow.types.is_string(stored) or pyarrow.types.is_large_string(stored) or pyarrow.types.is_null(stored):
-        return False
-    if pyarrow.types.is_binary(stored) or pyarrow.types.is_large_binary(stored):
-        return True
-    if pyarrow.types.is_struct(stored) and {field.name for field in stored} == {"bytes", "path"}:
-        return True
-    raise DataError(
-        f"{origin}, column {column!r}: holds {stored}. Expected images (bytes, or bytes and path) or file names."
-    )
+        return RowTable(origin, data.to_list(), local=local)
+    is_image = pyarrow.types.is_struct(stored) and {field.name for field in stored} == {"bytes", "path"}
+    if not (is_image or pyarrow.types.is_binary(stored) or pyarrow.types.is_large_binary(stored)):
+        raise DataError(
+            f"{origin}, column {image_column!r}: holds {stored}. Expected images (bytes, or bytes and path) or file "
+            "names."
+        )
+    images = data.select_columns([image_column])
+    return RowTable(origin, data.remove_columns([image_column]).to_list(), images, local=local)
 
 
-def _read_pairs(path: Path, columns: tuple[str, str]) -> RowTable:
+def _json_list(path: Path, key: str, value: str) -> Iterable[Any]:
     content = _parsed(path, _text(path))
-    if isinstance(content, dict):
-        return RowTable(str(path), [dict(zip(columns, entry, strict=True)) for entry in content.items()])
-    return RowTable(str(path), list(_list(path, content)))
-
-
-def _list(path: Path, content: Any) -> Iterator[Mapping[str, Any]]:
+    if key and isinstance(content, dict):
+        rows = [{value: entry} if value else entry for entry in content.values()]
+        return [{key: name, **row} if isinstance(row, dict) else row for name, row in zip(content, rows, strict=True)]
     if not isinstance(content, list):
         kind = "object" if isinstance(content, dict) else "text" if isinstance(content, str) else "value"
         raise DataError(f"{path}: holds one {kind}. Expected a list of objects, one for each row.")
-    return _objects(path, content)
+    return content
 
 
-def _jsonl_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+def _json_lines(path: Path) -> Iterator[Any]:
     # Lines end at no other line break: JSON may contain U+2028.
     lines = enumerate(_text(path).split("\n"), start=1)
-    return _objects(path, (_parsed(path, line, number) for number, line in lines if line.strip()))
+    return (_parsed(path, line, number) for number, line in lines if line.strip())
 
 
 def _parsed(path: Path, text: str, line: int | None = None) -> Any:
@@ -206,26 +188,20 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)
 
 
-_OTHER_SEPARATORS = {";": "semicolon", "\t": "tab"}
-"""Separators that spreadsheets of many countries write instead of a comma."""
-
-
 def _csv_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
     rows = filter(None, reader)
     try:
         header = next(rows, [])
-        if len(header) == 1 and (
-            other := next((name for mark, name in _OTHER_SEPARATORS.items() if mark in header[0]), "")
-        ):
-            raise DataError(
-                f"{path}: columns are separated by {other}s, as in {header[0]!r:.60}. Expected commas: in the "
-                "spreadsheet, save as CSV with commas, in UTF-8."
-            )
-        if repeated := [name for name, times in Counter(header).items() if times > 1]:
-            raise DataError(
-                f"{path}: {Counter(header)[repeated[0]]} columns are named {repeated[0]!r}. Rename or remove one."
-            )
+        for mark, others in ((";", "semicolons"), ("\t", "tabs")):  # as spreadsheets of many countries write
+            if len(header) == 1 and mark in header[0]:
+                raise DataError(
+                    f"{path}: columns are separated by {others}, as in {header[0]!r:.60}. Expected commas: in the "
+                    "spreadsheet, save as CSV with commas, in UTF-8."
+                )
+        for name, times in Counter(header).items():
+            if times > 1:
+                raise DataError(f"{path}: {times} columns are named {name!r}. Rename or remove one.")
         for number, row in enumerate(rows, start=2):
             if len(row) != len(header):
                 raise DataError(
@@ -250,14 +226,6 @@ def _parquet(path: Path) -> datasets.Dataset | None:
     except (OSError, pyarrow.ArrowException, datasets.exceptions.DatasetGenerationError) as error:
         reason = error.__cause__ or error
         raise DataError(f"{path}: not a readable Parquet file ({reason}). Save the file anew.") from error
-
-
-_ROWS: Mapping[str, Callable[[Path], Iterator[Mapping[str, Any]]]] = {
-    ".json": lambda path: _list(path, _parsed(path, _text(path))),
-    ".jsonl": _jsonl_rows,
-    ".csv": _csv_rows,
-}
-"""The reader of each type of text file."""
 
 
 def _text(path: Path) -> str:
@@ -290,19 +258,11 @@ def validated(table: RowTable, model: type[Row], aliases: Mapping[str, str] | No
     """
     renamed = [_renamed(table.where(index), row, aliases or {}) for index, row in enumerate(table.rows)]
     _check_columns(table, model, {name for row in renamed for name in row})
-    fields = frozenset(model.model_fields)
-    return [
-        _checked(table.where(index), {name: value for name, value in row.items() if name in fields}, model)
-        for index, row in enumerate(renamed)
-    ]
+    return [_checked(table.where(index), row, model) for index, row in enumerate(renamed)]
 
 
 def usable_rows(table: RowTable, model: type[Row], aliases: Mapping[str, str]) -> tuple[dict[int, Row], list[str]]:
-    """Checks every row by itself, without stopping at the first problem.
-
-    Returns:
-        The valid rows by their index, and the problems of the others, each once.
-    """
+    """Checks every row by itself; returns the valid rows by their index, and the problems of the others, each once."""
     rows: dict[int, Row] = {}
     problems: dict[str, None] = {}  # a wrong column is reported once, not for every row
     for index in range(len(table.rows)):
@@ -335,7 +295,7 @@ def _check_columns(table: RowTable, model: type[BaseModel], found: set[str]) -> 
     unknown = sorted(found - set(model.model_fields))
     if not unknown or not table.local:
         return
-    if _extra_columns.get() == "allow":
+    if current().settings.extra_columns == "allow":
         _say_left_out(table.origin, tuple(unknown))
         return
     raise DataError(
@@ -343,20 +303,6 @@ def _check_columns(table: RowTable, model: type[BaseModel], found: set[str]) -> 
         f"Allowed are {', '.join(model.model_fields)}. Rename or remove the column, or ignore all unknown ones with "
         "CULTURE_TASKS_EXTRA_COLUMNS=allow."
     )
-
-
-ExtraColumns = Literal["refuse", "allow"]
-_extra_columns: ContextVar[ExtraColumns] = ContextVar("extra_columns", default="refuse")
-
-
-@contextmanager
-def extra_columns(choice: ExtraColumns) -> Iterator[None]:
-    """Sets, for a block of code, what to do with unknown columns of the user's own files."""
-    token = _extra_columns.set(choice)
-    try:
-        yield
-    finally:
-        _extra_columns.reset(token)
 
 
 @cache
@@ -379,8 +325,9 @@ _EXPECTED = {
 
 
 def _checked(where: str, row: Mapping[str, Any], model: type[Row]) -> Row:
+    fields = model.model_fields
     try:
-        return model.model_validate(row)
+        return model.model_validate({name: value for name, value in row.items() if name in fields})
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in problem["loc"]) or "row"
@@ -418,11 +365,9 @@ def unique(table: RowTable, ids: Iterable[str | None], field: str) -> Iterator[s
 def fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
     """Returns a hash of data: two runs compare only where they saw the same rows.
 
-    Returns:
-        The first 16 hexadecimal digits of the SHA-256 of the rows as canonical JSON, in their order.
+    It is the first 16 hexadecimal digits of the SHA-256 of the rows as canonical JSON, one a line, in their order.
     """
     digest = hashlib.sha256()
     for row in rows:
-        digest.update(json.dumps(row, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode("ascii"))
-        digest.update(b"\n")
+        digest.update(json.dumps(row, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n")
     return digest.hexdigest()[:16]

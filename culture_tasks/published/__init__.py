@@ -1,28 +1,197 @@
 """Results that the benchmarks' papers print, as data: for comparison with a user's own numbers.
 
-The papers' judges measured them on the papers' data. Cells are kept exactly as printed.
+The papers' judges measured them on the papers' data. Cells are kept exactly as printed, in one JSON file per table. A
+cell is found by its keys: those of its row and those of its column together, such as ``{"model": "Gemma2-9B",
+"method": "Vanilla", "language": "zh", "category": "norms"}``. Keys use this project's own names for languages,
+categories, emotions and roles; labels are the paper's.
 """
 
-from culture_tasks.published.published_tables import (
-    Measure,
-    PrintedNumber,
-    PublishedCell,
-    PublishedRow,
-    PublishedTable,
-    all_tables,
-    load,
-    names,
-    number,
-)
+from __future__ import annotations
 
-__all__ = [
-    "Measure",
-    "PrintedNumber",
-    "PublishedCell",
-    "PublishedRow",
-    "PublishedTable",
-    "all_tables",
-    "load",
-    "names",
-    "number",
-]
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from culture_tasks.errors import DataError, nearest
+
+_FOLDER = resources.files(__package__) / "tables"
+
+# A sign, with or without a space, a number, then a standard deviation or a per cent sign: "- 0.10", "6.4 ± 0.4", "50%".
+_PRINTED = re.compile(r"(?P<sign>[+-]? ?)(?P<value>\d+(?:\.(?P<digits>\d+))?)(?: ± (?P<deviation>\d+\.\d+)|%)?")
+
+
+class PrintedNumber(NamedTuple):
+    """A printed number: its value, or the mean of a "mean ± deviation", its digits after the point, its deviation."""
+
+    value: float
+    digits: int
+    deviation: float | None = None
+
+
+def number(printed: str) -> PrintedNumber:
+    """Reads a cell: ``4.89``, ``50%``, ``+ 0.72``, ``- 0.10`` or ``6.440 ± 0.430``.
+
+    Raises:
+        ValueError: If it has another form.
+    """
+    found = _PRINTED.fullmatch(printed)
+    if found is None:
+        raise ValueError(f"published: {printed!r} is not a number in any form that the papers print.")
+    value = float(found["value"]) * (-1.0 if found["sign"].startswith("-") else 1.0)
+    deviation = float(found["deviation"]) if found["deviation"] else None
+    return PrintedNumber(value, len(found["digits"] or ""), deviation)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Paper(_Strict):
+    """Where a table is from: authors and year, title, and the year or the day of the version that was read."""
+
+    citation: str
+    title: str
+    date: str
+
+
+class Missing(_Strict):
+    """The mark that a paper prints instead of a number, and its meaning."""
+
+    mark: str
+    meaning: str
+
+
+class Measure(_Strict):
+    """A measure of a table; without bounds where these are None, and best in between where no end is."""
+
+    name: str
+    unit: str
+    low: float | None
+    high: float | None
+    higher_is_better: bool | None
+
+
+class PublishedColumn(_Strict):
+    """A column.
+
+    Attributes:
+        label: The heading in the paper, spanning headings included.
+        measure: Which of the table's measures its numbers are.
+        keys: The keys of its cells.
+        aggregate: Whether it is the mean or the variance of other columns.
+        over: The dimension in which those columns differ.
+    """
+
+    label: str
+    measure: str
+    keys: Mapping[str, str]
+    aggregate: Literal["mean", "variance"] | None = None
+    over: str | None = None
+
+
+class PublishedRow(_Strict):
+    """A row: its keys, its numbers as printed (None for none), and its measure if that differs from the columns'."""
+
+    keys: Mapping[str, str]
+    cells: tuple[str | None, ...]
+    measure: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in one line, such as ``Gemma2-9B Aligned``; a model's size is left out."""
+        return " ".join(text for name, text in self.keys.items() if name != "size")
+
+
+class PublishedCell(NamedTuple):
+    """A cell: the keys of its row and its column, its measure, and the number as printed; None for none."""
+
+    keys: Mapping[str, str]
+    measure: Measure
+    printed: str | None
+
+    @property
+    def number(self) -> PrintedNumber | None:
+        """The number; None if there is none."""
+        return None if self.printed is None else number(self.printed)
+
+
+class PublishedTable(_Strict):
+    """A table of results as a paper prints it.
+
+    Attributes:
+        name: The name for :func:`load`.
+        benchmark: The benchmark that the results are of.
+        paper: The paper.
+        table: The table's number there.
+        judge: The model that graded, as the paper names it; None if no model grades.
+        missing: The meaning of a cell without a number; None if every cell has one.
+        notes: Remarks for a reader.
+        contradictions: Printed aggregates that no rounding of the printed cells can give, each with the recomputed one.
+        measures: The measures by name.
+        columns: The columns, from left to right.
+        rows: The rows, from top to bottom.
+    """
+
+    name: str
+    benchmark: str
+    paper: Paper
+    table: int
+    judge: str | None
+    missing: Missing | None
+    notes: tuple[str, ...]
+    contradictions: tuple[str, ...] = ()
+    measures: Mapping[str, Measure]
+    columns: tuple[PublishedColumn, ...]
+    rows: tuple[PublishedRow, ...]
+
+    @property
+    def source(self) -> str:
+        """Paper, table, judge and date in one line."""
+        judge = f"judge {self.judge}" if self.judge else "no judge"
+        return f"{self.paper.citation}, Table {self.table}; {judge}; {self.paper.date}"
+
+    def cells(self) -> Iterator[PublishedCell]:
+        """Yields every cell, row by row."""
+        for row in self.rows:
+            for column, printed in zip(self.columns, row.cells, strict=True):
+                measure = self.measures[row.measure or column.measure]
+                yield PublishedCell({**row.keys, **column.keys}, measure, printed)
+
+    def printed(self, **keys: str) -> str | None:
+        """Returns the number as printed in the one cell that has these keys; None if it has no number.
+
+        Raises:
+            KeyError: If no cell, or more than one, has them.
+        """
+        found = [cell for cell in self.cells() if keys.items() <= cell.keys.items()]
+        if len(found) != 1:
+            raise KeyError(f"{self.name}: expected one cell with {keys}, found {len(found)}.")
+        return found[0].printed
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Returns the tables' names, by paper and number: ``care_table_3``, …, ``crosscult_table_4``."""
+    files = (file.name.removesuffix(".json").split("_table_") for file in _FOLDER.iterdir())
+    return tuple(f"{paper}_table_{table}" for paper, table in sorted((paper, int(table)) for paper, table in files))
+
+
+@cache
+def load(name: str) -> PublishedTable:
+    """Returns a published table, such as ``cedar_table_1``; :func:`names` has all.
+
+    Raises:
+        DataError: If there is no such table.
+    """
+    if name not in names():
+        raise DataError(f"published: unknown table {name!r}.{nearest(name, names())} There are {', '.join(names())}.")
+    return PublishedTable.model_validate_json((_FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def all_tables() -> tuple[PublishedTable, ...]:
+    """Returns every published table, by paper and number."""
+    return tuple(load(name) for name in names())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from support.cedar_data import row, rows, write_folder
 
-from culture_tasks.benchmarks.cedar.checking import check, gold_counts
+from culture_tasks.benchmarks.cedar.documents import check, gold_counts
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES
 from culture_tasks.cli.main import main
 

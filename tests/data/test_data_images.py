@@ -10,9 +10,11 @@ import datasets
 import pytest
 from PIL import Image, ImageFile
 
-from culture_tasks.data.images import image_column, image_keys, image_pixels
+from culture_tasks.data.images import broken_images, image_column, image_keys
+from culture_tasks.data.reading import reading
 from culture_tasks.data.tables import RowTable
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
 
 
 def encoded(kind="PNG", size=(90, 60), colour="red"):
@@ -55,12 +57,6 @@ def test_files_are_found_in_the_folder_and_in_its_images_folder(tmp_path):
     assert [row["image"].convert("RGB").getpixel((0, 0)) for row in column] == [red, white, white, red] * 20
 
 
-def test_embedded_images_are_named_image_and_keep_their_order():
-    cells = [{"bytes": encoded(colour=colour), "path": None} for colour in ("red", "white")]
-    column = image_column(embedded(cells), [None, None], None)
-    assert [row["image"].getpixel((0, 0)) for row in column] == [(255, 0, 0), (255, 255, 255)]
-
-
 def test_a_row_without_an_image_is_refused(tmp_path):
     said = "data/test.json, row 1, field 'image': found nothing. Expected the name of an image file."
     assert refused(load, tmp_path, None) == refused(load, tmp_path, "") == said
@@ -89,6 +85,10 @@ def test_a_file_outside_the_folder_is_refused(tmp_path, name):
     assert len(load(tmp_path / "alias", "secret.png")) == 1
 
 
+EMPTY = (
+    "data/test.parquet, row 3, field 'image': found an empty image. Expected a PNG, JPEG or other image that Pillow "
+    "can open. Replace the image, or remove the row."
+)
 BROKEN = {
     "zero_byte_png": b"",
     "truncated_png": noise("PNG")[:-3000],
@@ -113,23 +113,23 @@ def test_a_broken_image_is_named_with_the_row_and_what_to_do(tmp_path, content, 
     assert ("broken image (" if content else "found an empty image") in said
     assert said.endswith("Replace the image, or remove the row.")
     cells = [{"bytes": encoded(), "path": None}, {"bytes": content, "path": "b.png"}]
-    said = refused(image_column, embedded(cells), [None, None], None)
-    assert said.startswith("data/test.parquet, row 2, field 'image': ")
+    assert refused(image_column, embedded(cells), [None, None], None).startswith("data/test.parquet, row 2, field ")
+    assert list(broken_images(embedded([*cells, None]), [None] * 3, None))[1:] == [EMPTY]
     assert pillow == ImageFile.LOAD_TRUNCATED_IMAGES  # other tasks of the harness go on as they did
 
 
 def test_an_image_of_too_many_pixels_is_refused_by_its_header(tmp_path):
     """A file of a few bytes claims the size: decoded, it would be called truncated."""
-    content, side = encoded(), 20_000
+    content, side = encoded(), 12_000
     header = content[12:16] + side.to_bytes(4, "big") * 2 + content[24:29]
     claimed = content[:12] + header + zlib.crc32(header).to_bytes(4, "big") + content[33:]
     (tmp_path / "a.png").write_bytes(claimed)
-    with image_pixels(100_000_000):
+    with reading(Settings(image_pixels=100_000_000)):
         assert refused(load, tmp_path, "a.png") == (
-            "data/test.json, row 1, field 'image': found 20,000 x 20,000 pixels, 400,000,000 in all. Expected "
+            "data/test.json, row 1, field 'image': found 12,000 x 12,000 pixels, 144,000,000 in all. Expected "
             "100,000,000 at most. Scale the image down, or set CULTURE_TASKS_IMAGE_PIXELS."
         )
-    with image_pixels(side**2):
+    with reading(Settings(image_pixels=178_956_970)):
         assert "broken image" in refused(load, tmp_path, "a.png")
 
 
@@ -151,26 +151,20 @@ def test_images_that_another_table_has_checked_are_not_read_again(tmp_path):
     assert "broken image" in refused(load, tmp_path, "a.png")
 
 
-def test_keys_tell_images_apart_by_their_content(tmp_path):
+def test_keys_tell_images_apart_by_their_content_and_do_without_the_images_that_are_not_needed(tmp_path):
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "a.png").write_bytes(encoded())
     (tmp_path / "copy.png").write_bytes(encoded())
     (tmp_path / "other.png").write_bytes(encoded(colour="blue"))
-    names = ["a.png", "images/a.png", "copy.png", "other.png"]
-    keys = image_keys(RowTable("x", [{}] * 4), names, tmp_path)
     red, blue = (hashlib.sha256(encoded(colour=colour)).hexdigest()[:16] for colour in ("red", "blue"))
-    assert keys == [red, red, red, blue]
-    cells = [{"bytes": encoded(colour=colour), "path": None} for colour in ("red", "blue")]
-    assert image_keys(embedded(cells), [None, None], tmp_path) == [red, blue]
-
-
-def test_keys_that_are_not_needed_do_without_the_images(tmp_path):
-    (tmp_path / "a.png").write_bytes(encoded())
-    names = ["a.png", "gone.png", "gone.png", "other.png", "../a.png", None]
-    keys = image_keys(RowTable("x", [{}] * len(names)), names, tmp_path, needed=False)
-    assert keys[0] == hashlib.sha256(encoded()).hexdigest()[:16]
-    assert keys[1] == keys[2]
-    assert keys[5] is None
-    assert len(set(keys)) == 5
+    names = ["a.png", "images/a.png", "copy.png", "other.png"]
+    assert image_keys(RowTable("x", [{}] * 4), names, tmp_path) == [red, red, red, blue]
     cells = [{"bytes": encoded(), "path": None}, None, {"bytes": b"", "path": "other.png"}]
-    assert image_keys(embedded(cells), [None] * 3, tmp_path, needed=False)[1:] == [None, None]
+    assert image_keys(embedded(cells[:1]), [None], tmp_path) == [red]
+    assert image_keys(embedded(cells), [None] * 3, tmp_path, needed=False) == [red, None, None]
+    names = ["a.png", "gone.png", "gone.png", "../a.png", None]
+    keys = image_keys(RowTable("x", [{}] * 5), names, tmp_path, needed=False)
+    assert (keys[0], keys[1], keys[4]) == (red, keys[2], None)
+    assert len(set(keys)) == 4
+    with pytest.raises(DataError, match=r"row 2, field 'image': no file 'gone\.png'"):
+        image_keys(RowTable("x", [{}] * 5), names, tmp_path)

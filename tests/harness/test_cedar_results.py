@@ -8,8 +8,8 @@ import pytest
 from support.cedar_data import row, rows, write_folder
 from support.steps import steps
 
+from culture_tasks.benchmarks.cedar.documents import prompt_file
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
-from culture_tasks.benchmarks.cedar.prompts import prompt_file
 from culture_tasks.benchmarks.registry import entries, task_named, tasks_below
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.harness.lm_eval import hooks as lm_hooks

@@ -18,6 +18,7 @@ from support.tiny_encoders import save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
 from support.tiny_world import write_release
 
+from culture_tasks import published
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import ModelOptions
@@ -27,7 +28,6 @@ from culture_tasks.insertion.estimates import CaseShape, Device, ModelShape, Pro
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.insertion.model_files import Located, locate, without_weights
 from culture_tasks.insertion.table import TableOptions, rows_of
-from culture_tasks.published import published_tables
 
 TASKS = "crosscult_single_reliability,crosscult_single_cross_scenario_locality"
 
@@ -71,7 +71,7 @@ def command(checkpoint, tmp_path):
 
 
 def test_the_methods_of_the_tables_are_the_published_rows():
-    rows = dict.fromkeys(row.keys["method"] for row in published_tables.load("crosscult_table_2").rows)
+    rows = dict.fromkeys(row.keys["method"] for row in published.load("crosscult_table_2").rows)
     assert [labels()[name] for name in paper_rows()] == list(rows)
     assert set(paper_rows()) <= set(method_names())
 

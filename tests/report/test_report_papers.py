@@ -8,8 +8,7 @@ from support.sample_files import care_sample, cedar_sample, rewrite, write_run, 
 
 from culture_tasks import published
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS
-from culture_tasks.published import published_tables
-from culture_tasks.published.published_tables import PublishedTable
+from culture_tasks.published import PublishedTable
 from culture_tasks.report.text.latex import table_latex
 from culture_tasks.report.wording import number
 
@@ -75,8 +74,8 @@ def test_a_table_of_culturalvqa_that_is_published_later_stands_below_the_users_r
             "rows": [{"keys": {"model": "made up"}, "cells": [printed]}],
         }
     )
-    known = published_tables.load
-    monkeypatch.setattr(published, "names", lambda: (*published_tables.names(), later.name))
+    known, names = published.load, (*published.names(), later.name)
+    monkeypatch.setattr(published, "names", lambda: names)
     monkeypatch.setattr(published, "load", lambda name: later if name == later.name else known(name))
     write_vqa(tmp_path, "m", [1.0, 0.0] * 8)
     table = tables_of(report_of(tmp_path, published=True))["culturalvqa_by_country"]

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.blend.documents import (
     CHOICE_SOURCE,
+    PAPER_NAMES,
     BlendDoc,
+    Wording,
     annotation_source,
+    check,
     load,
     load_choices,
+    prompt_source,
     question_source,
 )
 from culture_tasks.benchmarks.blend.official import OFFICIAL_LANGUAGES, require
-from culture_tasks.benchmarks.blend.prompts import PAPER_NAMES, Wording, prompt_source
 from culture_tasks.benchmarks.blend.regions import REGIONS, Region
 from culture_tasks.benchmarks.blend.scoring import (
     ACCURACY,
@@ -55,20 +58,15 @@ class Blend(Benchmark):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a group for each way of asking, one of multiple choice, and the same with the paper's matcher."""
-        found: list[Entry] = []
-        for english in (False, True):
-            for wording in PAPER_NAMES:
-                found += _short_answers(wording, english=english)
-        found += _multiple_choice()
-        for english in (False, True):
-            for wording in PAPER_NAMES:
-                found += _official(wording, english=english)
-        return tuple(found)
+        ways = [(english, wording) for english in (False, True) for wording in PAPER_NAMES]
+        return (
+            *(entry for english, wording in ways for entry in _short_answers(wording, english=english, official=False)),
+            *_multiple_choice(),
+            *(entry for english, wording in ways for entry in _short_answers(wording, english=english, official=True)),
+        )
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions, prompts and choices of all regions."""
-        from culture_tasks.benchmarks.blend.checking import check
-
         return check(data_folder)
 
     def report(self) -> BenchmarkReport:
@@ -78,42 +76,21 @@ class Blend(Benchmark):
         return REPORT
 
 
-def _short_answers(wording: Wording, *, english: bool) -> Iterator[Entry]:
-    name, about = f"blend{_suffix(wording, english=english)}", _about(wording, english=english)
+def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterator[Entry]:
+    name = f"blend{OFFICIAL if official else ''}{'_en' if english else ''}{'' if wording == 'inst' else f'_{wording}'}"
+    language, matcher = "English" if english else "the region's language", "; the paper's matcher" if official else ""
+    about = f"short answers on everyday life, asked in {language} ({PAPER_NAMES[wording]}){matcher}"
     tasks = [
-        _task(f"{name}_{region.slug}", about, region, wording, english=english)
+        _task(f"{name}_{region.slug}", about, region, wording, english=english, tag=name if official else "")
         for region in REGIONS
-        if not english or region.language != "en"
+        if (region.language != "en" if english else not official or region.language in OFFICIAL_LANGUAGES)
     ]
-    yield Group(
-        name=name,
-        about=about,
-        members=tuple(task.name for task in tasks),
-        means=(SEM_B, SEM_W),
-        weight_by_size=False,  # as in the paper, each region weighs the same
-    )
+    members = tuple(task.name for task in tasks)
+    if official:
+        yield Tag(name=name, about=about, members=members)
+    else:  # as in the paper, each region weighs the same
+        yield Group(name=name, about=about, members=members, means=(SEM_B, SEM_W), weight_by_size=False)
     yield from tasks
-
-
-def _official(wording: Wording, *, english: bool) -> Iterator[Entry]:
-    name = f"blend_official{_suffix(wording, english=english)}"
-    about = f"{_about(wording, english=english)}; the paper's matcher"
-    tasks = [
-        _task(f"{name}_{region.slug}", about, region, wording, english=english, tag=name)
-        for region in REGIONS
-        if (region.language != "en" if english else region.language in OFFICIAL_LANGUAGES)
-    ]
-    yield Tag(name=name, about=about, members=tuple(task.name for task in tasks))
-    yield from tasks
-
-
-def _suffix(wording: Wording, *, english: bool) -> str:
-    return ("_en" if english else "") + ("" if wording == "inst" else f"_{wording}")
-
-
-def _about(wording: Wording, *, english: bool) -> str:
-    language = "in English" if english else "in the region's language"
-    return f"short answers on everyday life, asked {language} ({PAPER_NAMES[wording]})"
 
 
 def _task(name: str, about: str, region: Region, wording: Wording, *, english: bool, tag: str = "") -> Task:
@@ -179,7 +156,7 @@ def _choices(region: Region, settings: Settings) -> Documents:
 
 def _best_answer(doc: BlendDoc) -> str:
     votes = doc["annotations"][0]
-    return (votes["answers"] or votes["en_answers"])[0]
+    return str((votes["answers"] or votes["en_answers"])[0])
 
 
 BENCHMARK = Blend()

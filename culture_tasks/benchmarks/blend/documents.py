@@ -1,66 +1,86 @@
-"""BLEnD's questions as documents of a harness: the authors' annotations, questions and multiple-choice files."""
+"""BLEnD's questions as documents of a harness, from the authors' files, and the check of these files."""
 
 from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
-from culture_tasks.benchmarks.blend.prompts import Wording, english_prompt, local_prompt
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
+from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.releases import ReleaseFacts, check_cultures, check_release
 from culture_tasks.data.sources import Source, local_file, read_source
 from culture_tasks.data.tables import (
     Identifier,
     Label,
     OptionalLabel,
+    OptionalText,
     RowTable,
     Text,
     fingerprint,
     read_file,
     unique,
+    usable_rows,
     validated,
 )
-from culture_tasks.errors import DataError, nearest
+from culture_tasks.errors import DataError, DataUnavailableError, nearest
+from culture_tasks.prompt_files import PromptFile
+from culture_tasks.prompt_files import load as load_prompt
 
 _log = logging.getLogger(__name__)
 
 HUB = "nayeon212/BLEnD"
+AUTHORS_PROMPTS = "https://github.com/nlee0212/BLEnD (data/prompts)"
 
 QUESTIONS = 500
 """Short-answer questions of each region."""
 
+Wording = Literal["inst", "pers"]
+"""``inst`` asks for an answer (the paper's inst-4), ``pers`` asks a person from the region (its pers-3)."""
+
+WORDINGS: tuple[Wording, ...] = get_args(Wording)
+PAPER_NAMES: Mapping[Wording, str] = {"inst": "inst-4", "pers": "pers-3"}
+
 
 def annotation_source(region: Region) -> Source:
     """Where a region's answers are looked for; a folder that holds its prompts alone leaves them to the Hub."""
-    name = f"{region.name}_data"
-    return Source(
-        folder="blend",
-        stems=(f"annotations/{name}", f"*/{name}", name),
-        hub=HUB,
-        config="annotations",
-        split=region.code,
-        additions=(f"prompts/{region.name}_prompts",),
-        release=ReleaseFacts(rows=QUESTIONS),
-    )
+    return _source(region, "annotations", "data", "annotations", ReleaseFacts(rows=QUESTIONS))
 
 
 def question_source(region: Region) -> Source:
     """Where the topics of a region's questions are looked for."""
-    name = f"{region.name}_questions"
+    return _source(region, "questions", "questions", "short-answer-questions", None)
+
+
+def _source(region: Region, folder: str, ending: str, config: str, release: ReleaseFacts | None) -> Source:
+    name = f"{region.name}_{ending}"
     return Source(
         folder="blend",
-        stems=(f"questions/{name}", f"*/{name}", name),
+        stems=(f"{folder}/{name}", f"*/{name}", name),
         hub=HUB,
-        config="short-answer-questions",
+        config=config,
         split=region.code,
+        key="ID",
         additions=(f"prompts/{region.name}_prompts",),
+        release=release,
     )
+
+
+def prompt_source(region: Region) -> Source:
+    """Where the prompts in a region's language are looked for."""
+    return Source(folder="blend", stems=(f"prompts/{region.name}_prompts", f"*/{region.name}_prompts"), hub=None)
+
+
+def region_name(country: str) -> str:
+    """Returns a country as the regions are named: blanks and underscores in it are one."""
+    return country.strip().replace(" ", "_")
 
 
 CHOICE_SOURCE = Source(
@@ -80,19 +100,12 @@ CHOICE_SOURCE = Source(
 )
 
 
-class Votes(TypedDict):
-    """Answers that mean the same, and how many people gave them.
-
-    ``answers`` are in the region's language and empty where the question is asked in English.
-    """
-
-    answers: list[str]
-    en_answers: list[str]
-    count: int
-
-
 class BlendDoc(TypedDict):
-    """One short-answer question, asked in the region's language or in English."""
+    """One short-answer question, asked in the region's language or in English.
+
+    ``annotations`` are :class:`VotesRow`, the one with most votes first; ``answers`` in the region's language are empty
+    where the question is asked in English.
+    """
 
     id: str
     question_id: str
@@ -103,7 +116,7 @@ class BlendDoc(TypedDict):
     prompt: str
     prompt_name: str
     template: str
-    annotations: list[Votes]
+    annotations: list[dict[str, Any]]
     data: str
 
 
@@ -119,6 +132,9 @@ class ChoiceDoc(TypedDict):
     data: str
 
 
+_REASONS = ("idk", "no-answer", "not-applicable")
+
+
 def _counts(value: Any) -> Any:
     """Makes one mapping of the reasons for having no answer, which have free-text names.
 
@@ -126,61 +142,19 @@ def _counts(value: Any) -> Any:
     reason, either a pair or an object with a text and a number. Other entries, such as the Hub's list ``other``, say
     nothing about validity.
     """
-    entries = value.items() if isinstance(value, Mapping) else value
-    if not isinstance(value, (Mapping, Sequence)) or isinstance(value, str):
+    if not isinstance(value, (Mapping, list)):
         return value
     counts: dict[str, Any] = {}
-    for entry in entries:
-        parts = list(entry.values()) if isinstance(entry, Mapping) else list(entry) if _is_list(entry) else [entry]
-        if len(parts) != 2:
-            raise ValueError(f"Expected a reason and a number in each entry, found {entry!r:.60}")
-        name, number = parts if isinstance(parts[0], str) else reversed(parts)
-        if not isinstance(name, str):
-            raise ValueError(f"Expected a reason and a number in each entry, found {entry!r:.60}")
-        if number is not None and not _is_list(number):
-            counts[name] = number
-    return counts
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
-
-
-_REASONS = ("idk", "no-answer", "not-applicable")
-
-
-def _with_reasons(counts: dict[str, int]) -> dict[str, int]:
+    for entry in value.items() if isinstance(value, Mapping) else value:
+        match list(entry.values()) if isinstance(entry, Mapping) else entry:
+            case [str(reason), count] | [count, str(reason)]:
+                if count is not None and not isinstance(count, list):
+                    counts[reason] = count
+            case _:
+                raise ValueError(f"Expected a reason and a number in each entry, found {entry!r:.60}")
     if missing := [reason for reason in _REASONS if reason not in counts]:
         raise ValueError(f"Expected {', '.join(_REASONS)}, and {missing[0]!r} is missing")
     return counts
-
-
-class VotesRow(BaseModel):
-    """Answers that annotators counted as one."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    answers: list[str]
-    en_answers: list[str]
-    count: Annotated[int, Field(gt=0)]
-
-
-class AnnotationRow(BaseModel):
-    """What the people of a region answered to one question."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    id: Identifier
-    question: str  # the release has one question without a Chinese text, which the paper asked as it is
-    en_question: Text
-    annotations: list[VotesRow]
-    idks: Annotated[dict[str, int], BeforeValidator(_counts), AfterValidator(_with_reasons)]
-
-    @property
-    def valid(self) -> bool:
-        """Whether the question counts (the authors' ``exact_match.py``): enough people had an answer to it."""
-        none = self.idks["no-answer"] + self.idks["not-applicable"]
-        return none < 3 and self.idks["idk"] < 5 and bool(self.annotations)
 
 
 def _a_topic(text: str) -> str:
@@ -188,19 +162,6 @@ def _a_topic(text: str) -> str:
         if text.casefold() == released.casefold():
             return topic
     raise ValueError(f"{nearest(text, TOPICS.values())} Allowed are {', '.join(TOPICS.values())}".strip())
-
-
-class QuestionRow(BaseModel):
-    """A question's topic. The texts are taken from the annotations, whose columns say which language they are in."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    id: Identifier
-    topic: Annotated[Label, AfterValidator(_a_topic)]
-    source: OptionalLabel = None
-    question: OptionalLabel = None
-    translation: OptionalLabel = None
-    number: OptionalLabel = None
 
 
 def _choices(value: Any) -> Any:
@@ -214,10 +175,54 @@ def _choices(value: Any) -> Any:
     return value
 
 
-class ChoiceRow(BaseModel):
-    """One multiple-choice question."""
-
+class _Row(BaseModel):
     model_config = ConfigDict(extra="forbid")
+
+
+class VotesRow(_Row):
+    """Answers that annotators counted as one, and how many people gave them."""
+
+    answers: list[str]
+    en_answers: list[str]
+    count: Annotated[int, Field(gt=0)]
+
+
+class AnnotationRow(_Row):
+    """What the people of a region answered to one question."""
+
+    id: Identifier
+    question: str  # the release has one question without a Chinese text, which the paper asked as it is
+    en_question: Text
+    annotations: list[VotesRow]
+    idks: Annotated[dict[str, int], BeforeValidator(_counts)]
+
+    @property
+    def valid(self) -> bool:
+        """Whether the question counts (the authors' ``exact_match.py``): enough people had an answer to it."""
+        none = self.idks["no-answer"] + self.idks["not-applicable"]
+        return none < 3 and self.idks["idk"] < 5 and bool(self.annotations)
+
+
+class QuestionRow(_Row):
+    """A question's topic. The texts are taken from the annotations, whose columns say which language they are in."""
+
+    id: Identifier
+    topic: Annotated[Label, AfterValidator(_a_topic)]
+    source: OptionalLabel = None
+    question: OptionalLabel = None
+    translation: OptionalLabel = None
+    number: OptionalLabel = None
+
+
+class PromptRow(_Row):
+    """One row of the authors' ``<Region>_prompts.csv``; some of their files have drafts in further columns."""
+
+    id: Identifier
+    translation: OptionalText = None
+
+
+class ChoiceRow(_Row):
+    """One multiple-choice question."""
 
     mcqid: Identifier
     id: Identifier
@@ -237,56 +242,43 @@ class ChoiceRow(BaseModel):
 
 
 _NUMBER = {"": "number", "Unnamed: 0": "number"}  # the row numbers that pandas wrote
+_TEXTS = {name.capitalize(): name for name in ("topic", "source", "question", "translation")}
 ANNOTATION_ALIASES = {"ID": "id"}
-QUESTION_ALIASES = {
-    "ID": "id",
-    "Topic": "topic",
-    "Source": "source",
-    "Question": "question",
-    "Translation": "translation",
-    **_NUMBER,
-}
+QUESTION_ALIASES = {"ID": "id", **_TEXTS, **_NUMBER}
 CHOICE_ALIASES = {"MCQID": "mcqid", "ID": "id", **_NUMBER}
+_PROMPT_COLUMNS = {"id": "id", "Translation": "translation"}
 
 
-def annotation_table(region: Region, data_folder: Path | None) -> RowTable:
-    """Reads a region's annotations: an object with an entry for each question, as released, or a list of rows.
+def english_prompt(wording: Wording) -> PromptFile:
+    """Returns the English prompt, with the slots ``{question}`` and, for ``pers``, ``{region}``."""
+    return load_prompt(__package__, f"{PAPER_NAMES[wording].replace('-', '_')}.en.v1")
 
-    Raises:
-        DataError: If they can't be read.
+
+def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> PromptFile:
+    """Returns the prompt in the region's language, with the slot ``{q}``, from the authors' file in the user's folder.
+
+    The translations are part of the authors' data and are not on the Hub.
     """
-    source = annotation_source(region)
-    path = local_file(source, data_folder)
-    if path is None:
-        return read_source(source, data_folder)
-    table = read_file(path, pairs=("ID", "entry"))
-    return replace(table, rows=[_flat(table, index, row) for index, row in enumerate(table.rows)])
-
-
-def _flat(table: RowTable, index: int, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    if set(row) != {"ID", "entry"}:
-        return row
-    if not isinstance(row["entry"], dict):
-        raise DataError(
-            f"{table.where(index)}, question {row['ID']!r}: found {row['entry']!r:.60}. Expected an object with "
-            f"{', '.join(name for name in AnnotationRow.model_fields if name != 'id')}."
-        )
-    return {"ID": row["ID"], **row["entry"]}
-
-
-def choice_tables(data_folder: Path | None) -> Iterator[RowTable]:
-    """Reads the multiple-choice questions of all regions; the released file is in parts, ``…-1`` and ``…-2``.
-
-    Raises:
-        DataError: If they can't be read.
-    """
-    path = local_file(CHOICE_SOURCE, data_folder)
-    if path is None:
-        yield read_source(CHOICE_SOURCE, data_folder)
-        return
-    first = path.stem.removesuffix("-1")
-    for part in sorted(path.parent.glob(f"{first}-*{path.suffix}")) if path.stem != first else [path]:
-        yield read_file(part)
+    try:
+        table = read_source(prompt_source(region), data_folder)
+    except DataUnavailableError:
+        raise DataUnavailableError(
+            f"blend: found no prompts in {LANGUAGES[region.language]}. Expected "
+            f"blend/prompts/{region.name}_prompts.csv in the folder that CULTURE_TASKS_DATA names. "
+            f"Take it from {AUTHORS_PROMPTS}. The tasks that ask in English need no such file."
+        ) from None
+    paper_name = PAPER_NAMES[wording]
+    rows = [{name: text for name, text in row.items() if name in _PROMPT_COLUMNS} for row in table.rows]
+    for index, row in enumerate(validated(replace(table, rows=rows), PromptRow, _PROMPT_COLUMNS)):
+        if row.id != paper_name:
+            continue
+        if row.translation is None or row.translation.count("{q}") != 1:
+            raise DataError(
+                f"{table.where(index)}, field 'Translation': found {row.translation!r:.80}. Expected the prompt "
+                f"{paper_name} in {LANGUAGES[region.language]}, with {{q}} once, where the question goes. Correct it."
+            )
+        return PromptFile(f"{paper_name.replace('-', '_')}.{region.slug}", row.translation)
+    raise DataError(f"{table.origin}: no row with the id {paper_name!r}. Take the authors' file, {AUTHORS_PROMPTS}.")
 
 
 def load(
@@ -294,29 +286,18 @@ def load(
 ) -> list[BlendDoc]:
     """Loads the valid short-answer questions of a region.
 
-    Args:
-        region: The region.
-        data_folder: The user's data folder, or None.
-        wording: The paper's prompt.
-        english: Ask in English and look for English answers alone, as the paper does in its second setting. In the
-            regions that speak English nothing else is done.
-
-    Raises:
-        DataError: If the data can't be used.
+    ``english`` asks in English and looks for English answers alone, as the paper does in its second setting; in the
+    regions that speak English nothing else is done.
     """
     english = english or region.language == "en"
     prompt = english_prompt(wording) if english else local_prompt(region, wording, data_folder)
-    table = annotation_table(region, data_folder)
+    table = read_source(annotation_source(region), data_folder)
     rows = validated(table, AnnotationRow, ANNOTATION_ALIASES)
     check_release(annotation_source(region).release, table, list(map(vars, rows)))
-    topics = _topics(region, data_folder)
-    ids = list(unique(table, (row.id for row in rows), "ID"))
-    if unknown := [index for index, identifier in enumerate(ids) if identifier not in topics]:
-        raise DataError(
-            f"{table.where(unknown[0])}, field 'ID': {ids[unknown[0]]!r} is not among the questions of "
-            f"{question_source(region).stems[0]}, which give each its topic. "
-            "Take both files from one release."
-        )
+    topics = topics_of(region, data_folder)
+    for index, identifier in enumerate(unique(table, (row.id for row in rows), "ID")):
+        if identifier not in topics:
+            raise DataError(without_topic(table, index, identifier, question_source(region).stems[0]))
     valid = [row for row in rows if row.valid]
     if not valid:
         raise DataError(f"{table.origin}: no question is valid: too few people had an answer to each.")
@@ -326,61 +307,66 @@ def load(
             *(table.origin, len(blank), LANGUAGES[region.language], blank[0]),
         )
     data = fingerprint(row.model_dump() | {"topic": topics[row.id]} for row in rows)
-    return [
-        BlendDoc(
-            id=f"{region.slug}-{row.id}",
-            question_id=row.id,
-            region=region.label,
-            language="en" if english else region.language,
-            topic=topics[row.id],
-            question=question,
-            prompt=prompt.fill({"q": question, "question": question, "region": region.label}),
-            prompt_name=prompt.name,
-            template=prompt.text,
-            annotations=_votes(row, english=english),
-            data=data,
-        )
-        for row in valid
-        for question in [_question(row, region, english=english)]
-    ]
+    return [_document(region, row, prompt, english=english, topic=topics[row.id], data=data) for row in valid]
 
 
-def _topics(region: Region, data_folder: Path | None) -> dict[str, str]:
+def topics_of(region: Region, data_folder: Path | None) -> dict[str, str]:
+    """Returns the topic of each of a region's questions, by id."""
     table = read_source(question_source(region), data_folder)
     rows = validated(table, QuestionRow, QUESTION_ALIASES)
-    return {row.id: row.topic for row, _ in zip(rows, unique(table, (row.id for row in rows), "ID"), strict=True)}
+    return dict(zip(unique(table, (row.id for row in rows), "ID"), (row.topic for row in rows), strict=True))
 
 
-def _question(row: AnnotationRow, region: Region, *, english: bool) -> str:
-    """Returns the question; in English the region replaces "your country", as in the authors' code."""
-    if not english or region.language == "en":
-        return row.question
-    return row.en_question.replace("your country", region.label)
+def without_topic(table: RowTable, index: int, identifier: str, questions: str) -> str:
+    """Says that a row's question has no topic."""
+    return (
+        f"{table.where(index)}, field 'ID': {identifier!r} is not among the questions of {questions}, which give each "
+        "its topic. Take both files from one release."
+    )
 
 
-def _votes(row: AnnotationRow, *, english: bool) -> list[Votes]:
+def _document(
+    region: Region, row: AnnotationRow, prompt: PromptFile, *, english: bool, topic: str, data: str
+) -> BlendDoc:
+    question = row.question
+    if english and region.language != "en":  # as in the authors' code
+        question = row.en_question.replace("your country", region.label)
     ordered = sorted(row.annotations, key=lambda votes: -votes.count)  # as released; votes that tie keep their order
-    return [
-        Votes(answers=[] if english else votes.answers, en_answers=votes.en_answers, count=votes.count)
-        for votes in ordered
-    ]
+    return BlendDoc(
+        id=f"{region.slug}-{row.id}",
+        question_id=row.id,
+        region=region.label,
+        language="en" if english else region.language,
+        topic=topic,
+        question=question,
+        prompt=prompt.fill({"q": question, "question": question, "region": region.label}),
+        prompt_name=prompt.name,
+        template=prompt.text,
+        annotations=[votes.model_dump() | ({"answers": []} if english else {}) for votes in ordered],
+        data=data,
+    )
+
+
+def choice_tables(data_folder: Path | None) -> Iterator[RowTable]:
+    """Reads the multiple-choice questions of all regions; the released file is in parts, ``…-1`` and ``…-2``."""
+    path = local_file(CHOICE_SOURCE, data_folder)
+    if path is None or not path.stem.endswith("-1"):
+        yield read_source(CHOICE_SOURCE, data_folder)
+        return
+    for part in sorted(path.parent.glob(f"{path.stem.removesuffix('1')}*{path.suffix}")):
+        yield read_file(part)
 
 
 def load_choices(region: Region, data_folder: Path | None) -> list[ChoiceDoc]:
-    """Loads the multiple-choice questions of a region, which are in English.
-
-    Raises:
-        DataError: If the data can't be used, or hold none of this region.
-    """
+    """Loads the multiple-choice questions of a region, which are in English."""
     docs: list[ChoiceDoc] = []
     origins: list[str] = []
     for table in choice_tables(data_folder):
         origins.append(table.origin)
         check_cultures(CHOICE_SOURCE.release, table, table.rows)
-        part = table.part([index for index, row in enumerate(table.rows) if of_region(row, region)])
-        if not part.rows:
-            continue
-        rows = validated(part, ChoiceRow, CHOICE_ALIASES)
+        countries = [region_name(str(row.get("country", ""))) for row in table.rows]
+        part = table.part([index for index, country in enumerate(countries) if country == region.name])
+        rows = validated(part, ChoiceRow, CHOICE_ALIASES) if part.rows else []
         for row, identifier in zip(rows, unique(part, (row.mcqid for row in rows), "MCQID"), strict=True):
             docs.append(
                 ChoiceDoc(
@@ -396,18 +382,71 @@ def load_choices(region: Region, data_folder: Path | None) -> list[ChoiceDoc]:
     if not docs:
         raise DataError(
             f"{', '.join(origins)}: no row has {region.name!r} in the column 'country'. "
-            f"Allowed are {', '.join(each.name for each in REGIONS)}."
+            f"Allowed are {', '.join(one.name for one in REGIONS)}."
         )
     check_release(CHOICE_SOURCE.release, table, docs)
     data = fingerprint(docs)
     return [ChoiceDoc(**{**doc, "data": data}) for doc in docs]
 
 
-def of_region(row: Mapping[str, Any], region: Region) -> bool:
-    """Whether a row of the multiple-choice questions is of a region; blanks and underscores in its name are one."""
-    return region_name(str(row.get("country", ""))) == region.name
+# The check
 
 
-def region_name(country: str) -> str:
-    """Returns a country as the regions are named: blanks and underscores in it are one."""
-    return country.strip().replace(" ", "_")
+def check(data_folder: Path | None) -> DataReport:
+    """Checks the short-answer questions of all regions, their prompts and the multiple-choice questions.
+
+    How many questions are valid is compared with the authors' release of December 2024, by the paper's rule.
+    See :func:`~culture_tasks.data.checking.check_tables`.
+    """
+    regions = [
+        TableCheck(
+            source=annotation_source(region),
+            model=AnnotationRow,
+            aliases=ANNOTATION_ALIASES,
+            id="ID",
+            problems=partial(_topics_and_prompts, region, data_folder),
+            counts=partial(_region_counts, region),
+        )
+        for region in REGIONS
+    ]
+    choices = TableCheck(
+        source=CHOICE_SOURCE, model=ChoiceRow, aliases=CHOICE_ALIASES, tables=choice_tables, counts=_choice_counts
+    )
+    report = check_tables("blend", data_folder, [*regions, choices])
+    report.problems = list(dict.fromkeys(report.problems))  # without its file, both prompts say the same
+    return report
+
+
+def _region_counts(region: Region, rows: Sequence[AnnotationRow]) -> Iterator[Count]:
+    valid = [row for row in rows if row.valid]
+    yield Count(f"{region.label}: questions", str(len(rows)), str(QUESTIONS))
+    yield Count(f"{region.label}: valid", str(len(valid)), str(region.valid))
+    if blank := sum(not row.question.strip() for row in valid):
+        yield Count(f"{region.label}: valid, without a text in {LANGUAGES[region.language]}", str(blank))
+
+
+def _topics_and_prompts(
+    region: Region, data_folder: Path | None, table: RowTable, rows: Mapping[int, AnnotationRow]
+) -> Iterator[str]:
+    try:
+        questions = read_source(question_source(region), data_folder)
+        topics, problems = usable_rows(questions, QuestionRow, QUESTION_ALIASES)
+        yield from problems
+        known = set(unique(questions.part(list(topics)), (row.id for row in topics.values()), "ID"))
+    except DataError as error:
+        yield str(error)
+    else:
+        for index, row in rows.items():
+            if row.id not in known:
+                yield without_topic(table, index, row.id, questions.origin)
+    for wording in WORDINGS if region.language != "en" else ():
+        try:
+            local_prompt(region, wording, data_folder)
+        except DataError as error:
+            yield str(error)
+
+
+def _choice_counts(rows: Sequence[ChoiceRow]) -> Iterator[Count]:
+    counts = Counter(region_name(row.country) for row in rows)
+    for region in REGIONS:
+        yield Count(f"{region.label}: multiple choice", str(counts[region.name]))

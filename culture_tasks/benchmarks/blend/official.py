@@ -37,11 +37,8 @@ _ACUTE = {ord("\N{COMBINING ACUTE ACCENT}"): None}
 def official_match(answer: str, response: str, language: str) -> bool:
     """Whether an answer is in a cleaned response by the paper's rule.
 
-    Args:
-        answer: The annotators' answer, as released. Its case counts where it is looked for as a whole, as in the
-            original, though the response is in lower case.
-        response: The response after :func:`culture_tasks.benchmarks.blend.matching.cleaned`.
-        language: One of :data:`OFFICIAL_LANGUAGES`.
+    The answer's case counts where it is looked for as a whole, as in the original, though the response is in lower
+    case.
 
     Raises:
         CultureTasksError: If the language's lemmatiser isn't installed.
@@ -52,11 +49,7 @@ def official_match(answer: str, response: str, language: str) -> bool:
 
 
 def require(language: str) -> None:
-    """Makes sure that a language's lemmatiser and that of English can be used.
-
-    Raises:
-        CultureTasksError: If something isn't installed.
-    """
+    """Raises an error that says what to install where a language's lemmatiser or that of English can't be used."""
     for needed in dict.fromkeys((language, "en")):
         _lemmatiser(needed)
 

@@ -10,11 +10,8 @@ from dataclasses import dataclass
 class Region:
     """A country or region.
 
-    Attributes:
-        name: Its name in the authors' files, such as ``South_Korea``.
-        code: Its split on the Hub, such as ``KR``.
-        language: Code of the language that people there were asked in.
-        valid: How many of its 500 questions are valid by the paper's rule, in the authors' release of December 2024.
+    Its name is that of the authors' files, its code that of its split on the Hub, its language the one that people
+    there were asked in. ``valid`` of its 500 questions are valid by the paper's rule, in the release of December 2024.
     """
 
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
@@ -125,18 +126,9 @@ def _as_in_care(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         )
 
 
-_IN_ENGLISH = {
-    f"{name}_{region.slug}": f"{english}_{region.slug}"
-    for name, english in (
-        ("blend", "blend_en"),
-        ("blend_pers", "blend_en_pers"),
-        (f"blend{OFFICIAL}", f"blend{OFFICIAL}_en"),
-        (f"blend{OFFICIAL}_pers", f"blend{OFFICIAL}_en_pers"),
-    )
-    for region in REGIONS
-    if region.language != "en"
-}
-"""The task that asks in English what a task asks in the region's language."""
+def _in_english(task: str) -> str:
+    """Returns the name of the task that asks in English what a task asks in the region's language."""
+    return re.sub(rf"^blend({OFFICIAL})?_", r"blend\1_en_", task)
 
 
 _SEM_B = "SEM-B (percent)"
@@ -178,7 +170,7 @@ REPORT = BenchmarkReport(
             key="blend_languages",
             title="BLEnD asked in English and in the region's language",
             source=_PAPER,
-            beside=lambda first, second: first.task == _IN_ENGLISH.get(second.task) and first.row == second.row,
+            beside=lambda first, second: first.task == _in_english(second.task) and first.row == second.row,
             splits=(("region",),),
             words=("asked in English", "asked in the region's language"),
             parts=("English", "Native"),

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.cedar.documents import (
-    NO_MINORITY,
-    SOURCES,
-    CedarDoc,
-    LanguageQuestions,
-    check_languages,
-    load,
-)
+from culture_tasks.benchmarks.cedar.documents import SOURCES, CedarDoc, check, load_languages, render
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, MODALITIES, Language, Modality
-from culture_tasks.benchmarks.cedar.prompts import render
 from culture_tasks.benchmarks.cedar.scoring import ACC, metrics, score
-from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Tag, Task
+from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Entry, Group, Tag, Task
 from culture_tasks.data.checking import DataReport
-from culture_tasks.data.images import image_column
-from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
-    import datasets
-
     from culture_tasks.benchmarks.reporting import BenchmarkReport
 
 _FIGURE = {"text": "Figure 10", "multimodal": "Figure 9"}
@@ -58,8 +45,6 @@ class Cedar(Benchmark):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks whichever modalities are there."""
-        from culture_tasks.benchmarks.cedar.checking import check
-
         return check(data_folder)
 
 
@@ -96,7 +81,7 @@ def _task(
         metrics=partial(metrics, is_pooled=is_pooled),
         data=DataSet(
             tuple(SOURCES[modality, language] for language in languages),
-            partial(_documents, modality, languages, prompt_language),
+            partial(load_languages, modality, languages, prompt_language),
         ),
         prompt=render,
         score=partial(score, is_pooled=is_pooled),
@@ -106,60 +91,6 @@ def _task(
         tag=tag,
         note="Decoding: Appendix C.",
     )
-
-
-def _documents(
-    modality: Modality, languages: Sequence[Language], prompt_language: Language | None, settings: Settings
-) -> Documents:
-    """Loads languages of a modality, with their images where the modality has them.
-
-    The languages take turns, so that a run with ``--limit`` has documents of them all.
-
-    Raises:
-        DataError: If the data are missing or can't be used.
-        SettingsError: If the user's list of supported languages has an unknown code.
-    """
-    supported = check_languages(settings.languages)
-    parts = [load(modality, language, settings.data_folder, prompt_language) for language in languages]
-    order = _in_turns([len(part.documents) for part in parts])
-    rows = _marked([doc for part in parts for doc in part.documents], supported)
-    if modality == "text":
-        return Documents([rows[place] for place in order])
-
-    import datasets
-
-    checked: set[Path] = set()
-    images = datasets.concatenate_datasets([_images(part, checked) for part in parts])
-    return Documents([rows[place] for place in order], images.select(order) if len(parts) > 1 else images)
-
-
-def _images(questions: LanguageQuestions, checked: set[Path]) -> datasets.Dataset:
-    return image_column(questions.table, questions.image_names, questions.folder, checked)
-
-
-def _in_turns(sizes: Sequence[int]) -> list[int]:
-    """Returns the places of concatenated rows by turns: the first of each part, then the second of each."""
-    starts = accumulate(sizes, initial=0)
-    places = [(row, start + row) for start, size in zip(starts, sizes, strict=False) for row in range(size)]
-    return [place for _, place in sorted(places)]
-
-
-def _marked(docs: Sequence[CedarDoc], supported: Collection[str] | None) -> list[CedarDoc]:
-    """Tells whether the model supports each document's language, and items without a minority label from data without.
-
-    Where the data have minority labels at all, an item without one says so: all documents have the same metrics then.
-    """
-    none = NO_MINORITY if any(doc["minority"] for doc in docs) else ""
-    return [
-        CedarDoc(
-            **{
-                **doc,
-                "minority": doc["minority"] or none,
-                "supported": supported is None or doc["language"] in supported,
-            }
-        )
-        for doc in docs
-    ]
 
 
 def _gold(doc: CedarDoc) -> str:

@@ -1,17 +1,20 @@
-"""CEDAR's questions as documents of a harness, and the English labels of their rows."""
+"""CEDAR's questions as documents of a harness, the English labels of their rows, and their check beside Table 4."""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
+from importlib import resources
 from pathlib import Path
-from typing import Final, TypedDict
+from typing import Final, TypedDict, cast
 
 from pydantic import BaseModel, ConfigDict
 
 from culture_tasks.benchmarks.cedar.labels import (
+    EMOTIONS,
     FILE_NAMES,
     LANGUAGES,
     MISSPELLINGS,
@@ -22,21 +25,32 @@ from culture_tasks.benchmarks.cedar.labels import (
     Modality,
 )
 from culture_tasks.benchmarks.cedar.reading.folding import fold
+from culture_tasks.benchmarks.interface import Documents, Picture, Prompt
+from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.images import broken_images, image_column
 from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import Identifier, Label, OptionalLabel, RowTable, Text, fingerprint, unique, validated
-from culture_tasks.errors import DataError, SettingsError, nearest
+from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
+from culture_tasks.prompt_files import PromptFile
+from culture_tasks.prompt_files import load as load_prompt
+from culture_tasks.settings import Settings
 
 _log = logging.getLogger(__name__)
 
 FOLDER = "cedar"
 NO_MINORITY = "none"
-IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}
 """Items of each language (Table 4)."""
 
-_STEM = {"multimodal": "inq", "text": "nq"}
+ALIASES: Final[Mapping[str, str]] = {
+    "minority_label": "minority",
+    "minority_answer": "minority",
+    "second_label": "minority",
+    "second_answer": "minority",
+}
+"""Other names of the minority label's column: the release with these labels is not published."""
 
 
 def _source(modality: Modality, language: Language) -> Source:
@@ -44,7 +58,7 @@ def _source(modality: Modality, language: Language) -> Source:
 
     The layout of the text-only files is not published: the same with ``nq``, in any folder.
     """
-    stem = f"{FILE_NAMES[language]}_{_STEM[modality]}"
+    stem = f"{FILE_NAMES[language]}_{'inq' if modality == 'multimodal' else 'nq'}"
     return Source(
         folder=FOLDER,
         stems=(f"multilingual/{stem}*", f"text/{stem}*", f"{stem}*", f"*/{stem}*"),
@@ -60,23 +74,13 @@ def _source(modality: Modality, language: Language) -> Source:
 
 def _may_be_in(language: Language, word: str) -> bool:
     """Whether a gold label may be one of a language: a word of none says nothing, and an English one is accepted."""
-    own = {language, "en"}
     known = {other for other in LANGUAGES if translated(word, other)}
-    return not known or bool(known & own)
+    return not known or bool(known & {language, "en"})
 
 
 SOURCES: Mapping[tuple[Modality, Language], Source] = {
     (modality, language): _source(modality, language) for modality in MODALITIES for language in LANGUAGES
 }
-
-
-ALIASES: Final[Mapping[str, str]] = {
-    "minority_label": "minority",
-    "minority_answer": "minority",
-    "second_label": "minority",
-    "second_answer": "minority",
-}
-"""Other names of the minority label's column: the release with these labels is not published."""
 
 
 class CedarRow(BaseModel):
@@ -97,9 +101,9 @@ class CedarDoc(TypedDict):
     """One question of CEDAR in one language, its image aside.
 
     ``gold`` and ``minority`` are English labels. ``minority`` is empty where the data have no minority labels at all,
-    and :data:`NO_MINORITY` where this item has none. ``supported`` is whether the evaluated model supports the language
-    officially, as far as the user says. ``prompt_language`` is the language of the instruction and the
-    options (section 4.4).
+    and :data:`NO_MINORITY` where this item alone has none, so that all documents have the same metrics. ``supported``
+    is whether the evaluated model supports the language officially, as far as the user says. ``prompt_language`` is
+    the language of the instruction and the options (section 4.4).
     """
 
     id: str
@@ -114,40 +118,70 @@ class CedarDoc(TypedDict):
     data: str
 
 
-@dataclass(frozen=True)
-class LanguageQuestions:
-    """The documents of one language with what is needed to find their images.
+def prompt_file(prompt_language: str, modality: str) -> PromptFile:
+    """Returns the prompt file of a language and modality, with its text and SHA-256."""
+    return load_prompt(__package__, f"{modality}_{prompt_language}.v1")
 
-    Attributes:
-        table: The rows as read.
-        documents: The documents, in the same order.
-        image_names: Image file of each row.
-        folder: Folder whose ``images`` holds them.
+
+def render(doc: CedarDoc) -> Prompt:
+    """Returns the prompt for an item (Figures 9 and 10): one user message, after the image where there is one.
+
+    An empty narrative leaves its line empty, as filling in the paper's template does.
     """
+    file = prompt_file(doc["prompt_language"], doc["modality"])
+    text = file.fill({"narrative": doc["narrative"], "question": doc["question"]})
+    return Prompt((Picture(), text) if doc["modality"] == "multimodal" else (text,))
 
-    table: RowTable
-    documents: Sequence[CedarDoc]
-    image_names: Sequence[str]
-    folder: Path
+
+def load_languages(
+    modality: Modality, languages: Sequence[Language], prompt_language: Language | None, settings: Settings
+) -> Documents:
+    """Loads languages of a modality by turns, so that a run with ``--limit`` has documents of them all."""
+    supported = supported_languages(settings.languages)
+    checked: set[Path] = set()
+    parts = [load(modality, language, settings.data_folder, prompt_language, checked) for language in languages]
+    rows = [row for part in parts for row in part.rows]
+    if any(row["minority"] for row in rows):
+        rows = [{**row, "minority": row["minority"] or NO_MINORITY} for row in rows]
+    turns = [turn for part in parts for turn in range(len(part.rows))]
+    order = sorted(range(len(rows)), key=turns.__getitem__)
+    documents = [{**rows[place], "supported": rows[place]["language"] in supported} for place in order]
+    if modality == "text":
+        return Documents(documents)
+
+    import datasets
+
+    return Documents(documents, datasets.concatenate_datasets([part.images for part in parts]).select(order))
+
+
+def supported_languages(named: Collection[str] | None) -> Collection[str]:
+    """Returns the languages that the user says the model supports officially; all of them by default."""
+    allowed = ", ".join(LANGUAGES)
+    if named is not None and not named:
+        raise SettingsError(f"CULTURE_TASKS_LANGUAGES: no language. Name some of {allowed}, or unset it.")
+    for code in named or ():
+        if code not in LANGUAGES:
+            raise SettingsError(
+                f"CULTURE_TASKS_LANGUAGES: unknown language {code!r}. Allowed are {allowed}, with commas between them."
+            )
+    return LANGUAGES if named is None else named
 
 
 def load(
-    modality: Modality, language: Language, data_folder: Path | None, prompt_language: Language | None = None
-) -> LanguageQuestions:
-    """Loads the questions of one language.
+    modality: Modality,
+    language: Language,
+    data_folder: Path | None,
+    prompt_language: Language | None = None,
+    checked: set[Path] | None = None,
+) -> Documents:
+    """Loads the questions of one language, with their images where the modality has them.
 
-    Args:
-        modality: ``text`` or ``multimodal``.
-        language: Language of the data.
-        data_folder: The user's data folder: CEDAR comes by request, not from the Hub.
-        prompt_language: Language of the instruction; None means the data's own.
-
-    Raises:
-        DataError: If the data are missing or can't be used.
+    The instruction is in ``prompt_language``, by default the data's. Image files in ``checked`` are not checked again.
     """
-    table = read_source(SOURCES[modality, language], data_folder)
+    source = SOURCES[modality, language]
+    table = read_source(source, data_folder)
     rows = validated(table, CedarRow, ALIASES)
-    check_release(SOURCES[modality, language].release, table, list(map(vars, rows)))
+    check_release(source.release, table, list(map(vars, rows)))
     ids = list(unique(table, (row.id for row in rows), "id"))
     golds = [gold_label(row, language, table.where(index)) for index, row in enumerate(rows)]
     _warn(table, rows, golds, language)
@@ -167,16 +201,17 @@ def load(
         )
         for index, row in enumerate(rows)
     ]
+    if modality == "text":
+        return Documents(documents)
     folder = (data_folder or Path()) / FOLDER  # there is one: CEDAR is not on the Hub
-    names = [image_name(folder, row) for row in rows] if modality == "multimodal" else []
-    return LanguageQuestions(table, documents, names, folder)
+    return Documents(documents, image_column(table, [image_name(folder, row) for row in rows], folder, checked))
 
 
 @cache
-def _accepted(language: Language) -> Mapping[str, Emotion]:
+def _labels(language: Language) -> Mapping[str, Emotion]:
     """Returns the labels of a language by their folded words."""
-    words = {_folded(word): emotion for emotion, word in OPTION_WORDS[language].items()}
-    return words | {_folded(word): emotion for word, emotion in MISSPELLINGS.get(language, {}).items()}
+    words = {word: emotion for emotion, word in OPTION_WORDS[language].items()}
+    return {_folded(word): emotion for word, emotion in {**words, **MISSPELLINGS.get(language, {})}.items()}
 
 
 def _folded(word: str) -> str:
@@ -185,44 +220,18 @@ def _folded(word: str) -> str:
 
 def translated(word: str, language: Language) -> Emotion | None:
     """Returns the English label of a localized one; None for an unknown word."""
-    return _accepted(language).get(_folded(word))
+    return _labels(language).get(_folded(word))
 
 
 def gold_label(row: CedarRow, language: Language, place: str) -> Emotion:
-    """Returns the English gold label: ``english_ver_answer`` where it is there, else the translated ``answer``.
-
-    Args:
-        row: The row.
-        language: Language of the data.
-        place: What an error calls the row.
-
-    Raises:
-        DataError: If it is none of the 14.
-    """
+    """Returns the English gold label: ``english_ver_answer`` where it is there, else the translated ``answer``."""
     if row.english_ver_answer:
         return english_label(row.english_ver_answer, "en", f"{place}, field 'english_ver_answer'")
     return english_label(row.answer, language, f"{place}, field 'answer'")
 
 
-def known_label(row: CedarRow, language: Language) -> Emotion | None:
-    """Returns the English gold label as :func:`gold_label` does, and None where it is none of the 14."""
-    try:
-        return gold_label(row, language, "")
-    except DataError:
-        return None
-
-
 def minority_label(row: CedarRow, language: Language, place: str) -> Emotion | None:
-    """Returns the English minority label, in whichever language it is written; None where the row has none.
-
-    Args:
-        row: The row.
-        language: Language of the data.
-        place: What an error calls the row.
-
-    Raises:
-        DataError: If it is none of the 14.
-    """
+    """Returns the English minority label, in whichever language it is written; None where the row has none."""
     return english_label(row.minority, language, f"{place}, field 'minority'") if row.minority else None
 
 
@@ -235,29 +244,20 @@ def english_label(word: str, language: Language, place: str) -> Emotion:
     """Returns the English label of a gold label that is written in a language or in English.
 
     Case, surrounding white space and spelling variants (Unicode form, nukta, hamza, diacritics) don't matter. No other
-    form of the word is a label, because a gold label is data and not a reply.
-
-    Args:
-        word: The label of a released row.
-        language: Code of the row's language.
-        place: What an error calls the row and its field.
-
-    Raises:
-        DataError: If the language has no such label.
+    form of the word is a label, because a gold label is data and not a reply. The place begins the message of an error.
     """
-    label = translated(word, language) or translated(word, "en")
-    if label is not None:
+    if label := translated(word, language) or translated(word, "en"):
         return label
-    options = ", ".join(OPTION_WORDS[language].values())
     raise DataError(
         f"{place}: cedar: {word!r} is no gold label of {FILE_NAMES[language]} data."
-        f"{nearest(_folded(word), _accepted(language))} Allowed are: {options}. Correct it."
+        f"{nearest(_folded(word), _labels(language))} Allowed are: {', '.join(OPTION_WORDS[language].values())}. "
+        "Correct it."
     )
 
 
 def image_name(folder: Path, row: CedarRow) -> str:
     """Returns the name of a row's image: the one that the row gives, else its id with the ending of the file."""
-    names = [f"{row.id}{suffix}" for suffix in IMAGE_SUFFIXES]
+    names = [f"{row.id}{suffix}" for suffix in (".png", ".jpg", ".jpeg", ".webp")]
     return row.image or next((name for name in names if (folder / "images" / name).is_file()), names[0])
 
 
@@ -269,26 +269,111 @@ def _warn(table: RowTable, rows: Sequence[CedarRow], golds: Sequence[Emotion], l
         _log.warning(
             "%s: 'answer' is another label than 'english_ver_answer' in %d rows and none of the paper's words in %d; "
             "'english_ver_answer' counts. See: culture-tasks data check cedar",
-            table.origin,
-            different,
-            unknown,
+            *(table.origin, different, unknown),
         )
 
 
-def check_languages(supported: Collection[str] | None) -> tuple[Language, ...] | None:
-    """Returns the user's list of officially supported languages as codes, or None for all.
+# The check
 
-    Raises:
-        SettingsError: If a code is none of the seven, or there is none.
+
+@cache
+def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
+    """Returns Table 4: the number of gold labels by language and emotion (400 items a language, or 1,166 for text)."""
+    file = resources.files(__package__) / "gold_counts.json"
+    counts = json.loads(file.read_text(encoding="utf-8"))["counts"]
+    return cast("Mapping[Language, Mapping[Emotion, int]]", counts[modality])
+
+
+def check(data_folder: Path | None) -> DataReport:
+    """Checks both modalities (:func:`~culture_tasks.data.checking.check_tables`).
+
+    A modality without any file is no problem. Counts that differ from Table 4 are reported and are no problem: the
+    public sample has a part of the items.
     """
-    if supported is None:
-        return None
-    if not supported:
-        raise SettingsError(f"CULTURE_TASKS_LANGUAGES: no language. Name some of {', '.join(LANGUAGES)}, or unset it.")
-    unknown = [code for code in supported if code not in LANGUAGES]
-    if unknown:
-        raise SettingsError(
-            f"CULTURE_TASKS_LANGUAGES: unknown language {unknown[0]!r}. Allowed are {', '.join(LANGUAGES)}, with "
-            "commas between them."
-        )
-    return tuple(language for language in LANGUAGES if language in supported)
+    folder = (data_folder or Path()) / FOLDER
+    report = DataReport(f"cedar: {folder}")
+    missing: list[DataUnavailableError] = []
+    for modality in MODALITIES:
+        questions: dict[Language, Sequence[CedarRow]] = {}
+        shown: set[str] = set()
+        checks = [
+            TableCheck(
+                source=SOURCES[modality, language],
+                model=CedarRow,
+                aliases=ALIASES,
+                id="id",
+                problems=partial(_problems, language, folder, shown if modality == "multimodal" else None),
+                counts=partial(_collect, questions, language),
+            )
+            for language in LANGUAGES
+        ]
+        try:
+            part = check_tables("cedar", data_folder, checks)
+        except DataUnavailableError as error:
+            missing.append(error)
+            report.counts.append(Count(f"{modality}: files", "0", str(len(LANGUAGES))))
+        else:
+            report.problems += part.problems
+            report.counts += _counts(modality, questions)
+    if len(missing) == len(MODALITIES):
+        raise missing[0]
+    return report
+
+
+def _problems(
+    language: Language, folder: Path, shown: set[str] | None, table: RowTable, rows: Mapping[int, CedarRow]
+) -> Iterator[str]:
+    """Yields rows with an unknown label, and broken images at the row that shows them first."""
+    for index, row in rows.items():
+        for label in (gold_label, minority_label):
+            try:
+                label(row, language, table.where(index))
+            except DataError as error:
+                yield str(error)
+    if shown is not None:
+        names = {index: image_name(folder, row) for index, row in rows.items()}
+        new = {index: name for index, name in names.items() if name not in shown}
+        shown.update(new.values())
+        yield from broken_images(table.part(list(new)), list(new.values()), folder)
+
+
+def _collect(
+    questions: dict[Language, Sequence[CedarRow]], language: Language, rows: Sequence[CedarRow]
+) -> Sequence[Count]:
+    questions[language] = rows
+    return ()
+
+
+def _counts(modality: Modality, questions: Mapping[Language, Sequence[CedarRow]]) -> Iterator[Count]:
+    different, unknown, uneven = [], [], []
+    everywhere = set.intersection(*({row.id for row in rows} for rows in questions.values()))
+    for language, rows in questions.items():
+        golds: dict[str, Emotion] = {}
+        for row in rows:
+            place = f"{row.id!r} in {language}"
+            try:
+                gold = gold_label(row, language, place)
+            except DataError:
+                pass
+            else:
+                golds[row.id] = gold
+                different += [place] if contradicts(row, gold, language) else []
+            unknown += [place] if translated(row.answer, language) is None else []
+            uneven += [place] if row.id not in everywhere else []
+        yield from _beside_table_4(list(golds.values()), modality, language)
+    for name, places in (
+        ("answers that are another label than english_ver_answer", different),
+        ("answers that are none of the paper's words", unknown),
+        ("ids that not every language has", uneven),
+    ):
+        yield Count(f"{modality}: {name}", f"{len(places)}{f' (first: id {places[0]})' if places else ''}", "0")
+
+
+def _beside_table_4(golds: Sequence[Emotion], modality: Modality, language: Language) -> Iterator[Count]:
+    """Compares a language with Table 4: all labels of complete data, else those that the paper has fewer of."""
+    items, published, name = Counter(golds), gold_counts(modality)[language], f"{modality}: {FILE_NAMES[language]}"
+    yield Count(f"{name} items", str(len(golds)), str(ITEMS[modality]))
+    for emotion in EMOTIONS:
+        is_comparable = len(golds) >= ITEMS[modality] or items[emotion] > published[emotion]
+        if is_comparable and items[emotion] != published[emotion]:
+            yield Count(f"{name} {emotion}", str(items[emotion]), str(published[emotion]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 if TYPE_CHECKING:
@@ -34,70 +33,62 @@ QUADRANT_NAMES: Final[tuple[Quadrant, ...]] = get_args(Quadrant)
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
 MODALITIES: Final[tuple[Modality, ...]] = get_args(Modality)
 
-QUADRANTS: Final[Mapping[Quadrant, tuple[Emotion, ...]]] = MappingProxyType(
-    {
-        "I": ("amusement", "happiness", "surprise"),
-        "II": ("anger", "disgust", "fear", "pain"),
-        "III": ("embarrassment", "sadness"),
-        "IV": ("awe", "contentment", "desire", "relief", "sympathy"),
-    }
-)
+QUADRANTS: Final[Mapping[Quadrant, tuple[Emotion, ...]]] = {
+    "I": ("amusement", "happiness", "surprise"),
+    "II": ("anger", "disgust", "fear", "pain"),
+    "III": ("embarrassment", "sadness"),
+    "IV": ("awe", "contentment", "desire", "relief", "sympathy"),
+}
 """Quadrants of Russell's circumplex as section 2.5 lists them: I pleasant and activated, II unpleasant and
 activated, III unpleasant and deactivated, IV pleasant and deactivated."""
 
-FILE_NAMES: Final[Mapping[Language, str]] = MappingProxyType(
-    {
-        "ar": "arabic",
-        "en": "english",
-        "es": "spanish",
-        "hi": "hindi",
-        "ja": "japanese",
-        "sw": "swahili",
-        "zh": "chinese",
-    }
-)
+FILE_NAMES: Final[Mapping[Language, str]] = {
+    "ar": "arabic",
+    "en": "english",
+    "es": "spanish",
+    "hi": "hindi",
+    "ja": "japanese",
+    "sw": "swahili",
+    "zh": "chinese",
+}
 """How the released files spell each language."""
 
 
 def _words(*words: str) -> Mapping[Emotion, str]:
-    return MappingProxyType(dict(zip(EMOTIONS, words, strict=True)))
+    return dict(zip(EMOTIONS, words, strict=True))
 
 
-OPTION_WORDS: Final[Mapping[Language, Mapping[Emotion, str]]] = MappingProxyType(
-    {
-        "ar": _words(
-            *("غضب", "اشمئزاز", "خوف", "سعادة", "حزن", "دهشة", "تسلية"),
-            *("رهبة", "قناعة", "رغبة", "إحراج", "ألم", "ارتياح", "تعاطف"),
-        ),
-        "en": _words(*EMOTIONS),
-        "es": _words(
-            *("enojo", "asco", "miedo", "felicidad", "tristeza", "sorpresa", "diversión"),
-            *("asombro", "contentamiento", "deseo", "vergüenza", "dolor", "alivio", "compasión"),
-        ),
-        "hi": _words(
-            *("गुस्सा", "घृणा", "डर", "खुशी", "उदासी", "आश्चर्य", "मज़ा"),
-            *("विस्मय", "संतोष", "इच्छा", "शर्मिंदगी", "दर्द", "राहत", "सहानुभूति"),
-        ),
-        "ja": _words(
-            *("怒り", "嫌悪", "恐怖", "幸せ", "悲しみ", "驚き", "楽しみ"),
-            *("畏敬", "満足", "欲望", "恥ずかしさ", "苦痛", "安堵", "同情"),
-        ),
-        "sw": _words(
-            *("hasira", "kinyaa", "hofu", "furaha", "huzuni", "mshangao", "burudani"),
-            *("kicho", "kuridhika", "hamu", "aibu", "maumivu", "afueni", "huruma"),
-        ),
-        "zh": _words(
-            *("愤怒", "厌恶", "恐惧", "幸福", "悲伤", "惊讶", "愉悦"),
-            *("敬畏", "满足", "渴望", "尴尬", "痛苦", "宽慰", "同情"),
-        ),
-    }
-)
+OPTION_WORDS: Final[Mapping[Language, Mapping[Emotion, str]]] = {
+    "ar": _words(
+        *("غضب", "اشمئزاز", "خوف", "سعادة", "حزن", "دهشة", "تسلية"),
+        *("رهبة", "قناعة", "رغبة", "إحراج", "ألم", "ارتياح", "تعاطف"),
+    ),
+    "en": _words(*EMOTIONS),
+    "es": _words(
+        *("enojo", "asco", "miedo", "felicidad", "tristeza", "sorpresa", "diversión"),
+        *("asombro", "contentamiento", "deseo", "vergüenza", "dolor", "alivio", "compasión"),
+    ),
+    "hi": _words(
+        *("गुस्सा", "घृणा", "डर", "खुशी", "उदासी", "आश्चर्य", "मज़ा"),
+        *("विस्मय", "संतोष", "इच्छा", "शर्मिंदगी", "दर्द", "राहत", "सहानुभूति"),
+    ),
+    "ja": _words(
+        *("怒り", "嫌悪", "恐怖", "幸せ", "悲しみ", "驚き", "楽しみ"),
+        *("畏敬", "満足", "欲望", "恥ずかしさ", "苦痛", "安堵", "同情"),
+    ),
+    "sw": _words(
+        *("hasira", "kinyaa", "hofu", "furaha", "huzuni", "mshangao", "burudani"),
+        *("kicho", "kuridhika", "hamu", "aibu", "maumivu", "afueni", "huruma"),
+    ),
+    "zh": _words(
+        *("愤怒", "厌恶", "恐惧", "幸福", "悲伤", "惊讶", "愉悦"),
+        *("敬畏", "满足", "渴望", "尴尬", "痛苦", "宽慰", "同情"),
+    ),
+}
 """The option words of Figures 9 and 10, with the text's two Arabic misspellings corrected."""
 
 PREDICTION: Final = "prediction"
 """The group of a record that is the label of its first reply; those of further runs are ``prediction_2`` and so on."""
 
-MISSPELLINGS: Final[Mapping[Language, Mapping[str, Emotion]]] = MappingProxyType(
-    {"ar": MappingProxyType({"اشمزاز": "disgust", "تسليية": "amusement"})}
-)
+MISSPELLINGS: Final[Mapping[Language, Mapping[str, Emotion]]] = {"ar": {"اشمزاز": "disgust", "تسليية": "amusement"}}
 """Words of the paper's text that are accepted and never printed."""

@@ -1,8 +1,6 @@
 """Metrics of CEDAR, section 3.3 and Appendix B.
 
-All but the top-2 F1 are functions of one table of counts, language × gold label × prediction. Those of them that a
-report gives intervals for rest on functions of arrays (:func:`propensity`, :func:`quadrant_difference`,
-:func:`accuracies`, :func:`variance`), which take counts and single replies alike.
+All but the top-2 F1 are functions of one table of counts, language × gold label × prediction.
 
 Accuracies, biases, shares and F1 are fractions of 1, as both harnesses have them, propensities are ratios, and the
 variance is that of fractions. The paper prints accuracies and biases in percent: 100 times as much, and the variance
@@ -17,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,22 +29,18 @@ from culture_tasks.benchmarks.cedar.labels import (
     Language,
     Quadrant,
 )
-from culture_tasks.errors import DataError, SettingsError, nearest
+from culture_tasks.errors import DataError, nearest
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Labels: TypeAlias = "Sequence[str | None]"
-"""Language, gold label and the prediction of each run of a document, all that its metrics need; a prediction is None
-where no label could be read."""
+"""Language, gold label and the prediction of each run of a document; a prediction that can't be read is None."""
 
-DRAWS = 1000
-SEED = 1234
-
+_DRAWS = 1000
+_SEED = 1234
 _UNPARSED = len(EMOTIONS)
 _MEMBERSHIP: Floats = np.array([[float(e in QUADRANTS[q]) for q in QUADRANT_NAMES] for e in EMOTIONS])
-
-
-# Arrays
+_PREDICTIONS: tuple[Hashable, ...] = (*EMOTIONS, None)
 
 
 def _ratio(numerator: Floats | Counts, denominator: Floats | Counts) -> Floats:
@@ -57,16 +51,6 @@ def _ratio(numerator: Floats | Counts, denominator: Floats | Counts) -> Floats:
     return quotient
 
 
-def propensity(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:
-    """Equation 1 on arrays whose last axis is the 14 emotions; NaN where an emotion has no gold label.
-
-    Examples:
-        >>> propensity(np.array([3, 1]), np.array([2, 2])).tolist()
-        [1.5, 0.5]
-    """
-    return _ratio(predicted, gold)
-
-
 def quadrant_difference(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:
     """Predictions minus gold labels in each quadrant, the numerator of equation 2.
 
@@ -74,49 +58,12 @@ def quadrant_difference(predicted: Floats | Counts, gold: Floats | Counts) -> Fl
     and at most one 1, the mean of the differences is the bias.
 
     Examples:
-        >>> predicted, gold = np.zeros(len(EMOTIONS)), np.zeros(len(EMOTIONS))
-        >>> predicted[EMOTIONS.index("awe")] = gold[EMOTIONS.index("fear")] = 1.0
-        >>> dict(zip(QUADRANT_NAMES, quadrant_difference(predicted, gold).tolist(), strict=True))
-        {'I': 0.0, 'II': -1.0, 'III': 0.0, 'IV': 1.0}
+        >>> awe, fear = (np.eye(len(EMOTIONS))[EMOTIONS.index(emotion)] for emotion in ("awe", "fear"))
+        >>> quadrant_difference(awe, fear).tolist()
+        [0.0, -1.0, 0.0, 1.0]
     """
     difference: Floats = (np.asarray(predicted, dtype=np.float64) - gold) @ _MEMBERSHIP
     return difference
-
-
-def quadrant_bias(predicted: Floats | Counts, gold: Floats | Counts) -> Floats:
-    """Equation 2 on arrays whose last axis is the 14 emotions; the result's last axis is the four quadrants.
-
-    Examples:
-        >>> predicted, gold = np.zeros(len(EMOTIONS)), np.zeros(len(EMOTIONS))
-        >>> gold[EMOTIONS.index("fear")] = 4.0
-        >>> predicted[EMOTIONS.index("fear")], predicted[EMOTIONS.index("awe")] = 3.0, 1.0
-        >>> dict(zip(QUADRANT_NAMES, quadrant_bias(predicted, gold).tolist(), strict=True))
-        {'I': 0.0, 'II': -0.25, 'III': 0.0, 'IV': 0.25}
-    """
-    return _ratio(quadrant_difference(predicted, gold), gold.sum(axis=-1, keepdims=True))
-
-
-def accuracies(correct: Floats | Counts, answered: Floats | Counts) -> Floats:
-    """Accuracy of each language that has records, from its right ones and all of them (columns of Table 1).
-
-    Examples:
-        >>> accuracies(np.array([1, 3, 0]), np.array([2, 4, 0])).tolist()
-        [0.5, 0.75]
-    """
-    return _ratio(correct, answered)[np.asarray(answered) > 0]
-
-
-def variance(of_languages: Floats) -> float:
-    """Variance of the accuracies of several languages, which :func:`acc_var` tells about; NaN of too few.
-
-    Examples:
-        >>> variance(np.array([0.25, 0.75]))
-        0.125
-    """
-    return float(of_languages.var(ddof=1)) if of_languages.size > 1 else math.nan
-
-
-# Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +99,11 @@ class CountTable:
         """Records of each language."""
         return cast("Counts", self.counts.sum(axis=(1, 2)))
 
+    @property
+    def accuracies(self) -> Floats:
+        """Accuracy of each language that has records (columns of Table 1)."""
+        return _ratio(self.correct, self.sizes)[self.sizes > 0]
+
 
 def _codes(values: Sequence[Hashable], known: Sequence[Hashable], what: str, metric: str) -> NDArray[np.intp]:
     """Returns the index of each value among those that are known."""
@@ -165,9 +117,6 @@ def _codes(values: Sequence[Hashable], known: Sequence[Hashable], what: str, met
             f"{metric}: {what} {unknown!r} (record {row}) is not allowed.{nearest(str(unknown), names)} "
             f"Allowed are: {', '.join(names)}{' and None' if None in known else ''}."
         ) from None
-
-
-_PREDICTIONS: tuple[Hashable, ...] = (*EMOTIONS, None)
 
 
 def _check_lengths(metric: str, **columns: Sequence[object]) -> None:
@@ -203,17 +152,14 @@ def tabulate(
         ((7, 14, 15), 2)
     """
     _check_lengths(metric, predictions=predictions, golds=golds, languages=languages)
-    shape = (len(LANGUAGES), len(EMOTIONS), len(EMOTIONS) + 1)
-    cells = np.ravel_multi_index(
-        (
-            _codes(languages, LANGUAGES, "language", metric),
-            _codes(golds, EMOTIONS, "gold label", metric),
-            _codes(predictions, _PREDICTIONS, "prediction", metric),
-        ),
-        shape,
+    cells = (
+        _codes(languages, LANGUAGES, "language", metric),
+        _codes(golds, EMOTIONS, "gold label", metric),
+        _codes(predictions, _PREDICTIONS, "prediction", metric),
     )
-    counts = np.bincount(cells, weights=times, minlength=int(np.prod(shape)))
-    return CountTable(counts.reshape(shape).astype(np.int64))
+    counts = np.zeros((len(LANGUAGES), len(EMOTIONS), len(_PREDICTIONS)), dtype=np.int64)
+    np.add.at(counts, cells, 1 if times is None else times)
+    return CountTable(counts)
 
 
 def table_of(documents: Iterable[Labels | None]) -> CountTable:
@@ -232,12 +178,13 @@ def table_of(documents: Iterable[Labels | None]) -> CountTable:
     return tabulate(predictions, golds, languages, times=list(counted.values()))
 
 
+def _quadrant_bias(predicted: Counts, gold: Counts) -> Floats:
+    return _ratio(quadrant_difference(predicted, gold), gold.sum(axis=-1, keepdims=True))
+
+
 def _marginals(counts: Counts) -> tuple[Counts, Counts]:
     """Returns predictions per emotion (unparsed ones left out) and gold labels per emotion of a … × 14 × 15 table."""
     return counts[..., :_UNPARSED].sum(axis=-2), counts.sum(axis=-1)
-
-
-# Accuracy
 
 
 def accuracy(table: CountTable) -> float:
@@ -282,8 +229,7 @@ def acc_avg(table: CountTable) -> float:
         >>> acc_avg(tabulate(["awe", "awe", "awe"], ["awe", "awe", "fear"], ["en", "ja", "ja"]))
         0.75
     """
-    values = accuracies(table.correct, table.sizes)
-    return float(values.mean()) if values.size else math.nan
+    return float(table.accuracies.mean()) if table.accuracies.size else math.nan
 
 
 def acc_avg_stderr(table: CountTable) -> float:
@@ -316,7 +262,7 @@ def acc_var(table: CountTable) -> float:
         >>> acc_var(tabulate(["awe", "awe", "awe"], ["awe", "awe", "fear"], ["en", "ja", "ja"]))
         0.125
     """
-    return variance(accuracies(table.correct, table.sizes))
+    return float(table.accuracies.var(ddof=1)) if table.accuracies.size > 1 else math.nan
 
 
 def unparsed_share(table: CountTable) -> float:
@@ -379,9 +325,6 @@ def top2_macro_f1(
     return float(defined.mean()) if defined.size else math.nan
 
 
-# Propensity and bias
-
-
 def gepp(table: CountTable) -> dict[Emotion, float]:
     """Global emotion prediction propensity; of a table of one language, the language-specific one (LSEPP).
 
@@ -394,7 +337,7 @@ def gepp(table: CountTable) -> dict[Emotion, float]:
         >>> found["awe"], found["fear"]
         (1.5, 0.5)
     """
-    return _by_emotion(propensity(*_marginals(table.counts.sum(axis=0))))
+    return dict(zip(EMOTIONS, _ratio(*_marginals(table.counts.sum(axis=0))).tolist(), strict=True))
 
 
 def grqb(table: CountTable) -> dict[Quadrant, float]:
@@ -409,67 +352,44 @@ def grqb(table: CountTable) -> dict[Quadrant, float]:
         >>> grqb(tabulate(["awe", "awe", "awe", "fear"], ["awe", "awe", "fear", "fear"], ["en"] * 4))
         {'I': 0.0, 'II': -0.25, 'III': 0.0, 'IV': 0.25}
     """
-    return _by_quadrant(quadrant_bias(*_marginals(table.counts.sum(axis=0))))
+    return dict(zip(QUADRANT_NAMES, _quadrant_bias(*_marginals(table.counts.sum(axis=0))).tolist(), strict=True))
 
 
-def _by_emotion(values: Floats) -> dict[Emotion, float]:
-    return dict(zip(EMOTIONS, values.tolist(), strict=True))
-
-
-def _by_quadrant(values: Floats) -> dict[Quadrant, float]:
-    return dict(zip(QUADRANT_NAMES, values.tolist(), strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class StandardErrors:
-    """Bootstrap standard errors of one set of records.
-
-    Attributes:
-        gepp: Of each emotion's propensity (a ratio).
-        grqb: Of each quadrant's bias (a fraction).
-    """
+class StandardErrors(NamedTuple):
+    """Bootstrap standard errors: of each emotion's propensity (a ratio) and each quadrant's bias (a fraction)."""
 
     gepp: dict[Emotion, float]
     grqb: dict[Quadrant, float]
 
 
-def bootstrapped(table: CountTable, *, draws: int = DRAWS, seed: int = SEED) -> StandardErrors:
-    """Bootstrap standard errors of :func:`gepp` and :func:`grqb`.
+def bootstrapped(table: CountTable) -> StandardErrors:
+    """Bootstrap standard errors of :func:`gepp` and :func:`grqb`, over 1,000 resamples of the records.
 
     Both are functions of two marginals, predictions and gold labels per emotion, so a resample of the records is a
-    multinomial draw of the table's cells, whose cost doesn't grow with the records. The latest tables are remembered.
-
-    Args:
-        table: The counts; empty ones give NaN throughout.
-        draws: Number of resamples.
-        seed: Seed of the generator: the same table and seed give the same numbers.
-
-    Raises:
-        SettingsError: If there are fewer than two draws.
+    multinomial draw of the table's cells, whose cost doesn't grow with the records. One table always gives the same
+    numbers; an empty one gives NaN throughout. The latest tables are remembered.
 
     Examples:
         >>> table = tabulate(["awe", "fear"] * 50, ["awe", "awe"] * 50, ["en"] * 100)
         >>> round(bootstrapped(table).gepp["awe"], 2)
         0.05
     """
-    if draws < 2:
-        raise SettingsError(f"bootstrap: draws is {draws!r}. Expected at least 2; the default is {DRAWS}.")
-    counts = np.ascontiguousarray(table.counts.sum(axis=0), dtype=np.int64)
-    return _bootstrapped(counts.tobytes(), counts.shape, draws, seed)
+    return _bootstrapped(table.counts.sum(axis=0).tobytes())
 
 
 @lru_cache(maxsize=8)
-def _bootstrapped(content: bytes, shape: tuple[int, ...], draws: int, seed: int) -> StandardErrors:
+def _bootstrapped(content: bytes) -> StandardErrors:
     cells = np.frombuffer(content, dtype=np.int64)
     total = int(cells.sum())
-    if total:
-        sample = np.random.default_rng(seed).multinomial(total, cells / total, size=draws)
-    else:
-        sample = np.zeros((draws, cells.size), dtype=np.int64)
-    predicted, gold = _marginals(sample.reshape(draws, *shape))
+    sample = np.random.default_rng(_SEED).multinomial(total, cells / max(total, 1), size=_DRAWS)
+    predicted, gold = _marginals(sample.reshape(_DRAWS, len(EMOTIONS), len(_PREDICTIONS)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a metric that fewer than two draws define has NaN
+        of_emotions = np.nanstd(_ratio(predicted, gold), axis=0, ddof=1).tolist()
+        of_quadrants = np.nanstd(_quadrant_bias(predicted, gold), axis=0, ddof=1).tolist()
     return StandardErrors(
-        gepp=_by_emotion(_deviation(propensity(predicted, gold))),
-        grqb=_by_quadrant(_deviation(quadrant_bias(predicted, gold))),
+        gepp=dict(zip(EMOTIONS, of_emotions, strict=True)),
+        grqb=dict(zip(QUADRANT_NAMES, of_quadrants, strict=True)),
     )
 
 
@@ -490,11 +410,3 @@ def jackknife_stderr(value: Callable[[CountTable], float], documents: Iterable[L
     left = np.repeat(without, list(counted.values()))
     left = left[~np.isnan(left)]
     return math.sqrt((left.size - 1) * left.var()) if left.size > 1 else math.nan
-
-
-def _deviation(values: Floats) -> Floats:
-    """Standard deviation over the draws; a draw in which the metric is undefined stays out, fewer than two give NaN."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # fewer than two draws
-        deviation: Floats = np.nanstd(values, axis=0, ddof=1)
-    return deviation

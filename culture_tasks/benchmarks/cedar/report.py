@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     PREDICTION,
     QUADRANT_NAMES,
 )
-from culture_tasks.benchmarks.cedar.scoring import TOP2, UNPARSED, UNREAD
+from culture_tasks.benchmarks.cedar.scoring import BIAS, PERCENT, RATIO, TOP2, UNPARSED, UNREAD, VARIANCE
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
     MODEL,
@@ -42,10 +42,7 @@ from culture_tasks.benchmarks.reporting import (
 )
 from culture_tasks.metrics.means import contributions, ratio_contributions
 
-_PERCENT = Scale("percent", 0.0, 100.0)
-_RATIO = Scale("ratio", 0.0, None, better=None, neutral=1.0)
-_BIAS = Scale("percent", -100.0, 100.0, better=None, neutral=0.0)
-_VARIANCE = Scale("squared percent", 0.0, None, better="lower", digits=1)
+_PERCENT, _BIAS, _VARIANCE = (replace(scale, times=1.0) for scale in (PERCENT, BIAS, VARIANCE))
 _F1 = Scale("share", 0.0, 1.0, digits=3)
 
 _NAMES: Mapping[str, str] = {language: name.title() for language, name in FILE_NAMES.items()}
@@ -56,6 +53,16 @@ _NO_BIAS = (
     "In percent of all gold labels. 0 is neutral; above, emotions of the quadrant are named more often than the gold "
     "labels have them. The four add up to minus the share of replies from which no emotion could be read."
 )
+
+_EMOTIONS: Mapping[str, str] = {emotion: emotion for emotion in EMOTIONS}
+_QUADRANTS = {quadrant: f"Quadrant {quadrant}" for quadrant in QUADRANT_NAMES}
+_BIASES = {
+    "gepp": "emotion prediction propensity (GEPP)",
+    "lsepp": "emotion prediction propensity by language (LSEPP)",
+    "grqb": "bias towards Russell's quadrants (GRQB)",
+    "lsrqb": "bias towards Russell's quadrants by language (LSRQB)",
+}
+"""What the statistics of biases are called in titles."""
 
 _Compute = Callable[[Answers], Mapping[str, Floats | float]]
 
@@ -95,9 +102,9 @@ def _average(answers: Answers) -> Mapping[str, Floats | float]:
 def _variance(answers: Answers) -> Mapping[str, Floats | float]:
     """Sample variance of accuracy over languages (Table 1, Var.); nothing with fewer than two languages."""
     numbers = _language_numbers(answers)
-    sums = np.bincount(numbers, weights=answers.scores, minlength=len(LANGUAGES))
-    of_languages = metrics.accuracies(sums, np.bincount(numbers, minlength=len(LANGUAGES)))
-    return {"": metrics.variance(of_languages)} if of_languages.size > 1 else {}
+    sums, counts = np.bincount(numbers, weights=answers.scores), np.bincount(numbers)
+    of_languages = sums[counts > 0] / counts[counts > 0]
+    return {"": float(of_languages.var(ddof=1))} if of_languages.size > 1 else {}
 
 
 def _runs(answers: Answers) -> list[str]:
@@ -146,9 +153,9 @@ def _emotions_of(answers: Answers, field: str) -> list[Any]:
 
 
 _STATISTICS = (
-    Derived("gepp", _RATIO, _of_several_languages(_propensity), dimension="emotion", units=_is_no_pair),
+    Derived("gepp", RATIO, _of_several_languages(_propensity), dimension="emotion", units=_is_no_pair),
     Derived("grqb", _BIAS, _of_several_languages(_quadrant_bias), dimension="quadrant", units=_is_no_pair),
-    Derived("lsepp", _RATIO, _propensity, dimension="emotion", within=("language",), units=_is_no_pair),
+    Derived("lsepp", RATIO, _propensity, dimension="emotion", within=("language",), units=_is_no_pair),
     Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant", within=("language",), units=_is_no_pair),
     Derived("acc_avg", _PERCENT, _average, units=_is_no_pair),
     Derived("acc_var", _VARIANCE, _variance, units=_is_no_pair),
@@ -177,16 +184,8 @@ def _accuracy(modalities: Iterable[str]) -> TableOf:
         languages = {language: language.upper() for language in LANGUAGES}
         columns += columns_by("language", languages, unit, over=over, prefix=f"{modality}_", printed=printed)
         for name, label, statistic in (("average", "Avg.", "acc_avg"), ("variance", "Var.", "acc_var")):
-            columns.append(
-                ColumnOf(
-                    f"{modality}_{name}",
-                    label,
-                    At(unit, statistic),
-                    over,
-                    printed={**printed, "language": name},
-                    sums_up=name == "average",
-                )
-            )
+            keys, sums_up = {**printed, "language": name}, name == "average"
+            columns.append(ColumnOf(f"{modality}_{name}", label, At(unit, statistic), over, keys, sums_up))
         columns.append(ColumnOf(f"{modality}_{UNPARSED}", "Unparsed", At(unit, UNPARSED), over))
     note = (
         "Avg. is the mean over languages, Var. their sample variance. Unparsed is the share of replies from which no "
@@ -207,65 +206,43 @@ def _accuracy(modalities: Iterable[str]) -> TableOf:
 def _biases(modality: str) -> Iterator[TableOf]:
     """Yields the tables of what is named too often: emotions and quadrants, over all languages and by language."""
     unit, paper = f"cedar_{modality}", _PROPENSITIES[modality]
-    emotions = {emotion: emotion for emotion in EMOTIONS}
-    quadrants = {quadrant: f"Quadrant {quadrant}" for quadrant in QUADRANT_NAMES}
-    yield TableOf(
+    propensities = TableOf(
         key=paper,
-        title=f"{unit}: global emotion prediction propensity (GEPP)",
+        title=f"{unit}: global {_BIASES['gepp']}",
         source=f"CEDAR, Table {paper.removeprefix('cedar_table_')}",
-        columns=columns_by("emotion", emotions, unit, "gepp", printed={"modality": modality}),
+        columns=columns_by("emotion", _EMOTIONS, unit, "gepp", printed={"modality": modality}),
         headers=MODEL,
         notes=(_NEUTRAL,),
         papers=(paper,),
         question="biases",
     )
-    yield _by_language(
-        "emotion",
-        emotions,
-        unit,
-        "lsepp",
-        about="emotion prediction propensity by language (LSEPP)",
-        source="CEDAR, Figure 4",
-        note=_NEUTRAL,
-    )
-    yield TableOf(
+    quadrant_biases = TableOf(
         key=f"{unit}_grqb",
-        title=f"{unit}: bias towards Russell's quadrants (GRQB)",
+        title=f"{unit}: {_BIASES['grqb']}",
         source="CEDAR, Figure 5",
-        columns=columns_by("quadrant", quadrants, unit, "grqb"),
+        columns=columns_by("quadrant", _QUADRANTS, unit, "grqb"),
         headers=MODEL,
         notes=(_NO_BIAS,),
         question="biases",
     )
-    yield _by_language(
-        "quadrant",
-        quadrants,
-        unit,
-        "lsrqb",
-        about="bias towards Russell's quadrants by language (LSRQB)",
-        source="CEDAR, Figure 6",
-        note=_NO_BIAS,
-    )
-
-
-def _by_language(
-    field: str, groups: Mapping[Any, str], unit: str, statistic: str, *, about: str, source: str, note: str
-) -> TableOf:
-    """Returns a table with a line per language and a column per group of a field."""
-    return TableOf(
-        key=f"{unit}_{statistic}",
-        title=f"{unit}: {about}",
-        source=source,
-        columns=tuple(ColumnOf(group, label) for group, label in groups.items()),
-        headers=MODEL,
-        line_header="Language",
-        lines={
-            name: {group: At(unit, statistic, (("language", code), (field, group))) for group in groups}
-            for code, name in _NAMES.items()
-        },
-        notes=(note,),
-        question="biases",
-    )
+    for table, statistic, figure, field, groups in (
+        (propensities, "lsepp", 4, "emotion", _EMOTIONS),
+        (quadrant_biases, "lsrqb", 6, "quadrant", _QUADRANTS),
+    ):
+        yield table
+        yield replace(
+            table,
+            key=f"{unit}_{statistic}",
+            title=f"{unit}: {_BIASES[statistic]}",
+            source=f"CEDAR, Figure {figure}",
+            columns=tuple(ColumnOf(group, label) for group, label in groups.items()),
+            papers=(),
+            line_header="Language",
+            lines={
+                name: {group: At(unit, statistic, (("language", code), (field, group))) for group in groups}
+                for code, name in _NAMES.items()
+            },
+        )
 
 
 def _two_labels(modality: str) -> TableOf:
@@ -318,52 +295,42 @@ def _prompt_and_data(number: Number) -> Mark | None:
     return None if pair is None else Mark(_model_and_modality(number), _NAMES[pair["prompt"]], _NAMES[pair["data"]])
 
 
+def _language_by_model(number: Number) -> Mark:
+    return Mark(_model_and_modality(number), number.held["language"], number.group)
+
+
+def _language_by_quadrant(number: Number) -> Mark:
+    return Mark(f"{_modality(number)} · {number.group}", number.model, number.held["language"])
+
+
+def _bias_figure(
+    statistic: str,
+    figure: int,
+    kind: Literal["points", "radar", "bars"],
+    groups: str,
+    mark: Callable[[Number], Mark],
+    series: str = "model",
+) -> FigureOf:
+    quantity = ": named / gold (ratio)" if statistic.endswith("epp") else " (percent of gold labels)"
+    return FigureOf(
+        key=f"cedar_{statistic}",
+        title=f"CEDAR: {_BIASES[statistic]}",
+        source=f"CEDAR, Figure {figure}",
+        kind=kind,
+        groups=groups,
+        value=f"{statistic.upper()}{quantity}",
+        statistic=statistic,
+        mark=mark,
+        series=series,
+        question="biases",
+    )
+
+
 _FIGURES = (
-    FigureOf(
-        key="cedar_gepp",
-        title="CEDAR: emotion prediction propensity (GEPP)",
-        source="CEDAR, Figure 3",
-        kind="points",
-        groups="emotion",
-        value="GEPP: named / gold (ratio)",
-        statistic="gepp",
-        mark=_model_by_modality,
-        question="biases",
-    ),
-    FigureOf(
-        key="cedar_lsepp",
-        title="CEDAR: emotion prediction propensity by language (LSEPP)",
-        source="CEDAR, Figure 4",
-        kind="radar",
-        groups="emotion",
-        value="LSEPP: named / gold (ratio)",
-        statistic="lsepp",
-        mark=lambda number: Mark(_model_and_modality(number), number.held["language"], number.group),
-        series="language",
-        question="biases",
-    ),
-    FigureOf(
-        key="cedar_grqb",
-        title="CEDAR: bias towards Russell's quadrants (GRQB)",
-        source="CEDAR, Figure 5",
-        kind="bars",
-        groups="quadrant",
-        value="GRQB (percent of gold labels)",
-        statistic="grqb",
-        mark=_model_by_modality,
-        question="biases",
-    ),
-    FigureOf(
-        key="cedar_lsrqb",
-        title="CEDAR: bias towards Russell's quadrants by language (LSRQB)",
-        source="CEDAR, Figure 6",
-        kind="points",
-        groups="language",
-        value="LSRQB (percent of gold labels)",
-        statistic="lsrqb",
-        mark=lambda number: Mark(f"{_modality(number)} · {number.group}", number.model, number.held["language"]),
-        question="biases",
-    ),
+    _bias_figure("gepp", 3, "points", "emotion", _model_by_modality),
+    _bias_figure("lsepp", 4, "radar", "emotion", _language_by_model, series="language"),
+    _bias_figure("grqb", 5, "bars", "quadrant", _model_by_modality),
+    _bias_figure("lsrqb", 6, "points", "language", _language_by_quadrant),
     FigureOf(
         key="cedar_matrix",
         title="CEDAR: accuracy by prompt and data language",
@@ -383,7 +350,7 @@ REPORT = BenchmarkReport(
     fields=(
         Field("language", LANGUAGES, names=_NAMES, cultures=_CULTURES),
         Field("prompt_language", LANGUAGES, _NAMES),
-        Field("emotion", EMOTIONS, {emotion: emotion for emotion in EMOTIONS}),
+        Field("emotion", EMOTIONS, _EMOTIONS),
         Field("quadrant", QUADRANT_NAMES, {name: f"Q{at}" for at, name in enumerate(QUADRANT_NAMES, start=1)}),
     ),
     splits=(("language",),),

@@ -16,21 +16,14 @@ those that a task leaves out have none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, TypeAlias
 
 from culture_tasks.benchmarks.cedar import metrics as measures
-from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc
-from culture_tasks.benchmarks.cedar.labels import (
-    EMOTIONS,
-    LANGUAGES,
-    PREDICTION,
-    QUADRANT_NAMES,
-    Language,
-)
+from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc, prompt_file
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, PREDICTION, QUADRANT_NAMES, Language
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
-from culture_tasks.benchmarks.cedar.prompts import prompt_file
 from culture_tasks.benchmarks.interface import Answered, ComputedScore, MeanScore, Metric, Scale
 
 ACC = "acc"
@@ -44,17 +37,17 @@ BIAS = Scale("percent", -100.0, 100.0, better=None, neutral=0.0, times=100.0)
 VARIANCE = Scale("squared percent", 0.0, None, better="lower", digits=1, times=10_000.0)
 """The scales of the paper's tables. Harnesses have fractions, and the variance of fractions."""
 
+_ONE_RUN = 3
+"""Number of labels of a document with one run: language, gold label, prediction."""
 
-TableMetric: TypeAlias = Callable[[CountTable], float]
-"""A metric of a table of counts."""
+_TableMetric: TypeAlias = Callable[[CountTable], float]
 
 
 @cache
 def metrics(*, is_pooled: bool) -> tuple[Metric, ...]:
     """Returns the metrics of the tasks of all languages together, or of those of one language.
 
-    Pooled tasks have accuracies, GEPP and GRQB; those of one language accuracy, LSEPP and LSRQB. In a table of one
-    language the local metrics are what the global ones are (equations 1 and 2).
+    In a table of one language the global biases are the local ones, LSEPP and LSRQB (equations 1 and 2).
     """
     return tuple(_pooled() if is_pooled else _of_language())
 
@@ -80,50 +73,40 @@ def _pooled() -> Iterator[Metric]:
 
 def _biases(propensity: str, bias: str) -> Iterator[ComputedScore]:
     for emotion in EMOTIONS:
-        value, stderr = partial(_part, measures.gepp, emotion), partial(_part, _gepp_stderr, emotion)
-        yield _metric(f"{propensity}_{emotion}", RATIO, value, stderr)
+        yield _bias(f"{propensity}_{emotion}", RATIO, "gepp", emotion)
     for number, quadrant in enumerate(QUADRANT_NAMES, start=1):
-        value, stderr = partial(_part, measures.grqb, quadrant), partial(_part, _grqb_stderr, quadrant)
-        yield _metric(f"{bias}_q{number}", BIAS, value, stderr)
+        yield _bias(f"{bias}_q{number}", BIAS, "grqb", quadrant)
 
 
-def _metric(name: str, scale: Scale, value: TableMetric, stderr: TableMetric | None = None) -> ComputedScore:
+def _bias(name: str, scale: Scale, measure: str, part: str) -> ComputedScore:
+    def value(table: CountTable) -> float:
+        return float(getattr(measures, measure)(table)[part])
+
+    def stderr(table: CountTable) -> float:
+        return float(getattr(measures.bootstrapped(table), measure)[part])
+
+    return _metric(name, scale, value, stderr)
+
+
+def _metric(name: str, scale: Scale, value: _TableMetric, stderr: _TableMetric | None = None) -> ComputedScore:
     """Returns a metric of tables as one of a document's labels."""
 
-    def worked_out(function: TableMetric, values: Sequence[Any]) -> float:
-        return function(table_of(values))
+    def value_of(values: Sequence[Any]) -> float:
+        return value(table_of(values))
 
-    def error(function: TableMetric, values: Sequence[Any]) -> float:
+    if stderr is None:
+        return ComputedScore(name=name, scale=scale, value=value_of)
+
+    def stderr_of(values: Sequence[Any]) -> float:
         if any(len(labels) > _ONE_RUN for labels in values):
             return measures.jackknife_stderr(value, values)
-        return function(table_of(values))
+        return stderr(table_of(values))
 
-    return ComputedScore(
-        name=name,
-        scale=scale,
-        value=partial(worked_out, value),
-        stderr=None if stderr is None else partial(error, stderr),
-    )
+    return ComputedScore(name=name, scale=scale, value=value_of, stderr=stderr_of)
 
 
-_ONE_RUN = 3
-"""Number of labels of a document with one run: language, gold label, prediction."""
-
-
-def _of(language: Language, function: TableMetric, table: CountTable) -> float:
+def _of(language: Language, function: _TableMetric, table: CountTable) -> float:
     return function(table.limited_to([language]))
-
-
-def _part(function: Callable[[CountTable], Mapping[Any, float]], key: str, table: CountTable) -> float:
-    return function(table)[key]
-
-
-def _gepp_stderr(table: CountTable) -> Mapping[Any, float]:
-    return measures.bootstrapped(table).gepp
-
-
-def _grqb_stderr(table: CountTable) -> Mapping[Any, float]:
-    return measures.bootstrapped(table).grqb
 
 
 def _top2(values: Sequence[Sequence[Any]]) -> float:
@@ -135,7 +118,7 @@ def _top2(values: Sequence[Sequence[Any]]) -> float:
 
 @cache
 def _names_of_labels(*, is_pooled: bool) -> tuple[str, ...]:
-    return tuple(each.name for each in metrics(is_pooled=is_pooled) if each.name not in (ACC, TOP2))
+    return tuple(metric.name for metric in metrics(is_pooled=is_pooled) if metric.name not in (ACC, TOP2))
 
 
 def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool) -> Answered:
@@ -152,7 +135,6 @@ def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool) -> Answer
     if doc["minority"]:
         minority = None if doc["minority"] == NO_MINORITY else doc["minority"]
         values[TOP2] = (doc["gold"], minority, *predictions) if counts else None
-    shown = doc["modality"] == "multimodal"
     return Answered(
         item=f"{doc['language']} {doc['id']}",
         responses=responses,
@@ -167,9 +149,9 @@ def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool) -> Answer
             **({"minority": doc["minority"]} if doc["minority"] else {}),
         },
         cluster=f"{doc['modality']} {doc['id']}",
-        image=doc["id"] if shown else "",
+        image=doc["id"] if doc["modality"] == "multimodal" else "",
         data={"data": doc["data"]},
-        prompt=prompt_file(doc["prompt_language"], doc["modality"]),  # type: ignore[arg-type]
+        prompt=prompt_file(doc["prompt_language"], doc["modality"]),
         facts={"modality": doc["modality"]},
         labels=predictions,
         score=sum(label == doc["gold"] for label in predictions) / len(predictions) if counts else None,

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from culture_tasks.benchmarks.blend.checking import check
+from culture_tasks.benchmarks.blend.documents import check
 from culture_tasks.benchmarks.blend.regions import REGIONS
 from culture_tasks.data import sources
 from culture_tasks.errors import DataUnavailableError
@@ -20,25 +20,26 @@ def copied(fixture_data, tmp_path):
     return tmp_path
 
 
-def test_the_bundled_questions_are_usable_and_counted(fixture_data):
-    report = check(fixture_data)
+def test_the_bundled_questions_are_usable_and_counted_and_a_blank_one_is_no_problem(copied):
+    china = copied / "blend" / "annotations" / "China_data.json"
+    entries = json.loads(china.read_text(encoding="utf-8"))
+    entries["Toy-01"]["question"] = "  "
+    china.write_text(json.dumps(entries), encoding="utf-8")
+    report = check(copied)
     assert report.usable
     found = {line.name: (line.found, line.paper) for line in report.counts}
     assert found["South Korea: questions"] == ("4", "500")
     assert found["South Korea: valid"] == ("3", "475")
     assert found["South Korea: multiple choice"] == ("2", None)
-    assert len(found) == 3 * len(REGIONS)
+    assert found["China: valid, without a text in Chinese"] == ("1", None)
+    assert len(found) == 3 * len(REGIONS) + 1
 
 
-@pytest.fixture
-def no_hub(monkeypatch):
+def test_every_problem_is_told(copied, monkeypatch):
     def unreachable(name, config, *_):
         raise DataUnavailableError(f"{name} ({config}): no network")
 
     monkeypatch.setattr(sources, "load_split", unreachable)
-
-
-def test_every_problem_is_told(copied, no_hub):
     blend = copied / "blend"
     (blend / "annotations" / "UK_data.json").unlink()
     (blend / "prompts" / "UK_prompts.csv").unlink()
@@ -63,13 +64,3 @@ def test_every_problem_is_told(copied, no_hub):
     ):
         assert sum(part in problem for problem in problems) == 1, part
     assert len(problems) == 6
-
-
-def test_a_blank_question_is_counted_and_no_problem(copied):
-    china = copied / "blend" / "annotations" / "China_data.json"
-    entries = json.loads(china.read_text(encoding="utf-8"))
-    entries["Toy-01"]["question"] = "  "
-    china.write_text(json.dumps(entries), encoding="utf-8")
-    report = check(copied)
-    assert report.usable
-    assert [line.found for line in report.counts if "without a text in Chinese" in line.name] == ["1"]

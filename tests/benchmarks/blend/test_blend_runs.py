@@ -1,19 +1,22 @@
-"""BLEnD in real runs of both harnesses, with models whose numbers are worked out by hand."""
+"""BLEnD in real runs of both harnesses and in their report, with models whose numbers are worked out by hand."""
 
 from __future__ import annotations
 
+import csv
 import sys
 
 import pytest
 from support.in_process import run_lm_eval, run_lmms_eval
+from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.benchmarks.blend import official
 from culture_tasks.benchmarks.blend.regions import REGIONS
+from culture_tasks.cli.main import main
 from culture_tasks.errors import MissingExtraError
 
 pytestmark = pytest.mark.slow
 
-KINDS = ["lm_eval", "chat", "simple"]
+KINDS = ["lm_eval", "chat"]
 
 # South Korea: coffee 4 votes, milk 1; football 3, taekwondo 2; March 5.
 SAID = {"Toy-01": "답: 우유입니다.", "Toy-02": "Football.", "Toy-03": "사과"}
@@ -21,33 +24,25 @@ SAID = {"Toy-01": "답: 우유입니다.", "Toy-02": "Football.", "Toy-03": "사
 NATIVE = {"sem_b": 2 / 3, "sem_w": 5 / 12, "sem_b_food": 1.0, "sem_b_sport": 1.0, "sem_b_education": 0.0}
 # "우유" is no English answer.
 ENGLISH = {"sem_b": 1 / 3, "sem_w": 1 / 3, "sem_b_food": 0.0, "sem_b_sport": 1.0}
+WORDINGS = ["blend_south_korea", "blend_pers_south_korea", "blend_en_south_korea", "blend_en_pers_south_korea"]
 
 
 def run(kind, script, tasks, **options):
     """Runs tasks; returns the model and the results."""
-    import support.scripted_models as models
+    from support.scripted_models import ScriptedChat, ScriptedLM
 
-    if kind == "lm_eval":
-        model = models.ScriptedLM(script)
-        return model, run_lm_eval(model, tasks, bootstrap_iters=0, **options)
-    model = {"chat": models.ScriptedChat, "simple": models.ScriptedSimple}[kind](script)
-    return model, run_lmms_eval(model, tasks, bootstrap_iters=0, **options)
+    model, run_tasks = (ScriptedLM(script), run_lm_eval) if kind == "lm_eval" else (ScriptedChat(script), run_lmms_eval)
+    return model, run_tasks(model, tasks, bootstrap_iters=0, **options)
 
 
-def reported(results, task, names):
-    return {name: results["results"][task][f"{name},none"] for name in names}
-
-
-def agrees(found, expected):
-    assert found == {name: pytest.approx(value) for name, value in expected.items()}
+def agrees(results, task, expected):
+    reported = {name: results["results"][task][f"{name},none"] for name in expected}
+    assert reported == {name: pytest.approx(value) for name, value in expected.items()}
 
 
 @pytest.fixture
 def data(fixture_data, monkeypatch):
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-
-
-WORDINGS = ["blend_south_korea", "blend_pers_south_korea", "blend_en_south_korea", "blend_en_pers_south_korea"]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -65,26 +60,17 @@ def korean_run(request, fixture_data):
 
 
 def test_short_answers_score_what_was_worked_out_by_hand(korean_run):
-    kind, _, results = korean_run
+    kind, model, results = korean_run
     for task in WORDINGS:
-        expected = ENGLISH if "_en_" in task else NATIVE
-        agrees(reported(results, task, expected), expected)
+        agrees(results, task, ENGLISH if "_en_" in task else NATIVE)
         if kind == "lm_eval":  # the sample standard deviation of hits over the root of three
             assert results["results"][task]["sem_b_stderr,none"] == pytest.approx(1 / 3)
-
-
-def test_the_model_is_asked_with_the_prompt_of_its_region(korean_run):
-    _, model, _ = korean_run
+    assert {f"blend_{region.slug}" for region in REGIONS} <= set(results["results"])
+    agrees(results, "blend", {"sem_b": 2 / 3 / 16, "sem_w": 5 / 12 / 16})  # every region weighs the same
     shown = "\n===\n".join(str(each) for each in model.seen)
     assert "질문에 몇 단어로 답하세요." in shown
     assert "You are a person from South Korea who is trying to explain" in shown
     assert "What do people in South Korea often drink in the morning?" in shown
-
-
-def test_in_the_group_every_region_weighs_the_same(korean_run):
-    _, _, results = korean_run
-    assert {f"blend_{region.slug}" for region in REGIONS} <= set(results["results"])
-    agrees(reported(results, "blend", ("sem_b", "sem_w")), {"sem_b": 2 / 3 / 16, "sem_w": 5 / 12 / 16})
 
 
 def test_a_logged_sample_says_what_was_found(korean_run):
@@ -101,7 +87,7 @@ def test_a_logged_sample_says_what_was_found(korean_run):
     assert "judge" not in first
 
 
-@pytest.mark.parametrize("kind", ["lm_eval", "chat"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("data")
 def test_regions_that_share_questions_know_no_more_than_one(kind):
     def knows_one_question(doc):
@@ -110,22 +96,21 @@ def test_regions_that_share_questions_know_no_more_than_one(kind):
 
     _, results = run(kind, knows_one_question, ["blend"])
     for metric in ("sem_b", "sem_w"):
-        assert results["results"]["blend"][f"{metric},none"] == pytest.approx(1 / 3)
         # as of one region: the sample standard deviation of 1, 0 and 0 over the root of three
-        assert results["results"]["blend"][f"{metric}_stderr,none"] == pytest.approx(1 / 3)
+        agrees(results, "blend", {metric: 1 / 3, f"{metric}_stderr": 1 / 3})
 
 
-@pytest.mark.parametrize("kind", ["lm_eval", "chat"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("data")
 def test_the_paper_s_matcher_has_metrics_of_its_own_beside_the_default_ones(kind, monkeypatch):
     monkeypatch.setattr(official, "_LEMMATISERS", {"zh": lambda: str.split, "en": lambda: str.split})
     # China: soy milk 3 votes, tea 1; table tennis; September. The default rule takes characters in any order.
     said = {"Toy-01": "浆豆", "Toy-02": "tennis table", "Toy-03": "?"}
     _, results = run(kind, lambda doc: said[doc["question_id"]], ["blend_official_china"])
-    names = ("sem_b_official", "sem_w_official", "sem_b", "sem_w")
-    agrees(
-        reported(results, "blend_official_china", names), dict(zip(names, (1 / 3, 1 / 3, 2 / 3, 2 / 3), strict=True))
-    )
+    expected = {"sem_b_official": 1 / 3, "sem_w_official": 1 / 3, "sem_b": 2 / 3, "sem_w": 2 / 3}
+    agrees(results, "blend_official_china", expected)
+    official._lemmatiser.cache_clear()
+    official._lemmas.cache_clear()
 
 
 @pytest.mark.usefixtures("data")
@@ -133,3 +118,83 @@ def test_a_matcher_that_is_not_installed_stops_the_run_before_the_model_is_asked
     monkeypatch.setitem(sys.modules, "jieba", None)
     with pytest.raises(MissingExtraError, match=r"for Chinese needs the package 'jieba'.*culture-tasks\[blend\]"):
         run("lm_eval", lambda doc: pytest.fail("asked"), ["blend_official_china"])
+
+
+# The report
+
+TASKS = ["blend_china", "blend_south_korea", "blend_en_south_korea", "blend_mcq_uk"]
+# China: tea has 1 vote, soy milk 3.
+ANSWERS = {
+    "good": {"South Korea": ("커피", "축구", "삼월"), "China": ("茶", "乒乓球", "?"), "UK": "answer"},
+    "poor": {"South Korea": ("milk", "?", "?"), "China": ("?", "?", "?"), "UK": "none"},
+}
+
+
+def script(name):
+    def say(doc):
+        said = ANSWERS[name][doc["region"]]
+        if "choices" in doc:
+            return f'{{"answer_choice":"{doc["answer"]}"}}' if said == "answer" else "I can't choose."
+        return said[int(doc["question_id"].removeprefix("Toy-")) - 1]
+
+    return say
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, fixture_data):
+    """Results of a good model in lm-eval and of a poor one in lmms-eval."""
+    from support.scripted_models import ScriptedChat, ScriptedLM
+
+    output = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+        write_lm_eval(output / "lm_eval", TASKS, None, "good", ScriptedLM(script("good")), bootstrap_iters=0)
+        write_lmms_eval(output / "lmms_eval", TASKS, "poor", lmms=ScriptedChat(script("poor")), bootstrap_iters=0)
+    return output
+
+
+@pytest.fixture(scope="module")
+def report(runs, tmp_path_factory):
+    """The folder of a report on both."""
+    output = tmp_path_factory.mktemp("report")
+    assert main(["report", str(runs), "-o", str(output), "--formats", "csv,markdown,png", "--published"]) == 0
+    return output
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "good", "poor"),
+    [
+        ("blend_south_korea_score_by_region", "Korean: South Korea", 100, 100 / 3),
+        ("blend_south_korea_sem_w_by_region", "Korean: South Korea", 100, 100 / 12),  # a quarter of one of three
+        ("blend_south_korea_by_topic", "Food", 100, 100),
+        ("blend_south_korea_by_topic", "Sport", 100, 0),
+        ("blend_china_sem_w_by_region", "Chinese: China", 400 / 9, 0),  # a third and one, of three
+        ("blend_en_south_korea_score_by_region", "English: South Korea", 0, 100 / 3),
+        ("blend_mcq_uk_score_by_region", "English: UK", 100, 0),
+        ("blend_mcq_uk_score_by_region", "Unparsed", 0, 100),
+        ("blend_mcq_uk_unparsed_by_region", "English: UK", 0, 100),
+        ("blend_as_in_care", "blend_china: Chinese", 200 / 3, 0),
+        ("blend_languages", "South Korea: English", 0, 100 / 3),
+        ("blend_languages", "South Korea: Native", 100, 100 / 3),
+        ("blend_languages", "South Korea: Difference", 100, 0),
+    ],
+)
+def test_tables_show_what_was_worked_out_by_hand_in_percent(report, table, name, good, poor):
+    with (report / "csv" / f"{table}.csv").open(encoding="utf-8-sig", newline="") as file:
+        column = {row["Model"]: float(row[name]) for row in csv.DictReader(file)}
+    assert column == {"good": pytest.approx(good), "poor": pytest.approx(poor)}
+
+
+def test_care_s_published_numbers_stand_in_a_table_of_their_own_and_figures_are_drawn(report):
+    text = (report / "report.md").read_text(encoding="utf-8")
+    assert "CARE: Multilingual Human Preference Learning for Cultural Awareness, Table 16 (published)" in text
+    assert "Its own numbers therefore stand in a table of their own." in text
+    for figure in ("blend_regions", "blend_topics", "blend_mcq_regions", "blend_languages"):
+        assert (report / "figures" / f"{figure}.png").stat().st_size > 10_000
+
+
+def test_there_is_nothing_for_a_judge_to_grade(runs, capsys):
+    files = {path: path.read_bytes() for path in runs.rglob("*") if path.is_file()}
+    assert main(["rejudge", str(runs), "--judge", "lexical"]) != 0
+    assert "none of these runs has logged samples that a judge grades" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in runs.rglob("*") if path.is_file()} == files

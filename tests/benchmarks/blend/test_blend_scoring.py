@@ -1,4 +1,4 @@
-"""How one question is scored: over runs, without reasoning, and with both matchers."""
+"""SEM: the order of votes, the cleaning of a response, when an answer is in it, and the scores of a question."""
 
 from __future__ import annotations
 
@@ -7,7 +7,97 @@ import pytest
 from culture_tasks.benchmarks.blend import scoring
 from culture_tasks.benchmarks.blend.documents import load, load_choices
 from culture_tasks.benchmarks.blend.regions import REGIONS
-from culture_tasks.benchmarks.blend.scoring import choice_metrics, metrics, score, score_choice
+from culture_tasks.benchmarks.blend.scoring import (
+    Hit,
+    choice_metrics,
+    cleaned,
+    first_hit,
+    metrics,
+    score,
+    score_choice,
+    token_match,
+)
+
+VOTES = [
+    {"answers": ["쌀밥", "밥"], "en_answers": ["rice"], "count": 4},
+    {"answers": ["김치"], "en_answers": ["kimchi"], "count": 3},
+    {"answers": ["라면"], "en_answers": ["ramen", "instant noodles"], "count": 1},
+]
+PROMPT = "Read.\n\nQuestion: What do children eat?\nAnswer:"
+
+
+def test_the_first_hit_in_the_order_of_votes_counts():
+    both = [{"answers": ["a1"], "en_answers": ["b1"], "count": 2}, {"answers": ["b1"], "en_answers": [], "count": 1}]
+    for votes, response, hit in (
+        (VOTES, "밥", Hit("밥", 1.0)),
+        (VOTES, "라면과 김치", Hit("김치", 3 / 4)),  # both are in it: the one with more votes counts
+        (VOTES, "kimchi", Hit("kimchi", 3 / 4)),
+        (VOTES, "빵", None),
+        (both, "b1", Hit("b1", 1.0)),  # English, but of the answer with more votes
+        (both, "b1 a1", Hit("a1", 1.0)),  # of equal votes, the local answers come first
+    ):
+        assert first_hit(votes, response, "ko", token_match) == hit
+
+
+def test_each_answer_is_looked_for_in_its_own_language():
+    asked = []
+
+    def matches(answer, response, language):
+        asked.append((answer, language))
+        return False
+
+    assert first_hit(VOTES[:2], "x", "ko", matches) is None
+    assert asked == [("쌀밥", "ko"), ("밥", "ko"), ("rice", "en"), ("김치", "ko"), ("kimchi", "en")]
+
+
+def test_an_empty_response_has_no_hit():
+    for response in ("", "."):
+        assert first_hit(VOTES, cleaned(response, PROMPT), "ko", lambda *_: True) is None
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        ("Answer: Rice.", "rice"),
+        ("ANSWER:\n\nRice", "rice"),
+        (f"{PROMPT} Rice", "rice"),
+        ("Rice。", "rice"),
+        ("rice、kimchi，soup", "rice,kimchi,soup"),
+        ("Food: rice", "food: rice"),  # no word of the prompt
+        ("It is the answer: rice", "it is the answer: rice"),  # not at the start
+        ("Answer:rice", "answer:rice"),  # without a blank it is no label
+        ("...rice...", "rice"),
+        ("e.g. rice", "e.g. rice"),
+    ],
+)
+def test_a_response_is_cleaned_as_in_the_paper(response, expected):
+    assert cleaned(response, PROMPT) == expected
+    assert cleaned("回答： 豆浆。", "请回答。\n\n问题：喝什么？\n回答：") == "豆浆"
+
+
+@pytest.mark.parametrize(
+    ("answer", "response", "held"),
+    [
+        ("table tennis", "they play table-tennis", True),
+        ("soy milk", "milk of soy", True),  # the same tokens
+        ("Σεπτέμβριος", "σεπτέμβριος", True),
+        ("Çay", "qara çay", True),
+        ("القَهوة", "القهوة العربية", True),
+        ("豆浆", "热豆浆和油条", True),
+        ("चाय", "चाय और दूध", True),
+        ("ＭＩＬＫ", "milk", True),
+        ("ড়", "\u09dc", True),
+        ("soy milk", "milk", False),
+        ("চাহ", "কফি", False),
+        ("কলা", "কল্ড ড্ৰিংক", False),  # one word's letters without its vowel signs
+        ("ৰুটি", "দীপাংকৰ ভট্টাচাৰ্য", False),
+        ("?!", "what?!", False),
+        ("", "anything", False),
+    ],
+)
+def test_an_answer_is_in_a_response_or_not(answer, response, held):
+    assert token_match(answer, response, "xx") == held
+
 
 KOREA = next(region for region in REGIONS if region.name == "South_Korea")
 

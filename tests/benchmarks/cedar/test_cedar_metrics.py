@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from culture_tasks.benchmarks.cedar import metrics, scoring
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, QUADRANTS
-from culture_tasks.benchmarks.cedar.metrics import bootstrapped, table_of, tabulate
+from culture_tasks.benchmarks.cedar.metrics import bootstrapped, tabulate
 from culture_tasks.benchmarks.cedar.report import REPORT
 from culture_tasks.benchmarks.reporting import Answers, Texts
-from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.errors import DataError
 
 ROWS = [
     # prediction, gold, language
@@ -30,7 +30,7 @@ ROWS = [
 
 
 def columns(rows):
-    return [list(column) for column in zip(*rows, strict=True)] if rows else [[], [], []]
+    return [list(column) for column in zip(*rows, strict=True)]
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def table():
 def test_accuracies(table):
     # 5 of 8 pooled; en 2 of 4, ar 1 of 2, ja 2 of 2
     assert metrics.accuracy(table) == 0.625
-    assert metrics.accuracies(table.correct, table.sizes).tolist() == [0.5, 0.5, 1.0]
+    assert table.accuracies.tolist() == [0.5, 0.5, 1.0]
     # (1/2 + 1/2 + 1) / 3
     assert metrics.acc_avg(table) == pytest.approx(2 / 3)
     # without ja: (1/2 + 1/2) / 2
@@ -74,20 +74,15 @@ def test_quadrant_biases(table):
     assert metrics.grqb(table.limited_to(["ar"])) == {"I": 0.5, "II": 0.0, "III": 0.0, "IV": -0.5}
 
 
-def test_unparsed_share(table):
-    assert metrics.unparsed_share(table) == 0.125
-    assert metrics.unparsed_share(table.limited_to(["en"])) == 0.25
-    assert metrics.unparsed_share(table.limited_to(["ar"])) == 0.0
-    # p = 1/8: sqrt(7/64 / 7)
-    assert metrics.unparsed_stderr(table) == pytest.approx(1 / 8)
-
-
-def test_standard_errors_of_accuracy(table):
+def test_standard_errors_of_shares(table):
     # p = 5/8: sqrt(15/64 / 7)
     assert metrics.accuracy_stderr(table) == pytest.approx(math.sqrt(15 / 64 / 7))
     # en sqrt(.25/3), ar sqrt(.25/1), ja 0: sqrt(1/12 + 1/4) / 3
     assert metrics.acc_avg_stderr(table) == pytest.approx(math.sqrt(1 / 12 + 1 / 4) / 3)
     assert math.isnan(metrics.accuracy_stderr(tabulate(["awe"], ["awe"], ["en"])))
+    assert metrics.unparsed_share(table) == 0.125
+    # p = 1/8: sqrt(7/64 / 7)
+    assert metrics.unparsed_stderr(table) == pytest.approx(1 / 8)
 
 
 def test_top2_macro_f1():
@@ -105,7 +100,7 @@ def test_top2_macro_f1():
     assert math.isnan(metrics.top2_macro_f1([], [], []))
 
 
-def test_one_emotion_predicted_always():
+def test_one_emotion_predicted_always_and_none_ever():
     golds = [emotion for emotion in EMOTIONS for _ in range(2)]
     table = tabulate(["surprise"] * 28, golds, ["sw"] * 28)
     assert metrics.accuracy(table) == pytest.approx(1 / 14)
@@ -113,19 +108,10 @@ def test_one_emotion_predicted_always():
     # quadrant I: (28 - 6) / 28; the others lose all of theirs: 8, 4 and 10 of 28
     expected = {"I": 22 / 28, "II": -8 / 28, "III": -4 / 28, "IV": -10 / 28}
     assert metrics.grqb(table) == pytest.approx(expected)
-
-
-def test_everything_unparsed_and_a_single_document():
     table = tabulate([None] * 4, ["anger", "awe", "awe", "sadness"], ["en", "en", "zh", "zh"])
     assert metrics.accuracy(table) == metrics.acc_avg(table) == metrics.acc_var(table) == 0.0
     assert metrics.unparsed_share(table) == 1.0
-    assert metrics.gepp(table)["awe"] == 0.0
     assert metrics.grqb(table) == {"I": 0.0, "II": -0.25, "III": -0.25, "IV": -0.5}
-    table = tabulate(["pain"], ["pain"], ["es"])
-    assert metrics.accuracy(table) == metrics.acc_avg(table) == 1.0
-    assert math.isnan(metrics.acc_var(table))
-    assert metrics.gepp(table)["pain"] == 1.0
-    assert set(metrics.grqb(table).values()) == {0.0}
 
 
 def test_empty_input_is_nan_throughout():
@@ -134,17 +120,13 @@ def test_empty_input_is_nan_throughout():
     numbers += [metrics.acc_avg_stderr(table), *metrics.gepp(table).values(), *metrics.grqb(table).values()]
     numbers += [*bootstrapped(table).gepp.values(), *bootstrapped(table).grqb.values()]
     assert all(math.isnan(number) for number in numbers)
-    assert metrics.accuracies(table.correct, table.sizes).size == 0
+    assert table.accuracies.size == 0
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (
-            (["angr"], ["anger"], ["en"]),
-            r"^gepp: prediction 'angr' \(record 0\) is not allowed. Did you mean 'anger'\?",
-        ),
-        ((["anger"], [None], ["en"]), r"^gepp: gold label None \(record 0\)"),
+        ((["angr"], ["anger"], ["en"]), r"^gepp: prediction 'angr' \(record 0\) is .* Did you mean 'anger'\?"),
         ((["anger"], ["anger"], ["english"]), r"^gepp: language 'english'"),
         ((["anger"], ["anger"], []), r"^gepp: the columns differ in length: predictions has 1"),
         (([["anger"]], ["anger"], ["en"]), r"^gepp: prediction \['anger'\]"),
@@ -176,59 +158,36 @@ def test_identities_hold_for_any_records(rows):
         for quadrant, members in QUADRANTS.items():
             bias = sum((gepp[e] - 1) * golds.count(e) for e in members) / len(golds)
             assert grqb[quadrant] == pytest.approx(bias)
-    of_language = metrics.accuracies(table.correct, table.sizes)
+    of_language = table.accuracies
     sizes = [size for language in LANGUAGES if (size := sum(code == language for _, _, code in rows))]
     assert metrics.accuracy(table) == pytest.approx(np.average(of_language, weights=sizes))
 
 
-def random_rows(number: int):
-    draw = np.random.default_rng(7)
-    labels = [*EMOTIONS, None]
-    predictions = [labels[i] for i in draw.integers(0, 15, number)]
-    golds = [EMOTIONS[i] for i in draw.integers(0, 14, number)]
-    return predictions, golds, [LANGUAGES[i] for i in draw.integers(0, 7, number)]
-
-
 def test_bootstrap_is_repeatable_and_near_the_analytic_error():
-    predictions, golds, languages = random_rows(4000)
-    table = tabulate(predictions, golds, languages)
+    draw, labels = np.random.default_rng(7), [*EMOTIONS, None]
+    predictions = [labels[i] for i in draw.integers(0, 15, 4000)]
+    golds = [EMOTIONS[i] for i in draw.integers(0, 14, 4000)]
+    table = tabulate(predictions, golds, [LANGUAGES[i] for i in draw.integers(0, 7, 4000)])
     errors = bootstrapped(table)
-    assert errors != bootstrapped(table, seed=2)
     metrics._bootstrapped.cache_clear()
     assert errors == bootstrapped(table)
     # each record adds d in {-1, 0, 1} to a quadrant's difference: error = sd(d) / sqrt(n)
     for quadrant, members in QUADRANTS.items():
         d = [(p in members) - (g in members) for p, g in zip(predictions, golds, strict=True)]
         assert errors.grqb[quadrant] == pytest.approx(np.std(d) / math.sqrt(4000), rel=0.1)
+    assert math.isnan(bootstrapped(tabulate(["fear"], ["awe"], ["en"])).gepp["fear"])  # no gold label
 
 
-def test_bootstrap_of_an_emotion_without_gold_is_nan():
-    errors = bootstrapped(tabulate(["awe", "fear"], ["awe", "awe"], ["en", "en"]))
-    assert math.isnan(errors.gepp["fear"])
-    with pytest.raises(SettingsError, match=r"^bootstrap: draws is 1"):
-        bootstrapped(tabulate(["awe"], ["awe"], ["en"]), draws=1)
-
-
-def test_equal_records_are_counted_together_from_tuples_and_lists():
-    table = table_of([("en", "awe", None), ["en", "awe", None], None, ("zh", "fear", "awe")])
-    assert table.counts.sum() == 3
-    assert table.counts[LANGUAGES.index("en")][EMOTIONS.index("awe"), len(EMOTIONS)] == 2
-    assert table.counts[LANGUAGES.index("zh")][EMOTIONS.index("fear"), EMOTIONS.index("awe")] == 1
-
-
-def test_differences_of_single_replies_have_the_bias_as_their_mean(table):
-    one = np.eye(len(EMOTIONS) + 1)[:, : len(EMOTIONS)]  # None has no column
-    labels = [*EMOTIONS, None]
-    predicted, gold = (np.array([one[labels.index(row[place])] for row in ROWS]) for place in (0, 1))
-    mean = metrics.quadrant_difference(predicted, gold).mean(axis=0)
-    assert dict(zip(QUADRANTS, mean, strict=True)) == metrics.grqb(table)
+def texts(values):
+    names = list(dict.fromkeys(value or "" for value in values))
+    return Texts(np.array([names.index(value or "") for value in values]), names)
 
 
 def test_a_report_gives_the_numbers_of_the_harness(table):
     predictions, golds, languages = columns(ROWS)
     columns_of = {"language": languages, "prediction": predictions, "gold": golds}
     scores = np.array([100.0 * (prediction == gold) for prediction, gold, _ in ROWS])
-    groups = {field: _texts(values) for field, values in columns_of.items()}
+    groups = {field: texts(values) for field, values in columns_of.items()}
     answers = Answers(scores, np.arange(len(ROWS), dtype=np.int32), groups)
     found = {
         (each.name, group): np.mean(values)
@@ -243,14 +202,6 @@ def test_a_report_gives_the_numbers_of_the_harness(table):
         assert found["grqb", quadrant] == pytest.approx(100 * value)
 
 
-def _texts(values):
-    names = list(dict.fromkeys(value or "" for value in values))
-    return Texts(np.array([names.index(value or "") for value in values]), names)
-
-
 def test_names_are_all_different():
-    for reported in (scoring.metrics(is_pooled=True), scoring.metrics(is_pooled=False)):
-        names = [metric.name for metric in reported]
-        assert len(set(names)) == len(names)
-    assert len(scoring.metrics(is_pooled=True)) == 2 + 7 + 2 + 14 + 4 + 1
-    assert len(scoring.metrics(is_pooled=False)) == 2 + 14 + 4 + 1
+    for is_pooled, count in ((True, 2 + 7 + 2 + 14 + 4 + 1), (False, 2 + 14 + 4 + 1)):
+        assert len({metric.name for metric in scoring.metrics(is_pooled=is_pooled)}) == count

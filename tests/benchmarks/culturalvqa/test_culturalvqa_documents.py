@@ -15,8 +15,9 @@ from PIL import Image
 from culture_tasks.benchmarks.culturalvqa.documents import EXAMPLES, SOURCE, load
 from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
 from culture_tasks.data import sources
-from culture_tasks.data.releases import other_cultures
+from culture_tasks.data.reading import reading
 from culture_tasks.errors import DataError, DataUnavailableError
+from culture_tasks.settings import Settings
 
 VARIANTS = ("vlm", "fewshot", "blind", "country", "lens")
 COLOURS = ("red", "green", "blue", "white", "black", "yellow")
@@ -182,7 +183,7 @@ def test_a_row_that_can_not_be_used_is_named(folder, change, said):
 
 def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder, caplog):
     data = folder(row(0, country="Peru"), row(1, country="Peru", facet="Music"), row(2, facet=""))
-    with caplog.at_level(logging.WARNING), other_cultures("allow"):
+    with caplog.at_level(logging.WARNING), reading(Settings(other_cultures="allow")):
         documents = load("country", data).documents
     assert [doc["country"] for doc in documents] == ["", "", "india"]
     assert [doc["country_name"] for doc in documents] == ["Peru", "Peru", "India"]
@@ -206,7 +207,7 @@ def test_a_misspelt_country_or_facet_is_refused_in_the_user_s_own_data(folder, h
 
 
 def test_a_country_that_is_no_misspelling_and_a_facet_known_by_its_stem_are_read(folder):
-    with other_cultures("allow"):
+    with reading(Settings(other_cultures="allow")):
         assert len(load("blind", folder(row(0, country="Niger"), row(1, facet="Ritualls"))).documents) == 2
 
 

@@ -1,37 +1,37 @@
-r"""Reads which emotion a model's reply chooses: one pure function, no judge.
+"""Decides which emotion a model's reply chooses.
 
-The reply is folded (``folding``) and its emotion words are found in all seven languages (``mentions``). Those that are
-denied (``denial``), asked about, weighed against others or part of a repeated option list are left out. Then four rules
-look for where the reply commits itself, from the clearest form to the least clear one. The first that finds a label
-decides, and what it finds must agree: a reply that names several emotions without a choice is unparsed.
+Four rules look for where the reply commits itself, from the clearest form to the least clear one. The first that finds
+a label decides, and its labels must agree: a reply that names several emotions without a choice is unparsed.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeAlias
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES
 from culture_tasks.benchmarks.cedar.reading.denial import clause_around, joins, plainly, undenied
 from culture_tasks.benchmarks.cedar.reading.folding import cut_reasoning, fold
-from culture_tasks.benchmarks.cedar.reading.lexicon import (
+from culture_tasks.benchmarks.cedar.reading.mentions import (
     RUN,
     SPACED,
     UNSPACED,
     WORD,
+    Mention,
     alternation,
+    find_mentions,
     language_file,
     pattern,
     phrases,
 )
-from culture_tasks.benchmarks.cedar.reading.mentions import Mention, find_mentions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from culture_tasks.benchmarks.cedar.labels import Emotion
 
@@ -50,27 +50,25 @@ _ASKS: Final = re.compile(r"\?[\s\"'*_`)\]]*\Z")
 _BREAK: Final = re.compile(r"[.!?;\n(]|\s[-–—]\s|[–—:]")
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """Where a sentence begins and ends, and the emotion words in it."""
 
     start: int
     end: int
-    mentions: tuple[Mention, ...]
+    mentions: Sequence[Mention]
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedReply:
+class FoldedReply(NamedTuple):
     """A folded reply, its emotion words, and the sentences that have one."""
 
     text: str
-    mentions: tuple[Mention, ...]
-    sentences: tuple[Sentence, ...]
+    mentions: Sequence[Mention]
+    sentences: Sequence[Sentence]
 
 
-def _within(mentions: Sequence[Mention], start: int, end: int) -> tuple[Mention, ...]:
-    first, last = (bisect_left(mentions, place, key=lambda mention: mention.start) for place in (start, end))
-    return tuple(mentions[first:last])
+def _within(mentions: Sequence[Mention], start: int, end: int) -> Sequence[Mention]:
+    first, last = (bisect_left(mentions, place, key=itemgetter(0)) for place in (start, end))
+    return mentions[first:last]
 
 
 def _without_lists(text: str, mentions: Sequence[Mention]) -> list[Mention]:
@@ -97,13 +95,13 @@ def _parsed(text: str) -> FoldedReply:
         for mention in sentence.mentions
     ]
     mentions = undenied(text, stated)
-    sentences = [replace(sentence, mentions=_within(mentions, sentence.start, sentence.end)) for sentence in sentences]
-    return FoldedReply(text, tuple(mentions), tuple(sentence for sentence in sentences if sentence.mentions))
+    sentences = [sentence._replace(mentions=_within(mentions, *sentence[:2])) for sentence in sentences]
+    return FoldedReply(text, mentions, [sentence for sentence in sentences if sentence.mentions])
 
 
 @cache
 def _plain_runs() -> re.Pattern[str]:
-    return re.compile(f"(?:{'|'.join(language_file(language)['is_plain'] for language in UNSPACED)})+")
+    return re.compile(f"{alternation(UNSPACED, 'plain')}+")
 
 
 @cache
@@ -306,12 +304,7 @@ _NEW_PROMPT: Final = re.compile(
 @cache
 def _declining() -> re.Pattern[str]:
     """Matches what declines to answer: "I can't tell"."""
-    declines = [alternation(LANGUAGES, "declines"), *(language_file(language)["is_declining"] for language in UNSPACED)]
-    exempt = [
-        alternation(LANGUAGES, "not_declining"),
-        *(language_file(language)["is_answering"] for language in UNSPACED),
-    ]
-    return re.compile(f"(?!{'|'.join(exempt)})(?:{'|'.join(declines)})")
+    return re.compile(f"(?!{alternation(LANGUAGES, 'not_declining')}){alternation(LANGUAGES, 'declines')}")
 
 
 def _corrects(reply: FoldedReply) -> bool:
@@ -330,10 +323,7 @@ def read_reply(reply: str) -> Emotion | None:
     …"; a single label in bold or in quotes; the label that opens the reply where others only explain it; the only
     label there is. A denied label ("not sadness") never counts, nor does one that is asked about
     or part of a repeated option list. A reply that declines to answer is read in the first two forms only.
-    Time is linear in the length of the reply.
-
-    Args:
-        reply: The model's text, reasoning included.
+    Time is linear in the length of the reply, which may hold its reasoning.
     """
     text = fold(cut_reasoning(reply)).strip()
     following = _NEW_PROMPT.search(text)

@@ -6,16 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from culture_tasks.benchmarks.cedar.reading.lexicon import (
-    RUN,
-    SPACED,
-    UNSPACED,
-    WORD,
-    alternation,
-    language_file,
-    pattern,
-    phrases,
-)
+from culture_tasks.benchmarks.cedar.reading.mentions import RUN, SPACED, UNSPACED, WORD, alternation, pattern, phrases
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,20 +46,18 @@ def joins(gap: str) -> bool:
 @cache
 def _denials(languages: tuple[Language, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Matches what denies an emotion word: in its clause before it, and right after it."""
-    before = [alternation(languages, "denied_before"), r"\w+n't(?!\w)"]
     after = [rf"\W*(?:\w+ )?{alternation(languages, 'denied_after')}"]
     if "hi" in languages:  # which denies after the word, anywhere in the clause
         after.append(f".*?{alternation(['hi'], 'denied_after')}")
-    for language in UNSPACED:
-        before.append(language_file(language)["is_denied_before"])
-        after.append(language_file(language)["is_denied_after"])
-    return re.compile("|".join(before)), re.compile("|".join(after))
+    after.append(alternation(UNSPACED, "denied_after"))
+    before = rf"{alternation((*languages, *UNSPACED), 'denied_before')}|\w+n't(?!\w)"
+    return re.compile(before), re.compile("|".join(after))
 
 
 @cache
 def _vocabulary(language: Language) -> frozenset[str]:
-    found = phrases([language], "denied_before", "denied_after", "plain", "contrast", "because", "answer", "choose")
-    return frozenset(word for phrase in found for word in phrase.split())
+    listed = phrases([language], "denied_before", "denied_after", "plain", "contrast", "because", "answer", "choose")
+    return frozenset(word for phrase in listed for word in phrase.split())
 
 
 def _languages(mention: Mention, clause: str) -> tuple[Language, ...]:
@@ -94,10 +83,7 @@ def _is_denied(text: str, mention: Mention) -> bool:
 
 
 def undenied(text: str, mentions: Sequence[Mention]) -> list[Mention]:
-    """Leaves denied emotion words out of those of a folded text.
-
-    A denial reaches along "not anger, fear or disgust".
-    """
+    """Leaves out denied emotion words. A denial reaches along "not anger, fear or disgust"."""
     denied = [_is_denied(text, mention) for mention in mentions]
     places = range(1, len(mentions))
     for place in [*places, *reversed(places)]:

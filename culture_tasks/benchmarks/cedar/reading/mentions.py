@@ -1,47 +1,41 @@
-"""Where a folded text names an emotion: words, clitics, verb prefixes, words inside unspaced runs."""
+"""Where a folded text names an emotion, by the words of seven languages in ``lexicon/<language>.json``.
+
+Each file holds, for each label, the concepts that count as it, with a language's words for each concept: inflections,
+spellings, dictionary equivalents. The concepts are the same in all languages, so that a label is as easy to name in one
+as in another. ``not_in``, ``not_before`` and ``not_after`` keep a word from being an emotion word (a set phrase, a
+longer compound). The other lists are the phrases that the rules of ``choice`` look for; Japanese and Chinese have
+regular expressions for some of them.
+
+A word that could be an inflection of two labels is left out: ``contento``, ``pena`` and ``disgusto`` (es), ``आनंद``
+(hi), ``راحة`` (ar), ``raha`` and ``uchungu`` (sw), ``惊喜`` and ``欣慰`` (zh), ``畏怖`` (ja), ``amazement`` (en); and
+so is a concept that could be two labels: shock, enjoyment, mirth, awkwardness.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from culture_tasks.benchmarks.cedar.reading.lexicon import (
-    RUN,
-    SPACED,
-    UNSPACED,
-    WORD,
-    Entry,
-    language_file,
-    other_words,
-    phrases,
-    swahili_verbs,
-    words,
-)
+from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Emotion, Language
+from culture_tasks.benchmarks.cedar.reading.folding import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from culture_tasks.benchmarks.cedar.labels import Emotion, Language
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """An emotion word in a folded text.
-
-    Attributes:
-        start: Where it begins.
-        end: Where it ends.
-        emotion: Its label.
-        language: The language whose word it is.
-    """
-
-    start: int
-    end: int
-    emotion: Emotion
-    language: Language
-
+SPACED: Final[tuple[Language, ...]] = ("en", "es", "sw", "ar", "hi")
+UNSPACED: Final[tuple[Language, ...]] = ("ja", "zh")
+HAN_OR_KANA: Final = "々〆〇ぁ-ゖゝ-ゟァ-ヺー-ヿ㐀-䶿一-鿿豈-﫿"
+# Letters and digits of any script but Han and kana; Devanagari by range, as its vowel signs are no letters to "\w".
+# A hyphen or an apostrophe may join two of them: "didn't", "pain-free".
+WORD: Final = re.compile(rf"(?:[^\W_ऀ-ॿ{HAN_OR_KANA}]|[ऀ-ॣ०-९ॱ-ॿ])+(?:['-](?:[^\W_ऀ-ॿ{HAN_OR_KANA}]|[ऀ-ॣ०-९ॱ-ॿ])+)*")
+# A run of Han characters and kana, which have no spaces between their words.
+RUN: Final = re.compile(f"[{HAN_OR_KANA}]+")
+# Where a spaced word begins and ends.
+_BEGINS: Final = r"(?<![^\W_])(?<![ऀ-ॣ])"
+_ENDS: Final = r"(?![^\W_])(?![ऀ-ॣ])"
 
 _LONGEST_WORD = 40
 # A word in Arabic letters, diacritics aside.
@@ -63,9 +57,84 @@ _LONG_KANA: Final = 4
 _PARTICLES: Final = ("です", "でし", "だ", "を", "が", "の", "と", "で", "な", "に", "は", "も", "よ", "ね")
 
 
+class Entry(NamedTuple):
+    """An emotion word's label and language."""
+
+    emotion: Emotion
+    language: Language
+
+
+class Mention(NamedTuple):
+    """An emotion word in a folded text: where it begins and ends, its label, and the language whose word it is."""
+
+    start: int
+    end: int
+    emotion: Emotion
+    language: Language
+
+
+@cache
+def language_file(language: Language) -> Mapping[str, Any]:
+    """Returns the content of one language's file."""
+    file = resources.files(__package__) / "lexicon" / f"{language}.json"
+    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return content
+
+
+def phrases(languages: Iterable[Language], *keys: str) -> list[str]:
+    """Returns the folded phrases that the languages' files list under the keys; regular expressions aside."""
+    lists = (language_file(language).get(key, ()) for language in languages for key in keys)
+    return [fold(phrase) for listed in lists if not isinstance(listed, str) for phrase in listed]
+
+
+def alternation(languages: Iterable[Language], *keys: str) -> str:
+    """Returns a regular expression for the languages' phrases, longest first, spaced ones as whole words."""
+    parts = []
+    for written, begins, ends in ((SPACED, _BEGINS, _ENDS), (UNSPACED, "", "")):
+        of_these = [language for language in languages if language in written]
+        if listed := sorted(set(phrases(of_these, *keys)), key=lambda phrase: (-len(phrase), phrase)):
+            parts.append(f"{begins}(?:{'|'.join(map(re.escape, listed))}){ends}")
+        values = (language_file(language).get(key) for language in of_these for key in keys)
+        parts += [value for value in values if isinstance(value, str)]
+    return f"(?:{'|'.join(parts)})" if parts else "(?!)"
+
+
+@cache
+def pattern(*keys: str) -> re.Pattern[str]:
+    """Matches what any language lists under one of the keys."""
+    return re.compile(alternation(LANGUAGES, *keys))
+
+
+def entries(language: Language) -> Iterator[tuple[str, Emotion]]:
+    """Yields every folded word of a language with its label, Swahili stems aside."""
+    for emotion, words in language_file(language)["words"].items():
+        for forms in words.values():
+            for form in forms.split():
+                yield fold(form), emotion
+
+
+@cache
+def _words(languages: tuple[Language, ...]) -> Mapping[str, Entry]:
+    """Returns the emotion words of the languages; of two languages with the same word the first has it."""
+    return {form: Entry(emotion, language) for language in reversed(languages) for form, emotion in entries(language)}
+
+
+@cache
+def _swahili_verbs() -> Mapping[str, Emotion]:
+    """Returns the label of each Swahili stem that takes subject and tense prefixes."""
+    return {fold(stem): emotion for emotion, stems in language_file("sw")["verbs"].items() for stem in stems.split()}
+
+
+@cache
+def _other_words(key: str) -> Mapping[str, tuple[str, ...]]:
+    """Returns, for an unspaced word, what makes another word of it behind it (``not_before``) or before it."""
+    tables = [language_file(language).get(key, {}) for language in UNSPACED]
+    return {fold(word): tuple(map(fold, others)) for table in tables for word, others in table.items()}
+
+
 def _arabic(word: str) -> Entry | None:
     """Looks a word up without its article, conjunction or preposition and without a pronoun or accusative ending."""
-    known = words(SPACED)
+    known = _words(SPACED)
     for prefix in filter(word.startswith, _ARABIC_PREFIXES):
         for suffix in filter(word.endswith, _ARABIC_SUFFIXES):
             stem = word[len(prefix) : len(word) - len(suffix)]
@@ -82,7 +151,7 @@ def _arabic(word: str) -> Entry | None:
 def _swahili(word: str) -> Entry | None:
     """Looks a verb up behind its subject, tense, relative and object prefixes; negative verbs have none of these."""
     for place in range(1, len(word) - 2):
-        emotion = swahili_verbs().get(word[place:])
+        emotion = _swahili_verbs().get(word[place:])
         if emotion is not None:
             return Entry(emotion, "sw") if _SWAHILI_PREFIX.fullmatch(word[:place]) else None
     return None
@@ -92,7 +161,7 @@ def _swahili(word: str) -> Entry | None:
 def _look_up(word: str) -> Entry | None:
     if len(word) > _LONGEST_WORD:
         return None
-    known = words(SPACED).get(word)
+    known = _words(SPACED).get(word)
     if known is not None:
         return known
     first, hyphen, rest = word.partition("-")
@@ -131,7 +200,7 @@ def _spaced(text: str) -> Iterator[Mention]:
     for place, match in enumerate(found):
         entry = _look_up(match.group())
         if entry is not None and _names_emotion(text, found, place):
-            yield Mention(match.start(), match.end(), entry.emotion, entry.language)
+            yield Mention(*match.span(), *entry)
 
 
 def _stands_by_itself(text: str, start: int, end: int) -> bool:
@@ -140,9 +209,9 @@ def _stands_by_itself(text: str, start: int, end: int) -> bool:
     Of words in kana, or of one character, particles alone may follow, and precede a long one.
     """
     word, after = text[start:end], text[end : end + 2]
-    if text.startswith(other_words("not_before").get(word, ()), end):
+    if text.startswith(_other_words("not_before").get(word, ()), end):
         return False
-    if text[max(0, start - 4) : start].endswith(other_words("not_after").get(word, ())):
+    if text[max(0, start - 4) : start].endswith(_other_words("not_after").get(word, ())):
         return False
     kana = _KANA.fullmatch(word) is not None
     if len(word) > 1 and not kana:
@@ -155,7 +224,7 @@ def _stands_by_itself(text: str, start: int, end: int) -> bool:
 
 
 def _unspaced(text: str) -> Iterator[Mention]:
-    known = words(UNSPACED)
+    known = _words(UNSPACED)
     longest = max(map(len, known))
     for run in RUN.finditer(text):
         place = run.start()
@@ -163,8 +232,7 @@ def _unspaced(text: str) -> Iterator[Mention]:
             sizes = range(min(longest, run.end() - place), 0, -1)
             size = next((size for size in sizes if text[place : place + size] in known), 0)
             if size and _stands_by_itself(text, place, place + size):
-                entry = known[text[place : place + size]]
-                yield Mention(place, place + size, entry.emotion, entry.language)
+                yield Mention(place, place + size, *known[text[place : place + size]])
             place += size or 1
 
 
@@ -174,4 +242,4 @@ def find_mentions(text: str) -> list[Mention]:
     Only whole words count in languages that put spaces between words; in Japanese and Chinese the longest word does,
     unless it is part of a known other word.
     """
-    return sorted([*_spaced(text), *_unspaced(text)], key=lambda mention: mention.start)
+    return sorted([*_spaced(text), *_unspaced(text)])

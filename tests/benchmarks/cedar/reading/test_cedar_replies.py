@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.steps import steps
 
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, MISSPELLINGS, OPTION_WORDS
-from culture_tasks.benchmarks.cedar.prompts import prompt_file
+from culture_tasks.benchmarks.cedar.documents import prompt_file
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, OPTION_WORDS
 from culture_tasks.benchmarks.cedar.reading.choice import read_reply
 from culture_tasks.benchmarks.cedar.reading.folding import cut_reasoning, fold
-from culture_tasks.benchmarks.cedar.reading.lexicon import entries, language_file
-from culture_tasks.benchmarks.cedar.reading.mentions import find_mentions
+from culture_tasks.benchmarks.cedar.reading.mentions import entries, find_mentions, language_file
 
 TABLES = Path(__file__).parent / "replies"
 
@@ -101,39 +100,14 @@ def test_repeated_prompt_then_answer_is_read(language, modality):
     assert read_reply(prompt) is None
 
 
-def test_misspelt_arabic_options_are_accepted_and_not_printed():
-    for word, emotion in MISSPELLINGS["ar"].items():
-        assert read_reply(word) == emotion
-        assert word not in prompt_file("ar", "text").text + prompt_file("ar", "multimodal").text
-
-
 WORDS = st.sampled_from([(emotion, word) for code in LANGUAGES for emotion, word in OPTION_WORDS[code].items()])
 WRAPPINGS = st.sampled_from(
     (
         *("{}", "**{}**", "*{}*", "__{}__", '"{}"', "'{}'", "「{}」", "«{}»", "({})", "[{}]", "`{}`", "# {}", "- {}"),
-        *(
-            "> {}",
-            "{}.",
-            "{}。",
-            "{}!",
-            "{}।",
-            "1. {}",
-            "Answer: {}",
-            "Respuesta: {}",
-            "答案：{}",
-            "答え:{}",
-            "الإجابة: {}",
-        ),
-        *(
-            "उत्तर: {}",
-            "Jibu: {}",
-            r"\boxed{{{}}}",
-            r"$\boxed{{\text{{{}}}}}$",
-            '{{"emotion": "{}"}}',
-            "<answer>{}</answer>",
-        ),
-        *("<think>anger, fear</think>{}", "<think>\n</think>\n\n{}\n", "```\n{}\n```", "Final answer: **{}**"),
-        "The answer is {}.",
+        *("{}.", "{}。", "{}!", "{}।", "1. {}", "> {}", "Answer: {}", "Respuesta: {}", "答案：{}", "答え:{}"),
+        *("الإجابة: {}", "उत्तर: {}", "Jibu: {}", "Final answer: **{}**", "The answer is {}.", "```\n{}\n```"),
+        *(r"\boxed{{{}}}", r"$\boxed{{\text{{{}}}}}$", '{{"emotion": "{}"}}', "<answer>{}</answer>"),
+        *("<think>anger, fear</think>{}", "<think>\n</think>\n\n{}\n"),
     )
 )
 BLANKS = st.text(alphabet=" \n\t\u200f\u200e\ufeff\x00", max_size=6)
@@ -156,41 +130,26 @@ EXPLANATIONS = {
     "zh": ["漫长的{b}已经结束了。", "她在{b}中度过了几个星期。", "之前的{b}很强烈。"],
 }
 DENIALS = {
-    "ar": ["ليس {a}", "ليست {a}.", "لا {a}", "بدون {a}", "أي شيء إلا {a}", "إنه ليس {a}."],
-    "en": ["not {a}", "It isn't {a}.", "no {a}", "without {a}", "anything but {a}", "It is far from {a}.", "never {a}"],
-    "es": ["no {a}", "No es {a}.", "sin {a}", "cualquier cosa menos {a}", "nunca {a}", "Lejos de {a}."],
-    "hi": ["{a} नहीं", "यह {a} नहीं है।", "बिना {a}", "{a} के अलावा कुछ भी", "{a} बिल्कुल नहीं"],
-    "ja": [
-        "{a}ではない",
-        "{a}ではありません。",
-        "{a}じゃない",
-        "{a}以外",
-        "{a}とは言えません",
-        "{a}ではございません。",
-        "{a}ではなかった",
-    ],
-    "sw": ["si {a}", "Sio {a}.", "siyo {a}", "bila {a}", "chochote isipokuwa {a}", "Hakuna {a}."],
-    "zh": ["不是{a}", "并非{a}。", "没有{a}", "绝不是{a}", "谈不上{a}", "{a}不合适"],
+    "ar": "ليس {a}|ليست {a}.|لا {a}|بدون {a}|أي شيء إلا {a}|إنه ليس {a}.",
+    "en": "not {a}|It isn't {a}.|no {a}|without {a}|anything but {a}|It is far from {a}.|never {a}",
+    "es": "no {a}|No es {a}.|sin {a}|cualquier cosa menos {a}|nunca {a}|Lejos de {a}.",
+    "hi": "{a} नहीं|यह {a} नहीं है।|बिना {a}|{a} के अलावा कुछ भी|{a} बिल्कुल नहीं",
+    "ja": "{a}ではない|{a}ではありません。|{a}じゃない|{a}以外|{a}とは言えません|{a}ではございません。|{a}ではなかった",
+    "sw": "si {a}|Sio {a}.|siyo {a}|bila {a}|chochote isipokuwa {a}|Hakuna {a}.",
+    "zh": "不是{a}|并非{a}。|没有{a}|绝不是{a}|谈不上{a}|{a}不合适",
 }
 
 
 @given(OPTIONS, st.sampled_from(EMOTIONS), st.integers(0, 2), st.sampled_from(["{}. ", "{}\n\n", "**{}**\n", '"{}". ']))
-def test_explanation_after_an_answer_does_not_change_it(option, other, which, wrapping):
+def test_explanation_before_or_after_an_answer_does_not_change_it(option, other, which, wrapping):
     language, emotion = option
-    answer = wrapping.format(OPTION_WORDS[language][emotion])
-    assert read_reply(answer + fill(language, EXPLANATIONS[language][which], emotion, other)) == emotion
-
-
-@given(OPTIONS, st.sampled_from(EMOTIONS), st.integers(0, 2))
-def test_answer_after_its_explanation_is_read(option, other, which):
-    language, emotion = option
-    explanation = fill(language, EXPLANATIONS[language][which], emotion, other)
-    assert read_reply(f"{explanation}\n{OPTION_WORDS[language][emotion]}") == emotion
+    answer, explanation = OPTION_WORDS[language][emotion], fill(language, EXPLANATIONS[language][which], emotion, other)
+    assert read_reply(wrapping.format(answer) + explanation) == read_reply(f"{explanation}\n{answer}") == emotion
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_denied_label_alone_never_gives_a_label(language):
-    denials = [fill(language, frame, one, one) for frame in DENIALS[language] for one in EMOTIONS]
+    denials = [fill(language, frame, one, one) for frame in DENIALS[language].split("|") for one in EMOTIONS]
     assert {denial: read_reply(denial) for denial in denials} == dict.fromkeys(denials)
 
 
@@ -205,11 +164,6 @@ PLAIN = st.lists(st.sampled_from(NO_LABELS.split()), max_size=12)
 @given(PLAIN, st.sampled_from([" ", "\n", ", ", " - ", ": ", "**"]))
 def test_reply_without_a_label_never_yields_one(words, separator):
     assert read_reply(separator.join(words)) is None
-
-
-@given(st.text(alphabet=st.characters(exclude_categories=["Lo", "Ll", "Lu", "Lm", "Lt", "So", "Nl", "No", "Mn", "Mc"])))
-def test_text_without_letters_never_yields_a_label(text):
-    assert read_reply(text) is None
 
 
 @given(st.text())
@@ -250,9 +204,6 @@ def test_folding_makes_spellings_alike():
     assert fold("がぎパ") == "がぎパ"
 
 
-LONG = 60_000
-
-
 UNITS = (
     *("x", "*", '"', "'", "(", "\n", "\x00", "\ud800", "の", "怒", "ﷺ", "a\u0301", "न्", "ال", "\u202e", "a-", "-a'"),
     *("<think>", "</think>", "<think ", "\\boxed{", "\\u006", "answer ", "answer: ", "the answer is ", '"a":"'),
@@ -272,7 +223,6 @@ def test_long_text_of_anything_is_read_and_twice_as_much_in_no_more_than_twice_t
 
 
 def test_label_at_either_end_of_a_long_text_is_found():
-    filler = "lorem ipsum " * (LONG // 12)
-    assert read_reply(f"Answer: relief\n{filler}") == "relief"
-    assert read_reply(f"{filler}\nAnswer: relief") == "relief"
-    assert read_reply(f"{filler}relief {filler}") == "relief"
+    filler = "lorem ipsum " * 5_000
+    for reply in (f"Answer: relief\n{filler}", f"{filler}\nAnswer: relief", f"{filler}relief {filler}"):
+        assert read_reply(reply) == "relief"

@@ -1,0 +1,45 @@
+"""A block of code that reads data: the user's choices for it, and what is noted of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from culture_tasks.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the user chose for a block of code, and what the block has read.
+
+    Attributes:
+        settings: The user's settings.
+        commits: The commit of the Hub that was read, by data set; each is read at one commit only.
+        problems: Why a commit isn't known, by data set: the Hub is asked once.
+        differences: How a user's file differs from the authors' release, by file.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    commits: dict[str, str] = field(default_factory=dict)
+    problems: dict[str, Exception] = field(default_factory=dict)
+    differences: dict[str, str] = field(default_factory=dict)
+
+
+_current: ContextVar[Reading | None] = ContextVar("reading", default=None)
+
+
+def current() -> Reading:
+    """Returns the block that runs; outside of all, one with the default settings."""
+    return _current.get() or Reading()
+
+
+@contextmanager
+def reading(settings: Settings) -> Iterator[Reading]:
+    """Applies the user's settings to the reading of data in a block of code."""
+    token = _current.set(Reading(settings))
+    try:
+        yield current()
+    finally:
+        _current.reset(token)
