@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from culture_tasks.benchmarks.care.categories import CATEGORIES
-from culture_tasks.benchmarks.care.documents import SCOPES
+from culture_tasks.benchmarks.care.documents import CATEGORIES, SCOPES
 from culture_tasks.benchmarks.reporting import (
     At,
     BenchmarkReport,
