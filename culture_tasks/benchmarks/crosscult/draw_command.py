@@ -6,14 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any, get_args
 
-from culture_tasks.benchmarks.crosscult.draw import (
-    FILE_NAME,
-    CrossLanguage,
-    DrawOptions,
-    LocalityPool,
-    SplitBy,
-    make_draw,
-)
+from culture_tasks.benchmarks.crosscult.draw import FILE_NAME, DrawOptions, make_draw
 from culture_tasks.benchmarks.crosscult.raw_cases import load
 from culture_tasks.benchmarks.registry import reading_data
 from culture_tasks.settings import Settings
@@ -27,28 +20,20 @@ def register(actions: argparse._SubParsersAction[Any]) -> None:
         description=f"Writes the scenario split and the pairing of cases. As {FILE_NAME} in the data folder they "
         "replace the default ones.",
     )
-    defaults = DrawOptions()
     parser.add_argument("benchmark", choices=["crosscult"])
     parser.add_argument("--out", type=Path, required=True, help="file to write")
-    parser.add_argument("--seed", type=int, default=defaults.seed)
-    parser.add_argument("--split-by", choices=get_args(SplitBy), default=defaults.split_by)
-    parser.add_argument("--cross-language", choices=get_args(CrossLanguage), default=defaults.cross_language)
-    parser.add_argument("--locality-pool", choices=get_args(LocalityPool), default=defaults.locality_pool)
+    for name, field in DrawOptions.model_fields.items():
+        flag, choices = f"--{name.replace('_', '-')}", get_args(field.annotation) or None
+        parser.add_argument(flag, type=str if choices else int, choices=choices, default=field.default)
     parser.add_argument("--data", type=Path, help="the data folder (default: CULTURE_TASKS_DATA, else the Hub)")
     parser.set_defaults(handler=_draw)
 
 
 def _draw(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
-    chosen = DrawOptions(
-        seed=options.seed,
-        split_by=options.split_by,
-        cross_language=options.cross_language,
-        locality_pool=options.locality_pool,
-    )
     with reading_data(settings):
         cases = load(options.data or settings.data_folder)
-    draw = make_draw(cases, chosen)
+    draw = make_draw(cases, DrawOptions(**{name: getattr(options, name) for name in DrawOptions.model_fields}))
     draw.write(options.out)
     print(f"{options.out}: {len(draw.single)} single-insert cases, {len(draw.sequential)} chains ({draw.fingerprint})")
     return 0

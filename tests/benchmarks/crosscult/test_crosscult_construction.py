@@ -62,13 +62,10 @@ def test_training_cases_have_the_same_four_roles_and_share_nothing_with_the_test
     assert not tested & {doc["image_id"] for docs in train for doc in docs}
 
 
-def test_the_task_names_are_those_of_the_issue():
-    assert len(tasks_of("crosscult_single")) == 4
-    assert len(tasks_of("crosscult_sequential")) == 9
-    assert len(tasks_of("crosscult_retention")) == 12
-    assert tasks_of("crosscult_diagnostic") == ("crosscult_diagnostic",)
-    named = {"crosscult_diagnostic", *(task for group in GROUPS for task in tasks_of(group))}
-    assert named == TASKS.keys()
+def test_the_groups_have_the_tasks_of_the_paper_s_tables():
+    sizes = {"crosscult_single": 4, "crosscult_sequential": 9, "crosscult_retention": 12, "crosscult_diagnostic": 1}
+    assert {name: len(tasks_of(name)) for name in sizes} == sizes
+    assert {task for name in sizes for task in tasks_of(name)} == TASKS.keys()
 
 
 def test_one_raw_case_gives_a_chinese_and_an_arabic_case(release):
@@ -113,8 +110,6 @@ def test_retention_follows_a_partition_from_its_own_step_on(release):
         assert [insertion["partition"] for insertion in last["insertions"]] == list(order)
         assert first["insertions"] == last["insertions"][:1]
         assert all(first[field] == last[field] for field in ("question", "reference", "order"))
-    with pytest.raises(ValueError, match="'ar' is not inserted in the first 2 steps"):
-        next(release.retention(("en", "zh", "ar"), "ar", 2))
 
 
 def test_the_number_of_documents_is_that_of_table_1():

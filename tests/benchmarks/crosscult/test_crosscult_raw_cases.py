@@ -7,18 +7,17 @@ import pytest
 from PIL import Image
 from support.crosscult_cases import rows, write_folder
 
-from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, Pictures, QuestionAnswer, load
+from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer, load
 from culture_tasks.data import sources
-from culture_tasks.data.sources import read_source
 from culture_tasks.errors import DataError
 
 
 def test_a_case_holds_the_sample_of_each_partition(tmp_path):
     raw = load(write_folder(tmp_path, rows()))
-    case = raw.cases[3]
-    assert (case.id, case.scenario, case.topic, case.part) == ("1-1", "scenario 1", "religious", None)
+    case = raw.by_id["1-1"]
+    assert (case.scenario, case.topic, case.part) == ("scenario 1", "religious", None)
     assert case.samples["zh"] == QuestionAnswer("这个可以吗，1 1？", "不可以 1 1。")
-    assert raw.image_names[3] == "1_1.png"
+    assert case.image == "1_1.png"
 
 
 def test_json_lines_and_csv_read_the_same(tmp_path):
@@ -46,7 +45,7 @@ def test_parquet_with_embedded_images_is_written_out_once_by_content(tmp_path):
     features = datasets.Features({name: datasets.Value("string") for name in content[0]} | {"image": datasets.Image()})
     datasets.Dataset.from_list(content, features=features).to_parquet(str(home / "cases.parquet"))
     raw = load(tmp_path)
-    files = Pictures(raw).files([0, 1, 2, 0])
+    files = raw.images(["0-0", "0-1", "1-0", "0-0"])
     assert files[0] == files[1] == files[3] != files[2]
     with Image.open(files[2]) as image:
         assert image.convert("RGB").getpixel((0, 0)) == (9, 0, 0)
@@ -94,10 +93,10 @@ def test_a_missing_column_is_named_and_row_numbers_are_ids(tmp_path):
 def test_a_broken_image_is_named_when_it_is_needed(tmp_path, content):
     folder = write_folder(tmp_path, rows())
     (folder / "crosscult" / "2_1.png").write_bytes(content)
-    pictures = Pictures(load(folder))
-    assert len(pictures.files([0, 1])) == 2
+    raw = load(folder)
+    assert len(raw.images(["0-0", "0-1"])) == 2
     with pytest.raises(DataError, match=r"row 6, field 'image'"):
-        pictures.files([1, 5])
+        raw.images(["0-1", "2-1"])
 
 
 def test_the_hub_gives_all_its_splits_together(tmp_path, monkeypatch):
@@ -114,5 +113,4 @@ def test_the_hub_gives_all_its_splits_together(tmp_path, monkeypatch):
         return datasets.load_dataset("parquet", config, data_files=files, split=split)
 
     monkeypatch.setattr(sources, "load_split", load_split)
-    assert len(read_source(SOURCE, None).rows) == 12
     assert len(load(None).cases) == 12
