@@ -69,29 +69,21 @@ class CrossCultDoc(TypedDict):
     a mapping with the file at ``path``.
 
     Attributes:
-        id: Different in each document of a task.
         case_id: The single-insert case, the sequential-insert chain or, in the diagnostic, the raw case. All tasks of
             a setting have the same cases in the same order, one document each.
-        setting: ``diagnostic``, ``single``, ``sequential`` or ``retention``.
-        role: What the request measures.
-        scenario: Scenario of the inserted sample.
-        topic: Topic of that scenario.
+        scenario: Scenario of the inserted sample, as ``topic`` is its topic.
         partition: Partition whose inserted sample this request is about: the target of a single-insert case, the
             partition of ``step`` in a chain, the partition asked in the diagnostic.
         language: Language of the request, hence of its system prompt; other than ``partition`` in cross-language
             locality alone.
         order: Partitions in the order of their insertion; as many as ``insertions``, or more where a chain is cut off.
         step: Place of ``partition`` in ``order``, from 1; 0 without insertions.
-        insertions: What is inserted before the request, the first first.
         wants_plain_answer: Whether the answer without insertions is wanted too, as in locality: a model that inserts
             then returns ``[answer, answer without insertions]``.
-        question: The request.
         reference: The right answer; empty in locality, where the reference is what the model says without insertions.
-        image_id: Raw case that ``image`` belongs to: equal where the images are.
-        insertion_image_id: Raw case that ``insertion_image`` belongs to.
-        request_scenario: Scenario of ``image``; other than ``scenario`` in locality on other scenarios alone.
-        data: Fingerprint of the raw cases.
-        draw: Fingerprint of the scenario split and of the pairing of cases.
+        image_id: Raw case that ``image`` belongs to, of the scenario ``request_scenario``; the image of the insertions
+            is that of ``insertion_image_id``.
+        data: Fingerprint of the raw cases, as ``draw`` is that of their split and pairing.
     """
 
     id: str
@@ -178,17 +170,9 @@ class Release:
         other: str | None = None,
         language: Partition | None = None,
     ) -> CrossCultDoc:
-        """Returns the request about a partition, after the first insertions of samples of a case.
+        """Returns the request about a partition, after the first insertions in an order of samples of a case.
 
-        Args:
-            setting: What is done before the request.
-            role: What the request measures.
-            case: The raw case that is inserted.
-            order: Partitions whose samples are inserted.
-            partition: The partition that the request is about.
-            inserted: How many are inserted.
-            other: The raw case that the request is about; None means the inserted one.
-            language: Language of the request; None means the partition's.
+        It is asked about another raw case where ``other`` says so, and in another language where ``language`` does.
         """
         request = case if other is None else self.raw.by_id[other]
         asked = language or partition
@@ -220,14 +204,7 @@ class Release:
 
 
 def load_release(data_folder: Path | None) -> Release:
-    """Loads the raw cases with their split and pairing.
-
-    Args:
-        data_folder: The user's data folder, or None. A ``crosscult_draw.json`` in it replaces the default draw.
-
-    Raises:
-        DataError: If the data or the draw can't be used.
-    """
+    """Loads the raw cases with their split and pairing; raises DataError if they can't be used."""
     raw = load(data_folder)
     return Release(raw, draw_in_force(data_folder, raw))
 

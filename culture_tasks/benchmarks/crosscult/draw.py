@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
@@ -269,20 +269,14 @@ def _problems(draw: Draw, raw: RawCases) -> Iterator[str]:
     if sorted(chain.case for chain in draw.sequential) != sorted(chains):
         yield "the sequential-insert pairings are not one for each case of 'sequential'."
     for pair in draw.single:
-        yield from _pairing_problems(raw, pair.case, pair.generality, (pair.cross_scenario,))
         if pair.cross_language == pair.target:
             yield f"case {pair.case!r} has its target {pair.target!r} for cross-language locality."
-    for chain in draw.sequential:
-        yield from _pairing_problems(raw, chain.case, chain.generality, chain.locality)
-
-
-def _pairing_problems(raw: RawCases, case: str, generality: str, locality: Iterable[str]) -> Iterator[str]:
-    for other in (generality, *locality):
-        if other not in raw.by_id:
-            yield f"case {case!r} is paired with {other!r}, which is no case."
-    scenario = raw.by_id[case].scenario
-    if generality == case or raw.by_id[generality].scenario != scenario:
-        yield f"case {case!r} has {generality!r} for generality, which is no other case of its scenario {scenario!r}."
-    for other in locality:
-        if raw.by_id[other].scenario == scenario:
-            yield f"case {case!r} has {other!r} of its own scenario {scenario!r} for locality."
+    scenarios = {case.id: case.scenario for case in raw.cases}
+    items = [(pair.case, pair.generality, [pair.cross_scenario]) for pair in draw.single]
+    items += [(chain.case, chain.generality, list(chain.locality)) for chain in draw.sequential]
+    for case, generality, locality in items:
+        here = scenarios[case]
+        if generality == case or scenarios.get(generality) != here:
+            yield f"case {case!r} has {generality!r} for generality. Expected another case of its scenario {here!r}."
+        if wrong := [other for other in locality if scenarios.get(other, here) == here]:
+            yield f"case {case!r} has {wrong[0]!r} for locality. Expected a case of another scenario than {here!r}."

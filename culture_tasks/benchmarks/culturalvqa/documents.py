@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import io
 import json
 import logging
@@ -120,11 +119,6 @@ WITH_IMAGE: tuple[Variant, ...] = ("vlm", "fewshot")
 EXAMPLES = 3
 """Examples of the few-shot variant. The paper shows the layout of one and doesn't say how many there were."""
 
-_EXAMPLE_SEED = 1234
-
-_ALIKE = 0.85
-"""Similarity from which a country or facet is one of the paper's misspelt: Niger is no misspelt Nigeria."""
-
 
 class Example(TypedDict):
     """One answered question of the few-shot prompt: its row, which has its image, and of several answers the first."""
@@ -236,8 +230,8 @@ def load(variant: Variant, data_folder: Path | None) -> Documents:
         )
         for identifier, row, key in zip(unique(table, (row.u_id for row in rows), "u_id"), rows, keys, strict=True)
     ]
-    _check_groups(table, rows, documents)
     check_release(SOURCE.release, table, list(map(vars, rows)))
+    _name_other_groups(table, rows, documents)
     for index, (document, row) in enumerate(zip(documents, rows, strict=True)):
         if variant == "fewshot":
             document["examples"] = [
@@ -307,7 +301,7 @@ def _examples(table: RowTable, keys: Sequence[str | None], index: int) -> list[i
             f"{table.where(index)}: culturalvqa_fewshot shows {EXAMPLES} questions about other images, and there "
             f"are {others}. Add questions, or leave this task out."
         )
-    random_numbers = random.Random(f"{_EXAMPLE_SEED}-{index}")  # noqa: S311
+    random_numbers = random.Random(f"1234-{index}")  # noqa: S311
     examples: list[int] = []
     while len(examples) < EXAMPLES:
         other = random_numbers.randrange(len(keys))
@@ -316,34 +310,24 @@ def _examples(table: RowTable, keys: Sequence[str | None], index: int) -> list[i
     return examples
 
 
-def _check_groups(table: RowTable, rows: Sequence[CulturalVqaRow], documents: Sequence[CulturalVqaDoc]) -> None:
-    """Refuses a country or facet of a local file that is one of the paper's misspelt, and names others in the log.
-
-    Raises:
-        DataError: For the first misspelt one.
-    """
-    for field, known in (("country", COUNTRIES), ("facet", FACETS)):
+def _name_other_groups(table: RowTable, rows: Sequence[CulturalVqaRow], documents: Sequence[CulturalVqaDoc]) -> None:
+    """Names in the log the countries and facets that are none of the paper's, such as misspelt ones."""
+    for field in ("country", "facet"):
         others: dict[str, int] = {}
         for index, (row, doc) in enumerate(zip(rows, documents, strict=True)):
             value = getattr(row, field)
-            if value and not doc[field]:  # type: ignore[literal-required]
+            if value and not doc[field]:
                 others.setdefault(value, index)
-        for value, index in others.items():
-            if table.local and (alike := difflib.get_close_matches(value.casefold(), known, n=1, cutoff=_ALIKE)):
-                raise DataError(
-                    f"{table.where(index)}, field {field!r}: found {value!r}. Did you mean {alike[0]!r}? "
-                    f"The paper's are {', '.join(known)}. Correct the row."
-                )
         if others:
             first = min(others)
             _log.warning(
-                "%s: %d values of %r are none of the paper's (such as %r, %s); their questions count in the overall "
-                "score only",
+                "%s: %d values of %r are none of the paper's (such as %r, row %d); their questions count in the "
+                "overall score only",
                 table.origin,
                 len(others),
                 field,
                 first,
-                table.where(others[first]).removeprefix(f"{table.origin}, "),
+                others[first] + table.first_row,
             )
 
 

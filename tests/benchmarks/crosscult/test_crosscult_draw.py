@@ -136,9 +136,9 @@ def pair(draw, **changes):
         (lambda draw: {"split": {**draw.split, "more": "train"}}, "scenario 'more' is in the data or in the split"),
         (lambda draw: {"format": 2}, "Input should be 1"),
         (lambda draw: pair(draw, cross_language=draw.single[0].target), "has its target 'zh' for cross-language"),
-        (lambda draw: pair(draw, generality="none"), "is paired with 'none', which is no case"),
-        (lambda draw: pair(draw, generality=draw.single[0].case), "which is no other case of its scenario"),
-        (lambda draw: pair(draw, cross_scenario=draw.single[0].case), "of its own scenario"),
+        (lambda draw: pair(draw, generality="none"), "has 'none' for generality. Expected another case of its"),
+        (lambda draw: pair(draw, generality=draw.single[0].case), "for generality. Expected another case of its"),
+        (lambda draw: pair(draw, cross_scenario=draw.single[0].case), "for locality. Expected a case of another"),
     ],
 )
 def test_a_draw_that_does_not_fit_is_refused(tmp_path, changes, message):

@@ -176,8 +176,7 @@ def test_answers_are_in_all_rows_or_withheld_in_all(folder):
         ({"u_id": ...}, "row 2, field 'u_id': found nothing, while"),
         ({"contry": "India"}, "unknown column 'contry'. Did you mean 'country'"),
         ({"answers": ["x"]}, "row 2: the columns 'all_answers' and 'answers' mean the same"),
-        ({"country": "Brazill"}, "row 2, field 'country': found 'Brazill'. Did you mean 'brazil'?"),
-        ({"facet": "Clohting"}, "row 2, field 'facet': found 'Clohting'. Did you mean 'clothing'?"),
+        ({"country": "Brazill"}, "row 2, field 'country': found 'Brazill'. Expected one of brazil, "),
         *(
             ({"all_answers": written}, "row 2, field 'all_answers")
             for written in ("[naan, roti]", "[1, 2]", "['a', ['b']]", "['a'] + ['b']", "['a'", 7)
@@ -190,7 +189,7 @@ def test_a_row_that_can_not_be_used_is_named(folder, change, said):
     assert said in refused(data)
 
 
-def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder, hub, caplog):
+def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder, caplog):
     data = folder(row(0, country="Peru"), row(1, country="Niger", facet="Music"), row(2, facet="Ritualls"))
     with caplog.at_level(logging.WARNING), other_cultures("allow"):
         documents = load("country", data).rows
@@ -200,8 +199,6 @@ def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder
     first, second = (record.getMessage() for record in caplog.records)
     assert "2 values of 'country' are none of the paper's (such as 'Niger', row 2); their questions" in first
     assert "1 values of 'facet' are none of the paper's (such as 'Music', row 2)" in second
-    hub(row(0), row(1, country="Brazill", facet="Clohting"))  # which the user can't correct
-    assert len(load("blind", None).rows) == 2
 
 
 @pytest.mark.parametrize(("variant", "field"), [("country", "country"), ("lens", "entities")])
