@@ -49,7 +49,9 @@ def test_both_harnesses_run_it_and_it_is_listed_and_checked(tmp_path):
         [path] = (path for path in (tmp_path / harness).rglob("*.json") if "results" in path.name)
         results = json.loads(path.read_text(encoding="utf-8"))["results"]
         scores = [results[f"proverbs_{region}"]["ending_lexical,none"] for region in ("north", "south")]
-        if harness == "lmms_eval":  # the model says "run deep", which is the end of one of the two proverbs of the north
+        if (
+            harness == "lmms_eval"
+        ):  # the model says "run deep", which is the end of one of the two proverbs of the north
             assert scores == [0.5, 0.0]
             assert results["proverbs_north"]["words,none"] == 2.0
         assert all(results[f"proverbs_{region}"]["ending_coverage,none"] == 1.0 for region in ("north", "south"))
