@@ -16,7 +16,7 @@ from support.papers import printed
 from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, EXAMPLES, FACETS, country_of, facet_of, load
 from culture_tasks.data import sources
 from culture_tasks.data.releases import other_cultures
-from culture_tasks.errors import DataError, DataUnavailableError
+from culture_tasks.errors import DataError
 
 COLOURS = ("red", "green", "blue", "white", "black", "yellow")
 
@@ -126,12 +126,6 @@ def test_an_older_revision_of_the_hub_has_no_answers_and_a_newer_one_may_have_fu
     assert load("blind", None).rows[0]["references"] == ["naan", "bread 0"]
 
 
-def test_the_other_names_of_columns_are_known(folder):
-    data = folder({"id": 7, "image": "0.png", "question": "Q", "answers": ["a"], "visual_entities": "hand"})
-    (doc,) = load("lens", data).rows
-    assert (doc["id"], doc["references"], doc["entities"]) == ("7", ["a"], "hand")
-
-
 def test_answers_are_read_as_a_list_in_every_form_that_files_give(folder):
     forms = (
         (["naan", "", None, "  "], ["naan"]),
@@ -173,8 +167,6 @@ def test_answers_are_in_all_rows_or_withheld_in_all(folder):
     [
         ({"question": ...}, "row 2, field 'question': found nothing"),
         ({"u_id": "q0"}, "row 2, field 'u_id': 'q0' is also the id of"),
-        ({"u_id": ...}, "row 2, field 'u_id': found nothing, while"),
-        ({"contry": "India"}, "unknown column 'contry'. Did you mean 'country'"),
         ({"answers": ["x"]}, "row 2: the columns 'all_answers' and 'answers' mean the same"),
         ({"country": "Brazill"}, "row 2, field 'country': found 'Brazill'. Expected one of brazil, "),
         *(
@@ -202,10 +194,10 @@ def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder
 
 
 @pytest.mark.parametrize(("variant", "field"), [("country", "country"), ("lens", "entities")])
-@pytest.mark.parametrize("value", [..., ""])
-def test_what_a_baseline_shows_must_be_there(folder, variant, field, value):
-    data = folder(row(0), row(1, **{field: value}))
-    assert f"row 2, field '{field}': found nothing. culturalvqa_{variant} shows it" in refused(data, variant)
+def test_what_a_baseline_shows_must_be_there(folder, variant, field):
+    for value in (..., ""):
+        data = folder(row(0), row(1, **{field: value}))
+        assert f"row 2, field '{field}': found nothing. culturalvqa_{variant} shows it" in refused(data, variant)
     assert len(load("vlm", data).rows) == 2
 
 
@@ -223,26 +215,22 @@ def test_local_answers_are_joined_on_the_id(folder):
     assert (second["references"], second["country"]) == (["tea", "chai"], "china")
 
 
-@pytest.mark.parametrize("answers", [["naan"], "naan", "['naan']"])
-def test_local_answers_may_be_one_object_and_belong_to_the_hub_s_questions(tmp_path, hub, answers):
+def test_local_answers_may_be_one_object_and_belong_to_the_hub_s_questions(tmp_path, hub):
     (tmp_path / "culturalvqa").mkdir()
-    hub(*({"u_id": number, "question": "What?"} for number in range(2)))
-    content = json.dumps({"1": ["lassi", "buttermilk"], "0": answers})
+    hub(*({"id": number, "question": "What?"} for number in range(3)))  # "id" is another name of the column
+    content = json.dumps({"1": ["lassi", "buttermilk"], "0": "naan", "2": "['naan']"})
     (tmp_path / "culturalvqa" / "answers.json").write_text(content, encoding="utf-8")
-    first, second = load("blind", tmp_path).rows
-    assert (first["references"], second["references"]) == (["naan"], ["lassi", "buttermilk"])
+    references = [doc["references"] for doc in load("blind", tmp_path).rows]
+    assert references == [["naan"], ["lassi", "buttermilk"], ["naan"]]
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("json", '{"q0": 5}', ", row 1, field 'all_answers': found 5. Expected a list"),
-        ("json", '{"q0": {"all_answers": ["a"]}}', ", row 1, field 'all_answers': found {'all_answers': ['a']}."),
         ("json", '"naan"', ": holds one text. Expected a list of objects"),
         ("csv", "u_id,all_answers\nq0,\n", ", row 2, field 'all_answers': found ''. Expected at least one"),
-        ("csv", "u_id,all_answers\n,a\n", ", row 2, field 'u_id': found ''. Expected a text"),
         ("csv", "u_id,all_answers\nq0,a\nq0,a\n", ", row 3, field 'u_id': 'q0' is also the id of"),
-        ("csv", "uid,all_answers\nq0,a\n", ": no column 'u_id'. Did you mean 'uid'"),
         ("csv", "u_id,all_answers\nq0,naan\n", ": no answer for u_id 'q1' ("),
     ],
 )
@@ -296,8 +284,3 @@ def test_the_few_shot_variant_needs_answers_images_and_enough_of_them(folder):
     data = folder(row(0), row(1), row(2, image="1.png"), row(3, image="1.png"), row(4, image="1.png"))
     said = refused(data, "fewshot")
     assert "row 2: culturalvqa_fewshot shows 3 questions about other images, and there are 1" in said
-
-
-def test_without_data_the_hub_is_named():
-    with pytest.raises(DataUnavailableError, match="mair-lab/CulturalVQA"):
-        load("vlm", None)
