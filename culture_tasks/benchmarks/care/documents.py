@@ -163,12 +163,7 @@ class CareRow(BaseModel):
 
 
 def load(language: Language, data_folder: Path | None, *, english: bool = False) -> list[CareDoc]:
-    """Loads the test questions of one culture.
-
-    Args:
-        language: Language of the culture.
-        data_folder: The user's data folder, or None.
-        english: Ask and grade in English (section 5.2), which needs translated columns.
+    """Loads the test questions of one culture, in English where asked for (section 5.2): it needs translated columns.
 
     Raises:
         DataError: If the data can't be used.

@@ -194,9 +194,6 @@ def open_release(data_folder: Path | None) -> Release:
     """Returns the release of a data folder (None: the Hub's), read once as long as its files stay as they are.
 
     All tasks are made of one release; an image is checked when the first task needs it.
-
-    Raises:
-        DataError: If the data or the draw can't be used.
     """
     files = [path for path in (local_file(SOURCE, data_folder), draw_file(data_folder)) if path]
     with _lock:

@@ -67,44 +67,27 @@ class CrossCultDoc(TypedDict):
     which all of the document's insertions are about (a chain has one image: section 3.1). They are the same picture
     in reliability and cross-language locality, and where nothing is inserted. ``insertion_image`` is not decoded, but
     a mapping with the file at ``path``.
-
-    Attributes:
-        case_id: The single-insert case, the sequential-insert chain or, in the diagnostic, the raw case. All tasks of
-            a setting have the same cases in the same order, one document each.
-        scenario: Scenario of the inserted sample, as ``topic`` is its topic.
-        partition: Partition whose inserted sample this request is about: the target of a single-insert case, the
-            partition of ``step`` in a chain, the partition asked in the diagnostic.
-        language: Language of the request, hence of its system prompt; other than ``partition`` in cross-language
-            locality alone.
-        order: Partitions in the order of their insertion; as many as ``insertions``, or more where a chain is cut off.
-        step: Place of ``partition`` in ``order``, from 1; 0 without insertions.
-        wants_plain_answer: Whether the answer without insertions is wanted too, as in locality: a model that inserts
-            then returns ``[answer, answer without insertions]``.
-        reference: The right answer; empty in locality, where the reference is what the model says without insertions.
-        image_id: Raw case that ``image`` belongs to, of the scenario ``request_scenario``; the image of the insertions
-            is that of ``insertion_image_id``.
-        data: Fingerprint of the raw cases, as ``draw`` is that of their split and pairing.
     """
 
-    id: str
-    case_id: str
+    id: str  # different in each document of a task
+    case_id: str  # a single-insert case, a chain or a raw case: the same in all tasks of a setting, in the same order
     setting: str
     role: str
-    scenario: str
-    topic: str
-    partition: str
-    language: str
-    order: list[str]
-    step: int
-    insertions: list[InsertedSample]
-    wants_plain_answer: bool
+    scenario: str  # of the inserted sample
+    topic: str  # of that scenario
+    partition: str  # whose inserted sample this request is about; the one that is asked in the diagnostic
+    language: str  # of the request and its system prompt; other than `partition` in cross-language locality alone
+    order: list[str]  # partitions as they are inserted; as many as `insertions`, or more where a chain is cut off
+    step: int  # place of `partition` in `order`, from 1; 0 without insertions
+    insertions: list[InsertedSample]  # before the request, the first first
+    wants_plain_answer: bool  # in locality: a model that inserts returns [answer, answer without insertions]
     question: str
-    reference: str
-    image_id: str
-    insertion_image_id: str
-    request_scenario: str
-    data: str
-    draw: str
+    reference: str  # empty in locality, where it is what the model says without insertions
+    image_id: str  # the raw case of `image`
+    insertion_image_id: str  # the raw case of `insertion_image`
+    request_scenario: str  # of `image`
+    data: str  # fingerprint of the raw cases
+    draw: str  # fingerprint of their split and pairing
 
 
 @dataclass(frozen=True)
@@ -147,13 +130,7 @@ class Release:
             yield self._document("sequential", role, case, order, partition, inserted=len(order), other=other)
 
     def retention(self, order: Order, partition: Partition, after: int) -> Iterator[CrossCultDoc]:
-        """Yields one document for each chain: reliability of a partition after some of the insertions (Figure 6).
-
-        Args:
-            order: Order of the insertions.
-            partition: Partition whose inserted sample is asked for.
-            after: Number of insertions done, from the partition's own step to 3.
-        """
+        """Yields one document for each chain: reliability of a partition after some of the insertions (Figure 6)."""
         for pair in self.draw.sequential:
             case = self.raw.by_id[pair.case]
             yield self._document("retention", "reliability", case, order, partition, inserted=after)
@@ -215,11 +192,7 @@ def system_prompt(language: str) -> str:
 
 
 def training_cases(data_folder: Path | None, limit: int | None = None) -> TrainingCases:
-    """Loads the single-insert training cases (Table 1: 11,600), with their images checked.
-
-    Raises:
-        DataError: If the data can't be used, an image is missing or broken, or no scenario is for training.
-    """
+    """Loads the single-insert training cases (Table 1: 11,600), with their images checked."""
     release = load_release(data_folder)
     by_role = [list(release.single(role, train=True)) for role in SINGLE_ROLES]
     cases = list(zip(*by_role, strict=True))  # one document of each role, in the same order of cases

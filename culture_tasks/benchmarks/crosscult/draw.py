@@ -37,7 +37,6 @@ class DrawOptions(_Frozen):
     """What the paper leaves open.
 
     Attributes:
-        seed: Seed of the whole draw.
         split_by: Whether each test gets its share of every topic, or scenarios are drawn whatever their topic.
         cross_language: Partition of the cross-language locality item: one of the two others at random, English, or the
             other target.
@@ -51,49 +50,32 @@ class DrawOptions(_Frozen):
 
 
 class SinglePairing(_Frozen):
-    """The paired items of one single-insert case (Appendix C.1.1).
-
-    ``generality`` is another raw case of the same scenario, ``cross_language`` another partition that is asked about
-    the same image, and ``cross_scenario`` a raw case of another scenario.
-    """
+    """The paired items of one single-insert case (Appendix C.1.1)."""
 
     case: str
     target: Partition
-    generality: str
-    cross_language: Partition
-    cross_scenario: str
+    generality: str  # another case of the same scenario
+    cross_language: Partition  # of the question about the same image
+    cross_scenario: str  # a case of another scenario
 
 
 class ChainPairing(_Frozen):
-    """The paired items of one sequential-insert chain (Appendix C.1.2).
-
-    ``generality`` is another raw case of the same scenario, for all three steps: the paper's item has one image.
-    ``locality`` has a raw case of another scenario for each step.
-    """
+    """The paired items of one sequential-insert chain (Appendix C.1.2)."""
 
     case: str
-    generality: str
-    locality: tuple[str, str, str]
+    generality: str  # another case of the same scenario, for all three steps: the paper's item has one image
+    locality: tuple[str, str, str]  # a case of another scenario for each step
 
 
 class Draw(_Frozen):
-    """A scenario split and the pairing of all cases.
+    """A scenario split and the pairing of all cases."""
 
-    Attributes:
-        format: Version of the file's layout.
-        data: Fingerprint of the raw cases that it was made for.
-        options: How it was drawn.
-        split: Part of each scenario.
-        single: Pairings of the single-insert cases of ``train`` and ``single``, two for each raw case.
-        sequential: Pairings of the chains of ``sequential``.
-    """
-
-    format: Literal[1] = 1
-    data: str
+    format: Literal[1] = 1  # version of the file's layout
+    data: str  # fingerprint of the raw cases that it was made for
     options: DrawOptions
-    split: Annotated[Mapping[str, Part], Field(min_length=1)]
-    single: tuple[SinglePairing, ...]
-    sequential: tuple[ChainPairing, ...]
+    split: Annotated[Mapping[str, Part], Field(min_length=1)]  # the part of each scenario
+    single: tuple[SinglePairing, ...]  # of the cases of `train` and `single`, two for each
+    sequential: tuple[ChainPairing, ...]  # of the cases of `sequential`
 
     @cached_property
     def fingerprint(self) -> str:
@@ -106,13 +88,10 @@ class Draw(_Frozen):
 
 
 def make_draw(raw: RawCases, options: DrawOptions | None = None) -> Draw:
-    """Splits the scenarios and pairs the cases.
+    """Splits the scenarios and pairs the cases; raises DataError if there are too few.
 
     Each case is drawn for with a seed made of the draw's seed and its id, so that a draw doesn't depend on the order of
     the rows.
-
-    Raises:
-        DataError: If there are too few scenarios or cases.
     """
     chosen = options or DrawOptions()
     split = _split_scenarios(raw.cases, chosen)
@@ -182,9 +161,6 @@ def _split_scenarios(cases: Sequence[RawCase], options: DrawOptions) -> dict[str
 
     Of 49 scenarios, 10 go to each test. Of another number, the same share does, and 2 at least: locality on other
     scenarios needs another one in the same test.
-
-    Raises:
-        DataError: If only some cases name a part, or there are too few scenarios to draw two tests.
     """
     released = {case.scenario: case.part for case in cases}
     given = {scenario: part for scenario, part in released.items() if part is not None}
@@ -231,12 +207,7 @@ def draw_file(data_folder: Path | None) -> Path | None:
 
 
 def draw_in_force(data_folder: Path | None, raw: RawCases) -> Draw:
-    """Returns the draw that the user keeps, checked against the data; else the default one.
-
-    Raises:
-        DataError: If the file isn't a draw, was made for other data, or pairs cases that don't go together; or if there
-            are too few cases to draw from.
-    """
+    """Returns the draw that the user keeps, else the default one; raises DataError if it doesn't fit the data."""
     path = draw_file(data_folder)
     if path is None:
         return make_draw(raw)

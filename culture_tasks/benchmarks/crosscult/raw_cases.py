@@ -109,40 +109,24 @@ class QuestionAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RawCase:
-    """One raw multilingual case.
-
-    Attributes:
-        id: Different in each case.
-        scenario: The scenario.
-        topic: The scenario's topic.
-        samples: The sample of each partition.
-        part: Part of the data that the release puts the scenario into; None where it doesn't say.
-        image: Its image file; None where images are embedded in the table.
-    """
+    """One raw multilingual case."""
 
     id: str
     scenario: str
     topic: str
-    samples: Mapping[str, QuestionAnswer]
-    part: Part | None = None
-    image: str | None = None
+    samples: Mapping[str, QuestionAnswer]  # of each partition
+    part: Part | None = None  # of the data, where the release says so
+    image: str | None = None  # a file; None where images are embedded in the table
 
 
 @dataclass(frozen=True)
 class RawCases:
-    """All raw cases of a release, and where their images are.
-
-    Attributes:
-        table: The rows as read.
-        cases: The cases, in the same order.
-        folder: Folder of the local file; the current one for the Hub's data.
-        fingerprint: Fingerprint of the rows, images aside.
-    """
+    """All raw cases of a release, and where their images are."""
 
     table: RowTable
-    cases: Sequence[RawCase]
-    folder: Path
-    fingerprint: str
+    cases: Sequence[RawCase]  # in the order of the table
+    folder: Path  # of the local file; the current one for the Hub's data
+    fingerprint: str  # of the rows, images aside
     _images: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -155,9 +139,6 @@ class RawCases:
 
         A raw case's image is shown by dozens of documents. Images embedded in a table are therefore written out once,
         under the hash of their content, instead of being copied into each document.
-
-        Raises:
-            DataError: For the first image that is missing or broken.
         """
         import datasets
 
@@ -187,11 +168,7 @@ def _written_out(content: bytes) -> str:
 
 
 def load(data_folder: Path | None) -> RawCases:
-    """Loads all raw cases from the user's data folder, or the Hub.
-
-    Raises:
-        DataError: If the data can't be used.
-    """
+    """Loads all raw cases; raises DataError if they can't be used."""
     table = read_table(data_folder)
     rows = validated(table, RawCaseRow)
     ids = unique(table, (row.id or str(index) for index, row in enumerate(rows)), "id")

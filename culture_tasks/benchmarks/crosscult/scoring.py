@@ -64,11 +64,7 @@ class Insertions:
         """Takes what the harnesses pass, and needs none of it."""
 
     def apply(self, resps: Sequence[Sequence[Any]], docs: Any) -> list[list[str]]:  # noqa: ARG002
-        """Returns the texts of each document's runs.
-
-        Raises:
-            ValueError: If a response is a list of another length than two or three.
-        """
+        """Returns the texts of each document's runs."""
         return [[text for run in runs for text in _answer(run)] for runs in resps]
 
 

@@ -313,21 +313,15 @@ def _examples(table: RowTable, keys: Sequence[str | None], index: int) -> list[i
 def _name_other_groups(table: RowTable, rows: Sequence[CulturalVqaRow], documents: Sequence[CulturalVqaDoc]) -> None:
     """Names in the log the countries and facets that are none of the paper's, such as misspelt ones."""
     for field in ("country", "facet"):
-        others: dict[str, int] = {}
-        for index, (row, doc) in enumerate(zip(rows, documents, strict=True)):
-            value = getattr(row, field)
-            if value and not doc[field]:
-                others.setdefault(value, index)
-        if others:
-            first = min(others)
+        values = [getattr(row, field) for row, doc in zip(rows, documents, strict=True) if not doc[field]]
+        if others := sorted(filter(None, set(values))):
             _log.warning(
-                "%s: %d values of %r are none of the paper's (such as %r, row %d); their questions count in the "
-                "overall score only",
+                "%s: %d values of %r are none of the paper's (such as %r); their questions count in the overall score "
+                "only",
                 table.origin,
                 len(others),
                 field,
-                first,
-                others[first] + table.first_row,
+                others[0],
             )
 
 

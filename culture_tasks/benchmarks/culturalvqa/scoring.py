@@ -90,12 +90,8 @@ def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: R
 
 
 _ARTICLES = frozenset(("a", "an", "the"))
-_NUMBERS: Mapping[str, str] = {
-    word: str(number)
-    for number, word in enumerate(
-        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-    )
-} | {"none": "0"}
+_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+_NUMBERS = {**{word: str(number) for number, word in enumerate(_WORDS)}, "none": "0"}
 _LISTED = frozenset(';/[]"{}()=+\\_-><@`?!')
 # A comma between the digits of a number, and a period that no digit follows.
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d)")

@@ -189,8 +189,8 @@ def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder
     assert [doc["country_name"] for doc in documents] == ["Peru", "Niger", "India"]
     assert [doc["facet"] for doc in documents] == ["food", "", "rituals"]
     first, second = (record.getMessage() for record in caplog.records)
-    assert "2 values of 'country' are none of the paper's (such as 'Niger', row 2); their questions" in first
-    assert "1 values of 'facet' are none of the paper's (such as 'Music', row 2)" in second
+    assert "2 values of 'country' are none of the paper's (such as 'Niger'); their questions" in first
+    assert "1 values of 'facet' are none of the paper's (such as 'Music')" in second
 
 
 @pytest.mark.parametrize(("variant", "field"), [("country", "country"), ("lens", "entities")])
