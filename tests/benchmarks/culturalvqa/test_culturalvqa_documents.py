@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import logging
-from collections import Counter
 
 import datasets
 import pytest
@@ -83,14 +81,6 @@ def test_countries_and_facets_are_the_paper_s_in_many_spellings():
     stems = {"Drink": "drinks", "beverages": "drinks", "Clothes": "clothing", "traditions_and_customs": "traditions"}
     stems |= dict.fromkeys(["", "music", "seafood"], "")
     assert {text: facet_of(text) for text in stems} == stems
-
-
-def test_the_bundled_items_load_in_every_variant(fixture_data):
-    for variant in ("vlm", "fewshot", "blind", "country", "lens"):
-        documents = load(variant, fixture_data)
-        assert Counter(doc["country"] for doc in documents.rows) == dict.fromkeys(COUNTRIES, 2)
-        assert {doc["facet"] for doc in documents.rows} == set(FACETS)
-        assert (documents.images is None) == (variant not in ("vlm", "fewshot"))
 
 
 def test_a_document_holds_what_the_row_says_and_of_what_few_variants_show_only_its_own(folder):
@@ -203,13 +193,8 @@ def test_what_a_baseline_shows_must_be_there(folder, variant, field):
 
 def test_local_answers_are_joined_on_the_id(folder):
     data = folder(row(1, all_answers=..., country=..., facet="drink"), row(0, all_answers=...))
-    with (data / "culturalvqa" / "answers.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(
-            [
-                ("u_id", "all_answers", "country"),
-                *(("q0", "['tea', 'chai']", "China"), ("q1", "lassi", ""), ("more", "unused", "")),
-            ]
-        )
+    answers = "u_id,all_answers,country\nq0,\"['tea', 'chai']\",China\nq1,lassi,\nmore,unused,\n"
+    (data / "culturalvqa" / "answers.csv").write_text(answers, encoding="utf-8")
     first, second = load("blind", data).rows
     assert (first["id"], first["references"], first["country"], first["facet"]) == ("q1", ["lassi"], "", "drinks")
     assert (second["references"], second["country"]) == (["tea", "chai"], "china")
