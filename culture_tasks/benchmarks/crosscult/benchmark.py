@@ -14,9 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.crosscult import documents
+from culture_tasks.benchmarks.crosscult import documents, draw
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
-from culture_tasks.benchmarks.crosscult.draw import draw_file
 from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
@@ -115,9 +114,7 @@ class CrossCult(Benchmark, OffersTraining):
 
     def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:
         """Adds ``culture-tasks data draw``."""
-        from culture_tasks.benchmarks.crosscult.draw_command import register
-
-        register(actions)
+        draw.register(actions)
 
 
 def _retention(order: Order) -> list[Task]:
@@ -195,7 +192,7 @@ def open_release(data_folder: Path | None) -> Release:
 
     All tasks are made of one release; an image is checked when the first task needs it.
     """
-    files = [path for path in (local_file(SOURCE, data_folder), draw_file(data_folder)) if path]
+    files = [path for path in (local_file(SOURCE, data_folder), draw.draw_file(data_folder)) if path]
     with _lock:
         release = _read(data_folder, tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in files))
     check_release(SOURCE.release, release.raw.table, release.raw.table.rows)

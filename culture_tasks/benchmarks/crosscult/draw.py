@@ -7,19 +7,22 @@ default one, so that two laboratories can run the very same cases.
 
 from __future__ import annotations
 
+import argparse
 import logging
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases
+from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, load
 from culture_tasks.benchmarks.crosscult.vocabulary import ORIGINAL_ORDER, PARTITIONS, TARGETS, TOPICS, Part, Partition
+from culture_tasks.benchmarks.registry import reading_data
 from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
 
 _log = logging.getLogger(__name__)
 
@@ -251,3 +254,34 @@ def _problems(draw: Draw, raw: RawCases) -> Iterator[str]:
             yield f"case {case!r} has {generality!r} for generality. Expected another case of its scenario {here!r}."
         if wrong := [other for other in locality if scenarios.get(other, here) == here]:
             yield f"case {case!r} has {wrong[0]!r} for locality. Expected a case of another scenario than {here!r}."
+
+
+# culture-tasks data draw
+
+
+def register(actions: argparse._SubParsersAction[Any]) -> None:
+    """Adds the action."""
+    parser = actions.add_parser(
+        "draw",
+        help="split and pair the cases of CrossCult-KIBench",
+        description=f"Writes the scenario split and the pairing of cases. As {FILE_NAME} in the data folder they "
+        "replace the default ones.",
+    )
+    parser.add_argument("benchmark", choices=["crosscult"])
+    parser.add_argument("--out", type=Path, required=True, help="file to write")
+    for name, field in DrawOptions.model_fields.items():
+        flag, choices = f"--{name.replace('_', '-')}", get_args(field.annotation) or None
+        parser.add_argument(flag, type=str if choices else int, choices=choices, default=field.default)
+    parser.add_argument("--data", type=Path, help="the data folder (default: CULTURE_TASKS_DATA, else the Hub)")
+    parser.set_defaults(handler=_write_draw)
+
+
+def _write_draw(options: argparse.Namespace) -> int:
+    settings = Settings.from_environment()
+    with reading_data(settings):
+        raw = load(options.data or settings.data_folder)
+    draw = make_draw(raw, DrawOptions(**{name: getattr(options, name) for name in DrawOptions.model_fields}))
+    draw.write(options.out)
+    counts = f"{len(draw.single)} single-insert cases, {len(draw.sequential)} chains"
+    print(f"{options.out}: {counts} ({draw.fingerprint})")  # noqa: T201 - the command's output
+    return 0

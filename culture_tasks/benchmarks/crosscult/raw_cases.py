@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
-from culture_tasks.benchmarks.crosscult.vocabulary import PARTS, TOPIC_NAMES, Part, Topic
+from culture_tasks.benchmarks.crosscult.vocabulary import PARTS, TOPIC_NAMES, TOPICS, Part, Topic
 from culture_tasks.data.images import image_column
 from culture_tasks.data.releases import ReleaseFacts
 from culture_tasks.data.sources import Source, folder_of, read_source
@@ -59,9 +59,8 @@ _FIELDS: Mapping[str, tuple[str, str]] = {
 
 def _a_topic(text: str) -> Topic:
     """Reads a topic by its first word, as in ``Religious Values``."""
-    stems: Mapping[str, Topic] = {"social": "social", "religi": "religious", "ethic": "ethical"}
-    for stem, topic in stems.items():
-        if text.strip().casefold().startswith(stem):
+    for topic in TOPICS:
+        if text.strip().casefold().startswith(topic[:5]):
             return topic
     raise ValueError(f"Allowed are {', '.join(TOPIC_NAMES.values())}, or {', '.join(TOPIC_NAMES)}")
 

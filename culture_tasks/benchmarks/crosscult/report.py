@@ -363,21 +363,6 @@ def _by_threshold(number: Number) -> Mark:
     return Mark(f"{number.model} · {number.title.removeprefix('crosscult_')}", series, number.group)
 
 
-def _retention_figure(key: str, title: str, statistic: str, value: str) -> FigureOf:
-    return FigureOf(
-        key=key,
-        title=f"CrossCult-KIBench: {title}",
-        source="CrossCult-KIBench, Figures 6, 11-13",
-        kind="lines",
-        groups="insertions so far",
-        value=value,
-        mark=_after_insertions,
-        statistic=statistic,
-        series="language of the insertion",
-        question="changes",
-    )
-
-
 _FIGURES = (
     FigureOf(
         key="crosscult_reliability",
@@ -398,8 +383,24 @@ _FIGURES = (
         value=_SCORE,
         mark=scores_by("partition", units=lambda unit: unit == _DIAGNOSTIC),
     ),
-    _retention_figure("crosscult_retention", "retention after each insertion", "score", _SCORE),
-    _retention_figure("crosscult_retention_rouge_l", "retention after each insertion, by ROUGE-L", "rouge_l", _ROUGE_L),
+    *(
+        FigureOf(
+            key=f"crosscult_retention{ending}",
+            title=f"CrossCult-KIBench: retention after each insertion{by}",
+            source="CrossCult-KIBench, Figures 6, 11-13",
+            kind="lines",
+            groups="insertions so far",
+            value=value,
+            mark=_after_insertions,
+            statistic=statistic,
+            series="language of the insertion",
+            question="changes",
+        )
+        for statistic, value, ending, by in (
+            ("score", _SCORE, "", ""),
+            ("rouge_l", _ROUGE_L, "_rouge_l", ", by ROUGE-L"),
+        )
+    ),
     FigureOf(
         key="crosscult_thresholds",
         title="CrossCult-KIBench: requests that a threshold routes wrongly",

@@ -61,14 +61,6 @@ _COUNTRY_SPELLINGS = {
     "prchina": "china",
     "peoplesrepublicofchina": "china",
 }
-_FACET_STEMS = {
-    "cloth": "clothing",
-    "drink": "drinks",
-    "beverage": "drinks",
-    "food": "food",
-    "ritual": "rituals",
-    "tradition": "traditions",
-}
 
 
 def _letters(text: str | None) -> str:
@@ -83,8 +75,8 @@ def country_of(text: str | None) -> str:
 
 def facet_of(text: str | None) -> str:
     """Returns the facet that a text names by its stem (``Drink``, ``drinks``); empty if it is none of the 5."""
-    letters = _letters(text)
-    return next((facet for stem, facet in _FACET_STEMS.items() if letters.startswith(stem)), "")
+    stem = _letters(text)[:4]
+    return next((facet for facet in FACETS if facet[:4] == stem), "")
 
 
 QUESTIONS = 2_378
