@@ -7,19 +7,11 @@ from inspect import cleandoc
 
 
 def attribute_texts(described: type) -> dict[str, str]:
-    """Returns what a class and those that it is made from say of each attribute, on one line each.
-
-    Args:
-        described: A class with a Google docstring. What it says comes before what its bases say.
-    """
-    found: dict[str, str] = {}
-    for each in reversed(described.__mro__):
-        found |= _attributes(cleandoc(each.__doc__ or ""))
-    return found
-
-
-def _attributes(docstring: str) -> dict[str, str]:
-    _, _, section = docstring.partition("\nAttributes:\n")
-    # "    name: what it means", up to the next name, an empty line or the end
-    pairs = re.findall(r"^    (\w+): (.*?)(?=\n    \w+: |\n\n|\Z)", section, re.S | re.M)
-    return {name: " ".join(text.replace("``", "`").split()) for name, text in pairs}
+    """Returns what a class and its bases say of each attribute in Google docstrings, on one line each."""
+    texts: dict[str, str] = {}
+    for one in reversed(described.__mro__):
+        _, _, section = cleandoc(one.__doc__ or "").partition("\nAttributes:\n")
+        # "    name: what it means", up to the next name, an empty line or the end
+        for name, text in re.findall(r"^    (\w+): (.*?)(?=\n    \w+: |\n\n|\Z)", section, re.S | re.M):
+            texts[name] = " ".join(text.replace("``", "`").split())
+    return texts

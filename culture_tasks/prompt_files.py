@@ -9,18 +9,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-# A slot of a template, such as {question}.
-_SLOT = re.compile(r"\{([a-z_]+)\}")
+_SLOT = re.compile(r"\{([a-z_]+)\}")  # a slot of a template, such as {question}
 
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
-    """One prompt file.
-
-    Attributes:
-        name: File stem, such as ``lave_user.v1``.
-        text: The wording, with slots such as ``{question}``.
-    """
+    """One prompt file: its stem, such as ``lave_user.v1``, and its wording, with slots such as ``{question}``."""
 
     name: str
     text: str

@@ -27,9 +27,9 @@ from typing import Any
 
 import jsonlines
 
-from culture_tasks.benchmarks.care.categories import CATEGORIES
+from culture_tasks.benchmarks.care.documents import CATEGORIES
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
-from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
+from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, FACETS
 from culture_tasks.benchmarks.registry import benchmark_of, task_named
 from culture_tasks.harness.scoring import RECORD_VERSION, metric_list
 

@@ -79,7 +79,6 @@ def elsewhere(tmp_path, models) -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(models / toy)
     (tmp_path / "here" / "data").symlink_to(ROOT / "examples" / "data")
-    rated = [("好", 9), ("不好", 2)]
     rows = [
         {
             "question": f"第{n}个问题是什么？",
@@ -89,7 +88,7 @@ def elsewhere(tmp_path, models) -> Path:
             "language": "zh",
         }
         for n in range(20)
-        for response, rating in rated
+        for response, rating in (("好", 9), ("不好", 2))
     ]
     (tmp_path / "here" / "ratings.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return tmp_path / "here"

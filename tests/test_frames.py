@@ -24,11 +24,8 @@ def results(tmp_path_factory):
     from culture_tasks.judges.rubric.verdicts import Verdict
 
     folder = tmp_path_factory.mktemp("frames") / "results"
-    scored, unread = (
-        Verdict("scored", 2.0, rationale="so so"),
-        Verdict("unparsable", completion="hm", error="no rating"),
-    )
-    verdicts = itertools.cycle([unread, *[scored] * 4])
+    unread = Verdict("unparsable", completion="hm", error="no rating")
+    verdicts = itertools.cycle([unread, *[Verdict("scored", 2.0, rationale="so so")] * 4])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURE_JUDGE", "openai:scripted")
         patch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0")

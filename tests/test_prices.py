@@ -54,9 +54,7 @@ def test_the_user_s_prices_come_before_the_list_and_another_currency_has_no_list
 def test_requests_cost_what_their_tokens_do(usage, amount):
     price = Price(input=2.0, cached_input=0.5, output=8.0, batch=0.5)
     assert price.of_requests(usage) == pytest.approx(amount / 1e6)
-
-
-def test_without_a_price_for_cached_tokens_they_cost_as_others_do_and_hours_tell_nothing_of_requests():
+    # without a price for cached tokens they cost as others do, and hours tell nothing of requests
     assert Price(input=2.0, output=8.0).of_requests(Usage(100, 10, 60)) == pytest.approx((200 + 80) / 1e6)
     assert Price(hour=2.0).of_requests(Usage(1, 1)) is None
     assert Price(input=1.0, output=1.0, hour=2.0).of_requests(Usage(1, 1)) is None

@@ -132,9 +132,8 @@ class Scale:
 
     def allows(self, value: float) -> bool:
         """Whether a value is on the scale; NaN, which stands for none, is."""
-        return not (
-            (self.low is not None and value < self.low - 1e-9) or (self.high is not None and value > self.high + 1e-9)
-        )
+        below = self.low is not None and value < self.low - 1e-9
+        return not (below or (self.high is not None and value > self.high + 1e-9))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +153,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A number of a task.
-
-    Attributes:
-        name: Its name.
-        scale: The scale that it is on, with the better end.
-    """
+    """A number of a task, and the scale that it is on."""
 
     name: str
     scale: Scale
@@ -263,7 +257,7 @@ class KeepAll:
     """
 
     def __init__(self, **_: object) -> None:
-        """Takes no arguments; the harnesses pass none or a few of their own."""
+        """Takes what the harnesses pass, and needs none of it."""
 
     def apply(self, resps: Sequence[Sequence[Any]], docs: Any) -> list[list[str]]:  # noqa: ARG002
         """Returns the responses as they are."""
@@ -271,10 +265,6 @@ class KeepAll:
 
 
 # Names that can be passed to --tasks
-
-
-def _nothing(doc: Doc) -> str:  # noqa: ARG001
-    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,17 +300,12 @@ class Task:
     score: Callable[[Any, Sequence[str]], Answered]
     decoding: Decoding
     shows_images: bool = False
-    target: Callable[[Any], str | list[str]] = _nothing
+    target: Callable[[Any], str | list[str]] = lambda _: ""
     responses: type = KeepAll
     harnesses: tuple[Harness, ...] = HARNESSES
     tag: str = ""
     version: float = 1.0
     note: str = ""
-
-    @property
-    def modality(self) -> str:
-        """What the model is shown, in a word."""
-        return "image+text" if self.shows_images else "text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,13 +331,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tag:
-    """A name for several tasks that belong together and have no mean.
-
-    Attributes:
-        name: Its name.
-        about: What its tasks measure, in a few words.
-        members: Names of its tasks.
-    """
+    """A name for several tasks, its members, that belong together and have no mean."""
 
     name: str
     about: str

@@ -7,7 +7,6 @@ A benchmark is a folder of :mod:`culture_tasks.benchmarks` with a ``benchmark.py
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import pkgutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -36,34 +35,29 @@ def benchmarks() -> Mapping[str, Benchmark]:
     Raises:
         CultureTasksError: If one of them doesn't keep the interface's rules.
     """
-    found: dict[str, Benchmark] = {}
-    taken: dict[tuple[str, str], str] = {}
-    for where, benchmark in (*_own(), *_of_other_packages()):
+    offers: list[tuple[str, object]] = []
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.ispkg:
+            name = f"{package.__name__}.{module.name}.benchmark"
+            offers.append((name, importlib.import_module(name).BENCHMARK))
+    points = entry_points(group=ENTRY_POINTS)
+    offers += [(f"the entry point {point.name!r} ({point.value})", point.load()) for point in points]
+    known: dict[str, Benchmark] = {}
+    owners: dict[tuple[str, str], str] = {}
+    for where, benchmark in offers:
         if not isinstance(benchmark, Benchmark):
             raise CultureTasksError(f"{where}: found {type(benchmark).__name__}. Expected a Benchmark.")
         names = [("benchmark", benchmark.name)]
         names += [("task, group or tag", entry.name) for entry in benchmark.entries()]
         names += [("rubric", rubric.name) for rubric in benchmark.rubrics()]
         for kind, name in names:
-            if (kind, name) in taken:
+            if owner := owners.get((kind, name)):
                 raise CultureTasksError(
-                    f"{where}: the {kind} {name!r} is one of {taken[kind, name]}'s already. Give it another name."
+                    f"{where}: the {kind} {name!r} is one of {owner}'s already. Give it another name."
                 )
-            taken[kind, name] = benchmark.name
-        found[benchmark.name] = benchmark
-    return found
-
-
-def _own() -> Iterator[tuple[str, object]]:
-    for module in pkgutil.iter_modules(package.__path__):
-        name = f"{package.__name__}.{module.name}"
-        if module.ispkg and importlib.util.find_spec(f"{name}.benchmark"):
-            yield f"{name}.benchmark", importlib.import_module(f"{name}.benchmark").BENCHMARK
-
-
-def _of_other_packages() -> Iterator[tuple[str, object]]:
-    for point in entry_points(group=ENTRY_POINTS):
-        yield f"the entry point {point.name!r} ({point.value})", point.load()
+            owners[kind, name] = benchmark.name
+        known[benchmark.name] = benchmark
+    return known
 
 
 @cache
@@ -79,11 +73,7 @@ def benchmark_of(name: str) -> Benchmark:
 
 
 def task_named(name: str) -> Task:
-    """Returns a task.
-
-    Raises:
-        CultureTasksError: If there is no task of that name.
-    """
+    """Returns a task; raises CultureTasksError for a name that isn't one."""
     entry = entries().get(name)
     if not isinstance(entry, Task):
         raise CultureTasksError(f"culture-tasks: no task {name!r}.{nearest(name, entries())}")
@@ -94,16 +84,13 @@ def task_named(name: str) -> Task:
 def metrics_of(task: str, benchmark: str, metric: str) -> Mapping[str, Metric]:
     """Returns the metrics of a task, by name; nothing where the package that defines them isn't installed.
 
-    Args:
-        task: The task. A user's own has those of the first task of its benchmark with the same main metric.
-        benchmark: Its benchmark.
-        metric: Its main metric.
+    A task of the user's own has those of the first task of its benchmark with the same main metric.
     """
     known = entries().get(task)
     alike = benchmarks()[benchmark].entries() if benchmark in benchmarks() else ()
-    for each in (known, *alike):
-        if isinstance(each, Task) and (each is known or each.metric == metric):
-            return {one.name: one for one in each.metrics()}
+    for entry in (known, *alike):
+        if isinstance(entry, Task) and (entry is known or entry.metric == metric):
+            return {one.name: one for one in entry.metrics()}
     return {}
 
 
@@ -126,9 +113,7 @@ def in_harness(entry: Entry, harness: Harness) -> bool:
 def task_folder(harness: Harness, benchmark: Benchmark | None = None) -> Path:
     """Returns the folder of a harness's task files: what its ``--include_path`` takes.
 
-    Args:
-        harness: The harness.
-        benchmark: A benchmark, which may have a folder of its own; None means the folder of this package.
+    A benchmark may have another folder than this package's.
     """
     own = None if benchmark is None else benchmark.task_files
     return (own or Path(str(resources.files("culture_tasks.task_yamls")))) / harness
@@ -145,21 +130,8 @@ def task_file(entry: Task | Group, harness: Harness) -> Path:
     return task_folder(harness, benchmark) / benchmark.name / f"{entry.name}.yaml"
 
 
-@cache
-def hub_names() -> tuple[str, ...]:
-    """Returns the names of all data sets of the Hub that a benchmark reads."""
-    sources = [source for name in entries() for task in tasks_below(name) for source in task.data.sources]
-    sources += [each.human_ratings().source for each in benchmarks().values() if isinstance(each, OffersHumanRatings)]
-    return tuple(dict.fromkeys(source.hub for source in sources if source.hub))
-
-
 class DataRead(NamedTuple):
-    """What a block of code has read.
-
-    Attributes:
-        commits: The commits of the Hub's data sets, by data set.
-        own: The user's files that aren't the release, each with what differs.
-    """
+    """What a block of code has read: commits by data set of the Hub, and users' files, each with its differences."""
 
     commits: Mapping[str, str]
     own: Mapping[str, str]
@@ -167,20 +139,21 @@ class DataRead(NamedTuple):
 
 @contextmanager
 def reading_data(settings: Settings) -> Iterator[DataRead]:
-    """Applies what the user chose to the reading of data in a block of code.
-
-    Yields:
-        What is read, as it is read.
+    """Applies what the user chose to the reading of data in a block of code, and yields what is read, as it is read.
 
     Raises:
         SettingsError: If a revision was chosen of a data set that no benchmark reads.
     """
-    for name, _ in settings.revisions:
-        if name not in hub_names():
-            raise SettingsError(
-                f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, hub_names())} "
-                f"Known are {', '.join(hub_names())}."
-            )
+    if settings.revisions:
+        sources = [source for name in entries() for task in tasks_below(name) for source in task.data.sources]
+        sources += [one.human_ratings().source for one in benchmarks().values() if isinstance(one, OffersHumanRatings)]
+        known = dict.fromkeys(source.hub for source in sources if source.hub)
+        for name, _ in settings.revisions:
+            if name not in known:
+                raise SettingsError(
+                    f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, known)} "
+                    f"Known are {', '.join(known)}."
+                )
     with reading(settings) as block:
         yield DataRead(block.commits, block.differences)
 
@@ -192,11 +165,7 @@ def rubrics() -> Mapping[str, Rubric]:
 
 
 def rubric_named(name: str) -> Rubric:
-    """Returns the rubric of that name.
-
-    Raises:
-        JudgeError: If no benchmark has one.
-    """
+    """Returns the rubric of that name; raises JudgeError if no benchmark has one."""
     if name not in rubrics():
         raise JudgeError(f"judges: no rubric {name!r}.{nearest(name, rubrics())} Known are {', '.join(rubrics())}.")
     return rubrics()[name]

@@ -41,10 +41,9 @@ CULTURES = ("Chinese", "Arabic", "Japanese", "American", "Indian")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field that samples are grouped by.
+    """A field that samples are grouped by, by its name in the records.
 
     Attributes:
-        name: Its name in the records.
         order: Its groups in the order in which they are shown; others come after them.
         names: Groups as figures and sentences write them, where that isn't the group itself with a capital.
         cultures: Groups that are cultures which other benchmarks have too, and the name that all of them share.
@@ -63,22 +62,15 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A column of texts of which few differ.
-
-    Attributes:
-        codes: One number per sample.
-        names: The text of each number.
-    """
+    """A column of texts of which few differ: a number per sample, and the text of each number."""
 
     codes: Codes
     names: tuple[str, ...]
 
     def equals(self, name: str) -> Mask:
         """Returns which samples have this text."""
-        if name not in self.names:
-            return np.zeros(self.codes.size, dtype=np.bool_)
-        found: Mask = self.codes == self.names.index(name)
-        return found
+        mask: Mask = self.codes == (self.names.index(name) if name in self.names else -1)
+        return mask
 
     def present(self) -> list[str]:
         """Returns the texts that occur, in the order in which they first came."""
@@ -128,8 +120,6 @@ class FurtherScore:
     """A second score of samples, split and averaged as the score is.
 
     Attributes:
-        name: Its name.
-        scale: Its scale.
         read: Gives it by a sample's record, or None where the sample has none; runs of which no sample has one show
             nothing. Without it, every record has it by its name among its ``values``.
         is_share: Whether every sample's is one end of the scale or the other, so that a mean of them is a share.
@@ -146,8 +136,6 @@ class Derived:
     """A statistic that is no mean of a score.
 
     Attributes:
-        name: Its name.
-        scale: Its scale.
         compute: Gives, by group of its dimension, one value for each answer, so that their mean is the number and their
             spread its sampling error (:func:`culture_tasks.metrics.means.ratio_contributions`), or the number alone
             where its error isn't known. Nothing where there is nothing to compute.
@@ -172,7 +160,6 @@ class Cost:
 
     Attributes:
         name: Its name there (:class:`culture_tasks.harness.model_costs.ModelCosts`).
-        scale: Its scale.
         of_single_requests: Whether it is the paper's quantity only where requests were answered one at a time.
     """
 
@@ -250,11 +237,9 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class ColumnOf:
-    """A column of a table.
+    """A column of a table, named by a key within it, with its header.
 
     Attributes:
-        key: Names it within its table.
-        label: Its header.
         at: The numbers that it shows; None where the lines say so.
         over: Header that it shares with its neighbours; may be empty.
         printed: Keys of the column of published tables that it corresponds to; empty where there is none.
@@ -276,7 +261,6 @@ class RunFacts:
     Attributes:
         row: Key of the model's row in the report.
         label: The model's name in the report.
-        task: The task.
         arguments: The arguments that the harness gave to the model.
         judges: Who graded.
         method: The insertion method as papers write it; empty for a model that inserts nothing.
@@ -307,7 +291,6 @@ class TableOf:
         key: Names it within the report.
         title: Its title. With ``{model}`` in it, every model has a table, of the lines alone.
         source: The paper's table or section in whose layout it is.
-        columns: Its columns.
         headers: The texts of each row.
         lines: Rows that every model has, by their text: the numbers that they show, by column. Empty for one row per
             model.
@@ -374,9 +357,7 @@ class Number:
     Attributes:
         unit: Key of the unit.
         title: Title of the unit.
-        model: Name of the model.
         dimension: The field of the group; empty for a whole score.
-        group: The group.
         held: The other groups of its samples, by field.
     """
 
@@ -402,9 +383,7 @@ class FigureOf:
 
     Attributes:
         key: Names the figure and its files.
-        title: What it shows.
         source: The paper's figure.
-        kind: How it is drawn.
         groups: The groups along the axis, in words.
         value: The quantity, with its unit.
         mark: Says where a number is drawn; None where it isn't.

@@ -19,8 +19,6 @@ class AnsweredQuestion:
     Attributes:
         image: The image's file, checked.
         system: What the benchmark's tasks say to the model before the question.
-        question: The question.
-        answer: The answer.
     """
 
     image: Path
@@ -34,7 +32,6 @@ class InsertionCase:
     """One sample to insert, with questions that show what the insertion did.
 
     Attributes:
-        case_id: Its name.
         scenario: The scenario inserted; a method may not be evaluated on the scenarios that it was trained on.
         inserted: The sample to insert.
         generality: Questions that the insertion should answer too.
@@ -50,12 +47,9 @@ class InsertionCase:
 
 @dataclass(frozen=True, slots=True)
 class TrainingCases:
-    """Cases to train on.
+    """Cases to train on, in a fixed order, and their fingerprint.
 
-    Attributes:
-        cases: In a fixed order.
-        raw: Fingerprint of the benchmark's raw data, as its documents' field ``data`` has it.
-        fingerprint: Fingerprint of these cases.
+    ``raw`` is the fingerprint of the benchmark's raw data, as its documents' field ``data`` has it.
     """
 
     cases: Sequence[InsertionCase]

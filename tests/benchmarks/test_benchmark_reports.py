@@ -5,23 +5,23 @@ import pytest
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import Group, Task
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
-from culture_tasks.benchmarks.reporting import BenchmarkReport, Number, Ran, UnitOf, whole_groups_then_tasks
+from culture_tasks.benchmarks.reporting import Number, Ran, UnitOf, whole_groups_then_tasks
 
 NAMES = list(benchmarks())
 
 
-def ran(name, *models):
-    """Everything that a benchmark has, run by one model, or what is given by each."""
+def ran(name):
+    """Everything that a benchmark has, run by one model."""
     entries = benchmarks()[name].entries()
     tasks = tuple(entry.name for entry in entries if isinstance(entry, Task))
     groups = {entry.name: entry for entry in entries if isinstance(entry, Group) and entry.means}
     below = {group: tuple(task.name for task in tasks_below(group)) for group in groups}
     parts = {member for entry in groups.values() for member in entry.members}
-    return Ran(tasks, below, parts, models or (set(tasks),))
+    return Ran(tasks, below, parts, [set(tasks)])
 
 
-def units(name, *models):
-    return list(benchmarks()[name].report().units(ran(name, *models)))
+def units(name):
+    return list(benchmarks()[name].report().units(ran(name)))
 
 
 def specs(name):
@@ -77,21 +77,13 @@ def test_published_tables_are_there_and_have_the_columns(name):
 def test_figures_and_contrasts_show_numbers_that_there_are(name):
     report = benchmarks()[name].report()
     first = {field.name: field.name_of(field.order[0]) for field in report.fields}
-    numbers = [
-        (
-            statistic,
-            Number(
-                unit=unit.key,
-                title=unit.key,
-                model="m",
-                dimension=fields[-1] if fields else "",
-                group=first[fields[-1]] if fields else "",
-                held={field: "Reliability" if field == "role" else first[field] for field in fields[:-1]},
-            ),
-        )
-        for unit in (*units(name), *(UnitOf(task, (task,)) for task in ran(name).tasks))
-        for statistic, fields in statistics(report)
-    ]
+    numbers = []
+    for unit in (*units(name), *(UnitOf(task, (task,)) for task in ran(name).tasks)):
+        for statistic, fields in statistics(report):
+            held = {field: "Reliability" if field == "role" else first[field] for field in fields[:-1]}
+            dimension = fields[-1] if fields else ""
+            number = Number(unit.key, unit.key, "m", dimension, first[dimension] if fields else "", held)
+            numbers.append((statistic, number))
     for figure in report.figures:
         assert any(figure.mark(number) for statistic, number in numbers if statistic == figure.statistic), figure.key
         assert figure.value
@@ -119,11 +111,3 @@ def test_groups_count_where_a_model_has_all_of_one():
     assert [unit.key for unit in whole_groups_then_tasks(own)] == ["a", "b", "c"]
     whole = Ran(own.tasks, own.groups, own.parts, ({"a", "b", "c"}, {"a"}))
     assert [unit.key for unit in whole_groups_then_tasks(whole)] == ["all"]
-
-
-def test_without_anything_of_its_own_a_benchmark_can_be_reported():
-    report = BenchmarkReport()
-    assert report.splits is None
-    assert report.is_as_published(("any",))
-    assert list(report.tables([UnitOf("any", ("any",))])) == []
-    assert report.field_named("region").order == ()

@@ -29,19 +29,15 @@ def made(name="proverbs", entries=(), rubrics=()):
     return Made()
 
 
-@pytest.fixture
-def offer(monkeypatch):
+def offer(value):
     """Has another package offer an object, and asks for all benchmarks."""
-
-    def offered(value):
-        point = SimpleNamespace(name="other", value="other.benchmark:BENCHMARK", load=lambda: value)
-        monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == registry.ENTRY_POINTS else [])
+    point = SimpleNamespace(name="other", value="other.benchmark:BENCHMARK", load=lambda: value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "entry_points", lambda group: [point] if group == registry.ENTRY_POINTS else [])
         return registry.benchmarks.__wrapped__()
 
-    return offered
 
-
-def test_another_package_s_benchmark_comes_after_ours(offer):
+def test_another_package_s_benchmark_comes_after_ours():
     assert list(offer(made()))[-1] == "proverbs"
 
 
@@ -50,14 +46,11 @@ def test_another_package_s_benchmark_comes_after_ours(offer):
     [
         ("a text", "found str. Expected a Benchmark"),
         (made("care"), "the benchmark 'care' is one of care's already"),
-        (
-            made(entries=(Group(name="cedar", about="", members=()),)),
-            "tag .cedar. is one of cedar.s",
-        ),
+        (made(entries=(Group(name="cedar", about="", members=()),)), "tag .cedar. is one of cedar.s"),
         (made(rubrics=RUBRICS), "the rubric 'care_entities_opinion' is one of care's already"),
     ],
 )
-def test_what_clashes_is_refused_with_where_it_comes_from(offer, value, said):
+def test_what_clashes_is_refused_with_where_it_comes_from(value, said):
     with pytest.raises(CultureTasksError, match=said) as error:
         offer(value)
     assert "'other' (other.benchmark:BENCHMARK)" in str(error.value)

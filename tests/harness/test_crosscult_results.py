@@ -138,4 +138,4 @@ def test_the_release_is_read_again_when_its_file_changes(folder):
     first = open_release(folder)
     assert open_release(folder) is first
     write_folder(folder, rows(cases=3))
-    assert len(open_release(folder).release.raw.cases) == 18
+    assert len(open_release(folder).raw.cases) == 18

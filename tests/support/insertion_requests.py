@@ -7,7 +7,7 @@ from functools import cache
 from support.tiny_families import family
 from support.tiny_world import Instance
 
-from culture_tasks.benchmarks.crosscult.prompts import system_prompt
+from culture_tasks.benchmarks.crosscult.documents import system_prompt
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.queries import Insertion, Query
 

@@ -17,7 +17,7 @@ from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from transformers import InternVLForConditionalGeneration, PreTrainedTokenizerFast
 
 from culture_tasks import prompt_files
-from culture_tasks.benchmarks.crosscult.prompts import system_prompt
+from culture_tasks.benchmarks.crosscult.documents import system_prompt
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.queries import Insertion, Part, Query, image_part, text_part
 from culture_tasks.insertion.methods.ike import demonstrations

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from culture_tasks.benchmarks.care.categories import CATEGORIES, RELEASED_NAMES, category_of, rubric_for
+from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, category_of
+from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR
 from culture_tasks.benchmarks.human_ratings import CultureKind, HumanRatings, PublishedAgreement
 from culture_tasks.data.sources import Source
 from culture_tasks.errors import DataError, nearest
 
-_NATIVE = re.compile(
-    r"^\s*native\b[\s:(\[-]*([a-z]+)", re.IGNORECASE
-)  # the people in a label: "Native (Chinese)", "native: Arab"
+_KINDS: Mapping[str, CultureKind] = {"native": "native", "foreign": "foreign", "general": "general"}
 
 
 def _category_named(text: str) -> str | None:
@@ -26,7 +25,8 @@ def _category_named(text: str) -> str | None:
 
 def _native_language(culture: str) -> str | None:
     """Says the language of a native culture; a foreign one is asked about in any of CARE's three languages."""
-    native = _NATIVE.match(culture)
+    # the people in a label: "Native (Chinese)", "native: Arab"
+    native = re.match(r"\s*native\b[\s:(\[-]*([a-z]+)", culture, re.IGNORECASE)
     return native.group(1) if native else None
 
 
@@ -35,8 +35,6 @@ def _kind_of_culture(culture: str) -> CultureKind | None:
     first = re.match(r"[a-z]+", culture.strip().casefold())
     return _KINDS.get(first.group()) if first else None
 
-
-_KINDS: Mapping[str, CultureKind] = {"native": "native", "foreign": "foreign", "general": "general"}
 
 HUMAN_RATINGS = HumanRatings(
     about="CARE's 28,091 rated responses",
@@ -55,7 +53,7 @@ HUMAN_RATINGS = HumanRatings(
     known_by=frozenset({"answer", "human_rating", "cul_type", "associated_culture"}),
     categories=CATEGORIES,
     category_named=_category_named,
-    rubric_for=lambda category: rubric_for(category_of(category)),
+    rubric_for=lambda category: RUBRIC_FOR[category_of(category)],
     native_language=_native_language,
     kind_of_culture=_kind_of_culture,
     tests=("care",),

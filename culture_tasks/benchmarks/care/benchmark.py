@@ -1,25 +1,38 @@
-"""CARE as a benchmark: five ways of asking 150 questions in each of three languages."""
+"""CARE as a benchmark: five ways of asking 150 questions in each of three languages, graded by category."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
 
+from culture_tasks.benchmarks.care import documents
 from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
-from culture_tasks.benchmarks.care.documents import LANGUAGES, PEOPLE, SOURCES, CareDoc, Language, PromptName, load
-from culture_tasks.benchmarks.care.rubrics import RUBRICS
-from culture_tasks.benchmarks.care.scoring import RATING, metrics, score
+from culture_tasks.benchmarks.care.documents import CATEGORIES, LANGUAGES, PEOPLE, SCOPES, SOURCES, CareDoc, Language
+from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
-from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Task
+from culture_tasks.benchmarks.interface import (
+    Answered,
+    Benchmark,
+    DataSet,
+    Decoding,
+    Documents,
+    Entry,
+    Group,
+    JudgedScore,
+    Prompt,
+    Scale,
+    Task,
+)
+from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.reporting import BenchmarkReport
+PromptName = Literal["plain", "roleplay", "cot"]
+"""Prompting of the evaluated model: the question alone, Figure 8, or Figure 9."""
 
 _SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)
 _GREEDY = Decoding(max_tokens=1024)
@@ -32,6 +45,12 @@ _VARIANTS: tuple[tuple[str, PromptName, Decoding, str], ...] = (
     ("care_en", "plain", _SAMPLED, "asked and graded in English (section 5.2)"),
 )
 """Name, prompt, decoding and what it is about of each way of asking."""
+
+_RATING = JudgedScore(
+    name="care_rating", scale=Scale("rating", 1.0, 10.0), groups={"category": CATEGORIES, "scope": SCOPES}
+)
+"""Mean rating, 1 (poor) to 10 (excellent). The paper's Average is the mean over all scored questions: its Table 4 has
+values such as 5.331 that are fractions of the number of questions, and of no other."""
 
 
 class Care(Benchmark, OffersHumanRatings):
@@ -46,14 +65,12 @@ class Care(Benchmark, OffersHumanRatings):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a group of three tasks for each way of asking."""
-        found: list[Entry] = []
+        entries: list[Entry] = []
         for variant, prompt, decoding, about in _VARIANTS:
             tasks = [_task(variant, language, prompt, decoding, about) for language in LANGUAGES]
-            found.append(
-                Group(name=variant, about=about, members=tuple(task.name for task in tasks), means=(RATING.name,))
-            )
-            found += tasks
-        return tuple(found)
+            members = tuple(task.name for task in tasks)
+            entries += [Group(name=variant, about=about, members=members, means=(_RATING.name,)), *tasks]
+        return tuple(entries)
 
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubrics of Figures 11-13."""
@@ -67,9 +84,7 @@ class Care(Benchmark, OffersHumanRatings):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions of all three cultures."""
-        from culture_tasks.benchmarks.care.checking import check
-
-        return check(data_folder)
+        return documents.check(data_folder)
 
     def human_ratings(self) -> HumanRatings:
         """Returns the responses that native annotators rated."""
@@ -78,15 +93,19 @@ class Care(Benchmark, OffersHumanRatings):
 
 def _task(variant: str, language: Language, prompt: PromptName, decoding: Decoding, about: str) -> Task:
     english = variant == "care_en"
+
+    def load(settings: Settings) -> Documents:
+        return Documents(documents.load(language, settings.data_folder, english=english))
+
     return Task(
         name=f"{variant}_{language}",
         about=about,
         languages=("en" if english else language,),
-        metric=RATING.name,
-        metrics=metrics,
-        data=DataSet((SOURCES[language],), partial(_documents, language, english=english)),
+        metric=_RATING.name,
+        metrics=lambda: [_RATING],
+        data=DataSet((SOURCES[language],), load),
         prompt=partial(asked, prompt),
-        score=score,
+        score=_score,
         decoding=decoding,
         target=lambda doc: doc["answer"],
         note="Decoding: Appendix B.",
@@ -99,12 +118,21 @@ def asked(prompt: PromptName, doc: CareDoc) -> Prompt:
     The paper shows each template as one block and doesn't say which lines are a system message; all of it is sent as
     the user's message, so that it works with every chat template.
     """
-    people = {str(language): name for language, name in PEOPLE.items()}[doc["language"]]
-    return Prompt((prompt_file(__package__, f"{prompt}.v1").fill({"people": people, "question": doc["question"]}),))
+    values = {"people": PEOPLE[doc["language"]], "question": doc["question"]}
+    return Prompt((prompt_file(__package__, f"{prompt}.v1").fill(values),))
 
 
-def _documents(language: Language, settings: Settings, *, english: bool) -> Documents:
-    return Documents(load(language, settings.data_folder, english=english))
+def _score(doc: CareDoc, responses: Sequence[str]) -> Answered:
+    """Has the answers to a question graded by the rubric of its category (Appendix C.1)."""
+    return Answered(
+        item=doc["id"],
+        responses=responses,
+        question=doc["question"],
+        references=(doc["answer"],),
+        groups={name: doc[name] for name in ("language", "category", "scope", "culture", "prompt_language")},
+        data={"data": doc["data"]},
+        rubric=RUBRIC_FOR[doc["category"]],
+    )
 
 
 BENCHMARK = Care()

@@ -1,17 +1,18 @@
-"""CARE's test questions as documents of a harness."""
+"""CARE's test questions as documents of a harness, and ``culture-tasks data check care``."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, TypedDict, get_args
+from typing import Annotated, Literal, TypedDict, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
-from culture_tasks.benchmarks.care.categories import Category, category_of
+from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import (
@@ -25,31 +26,52 @@ from culture_tasks.data.tables import (
     unique,
     validated,
 )
-from culture_tasks.errors import CultureTasksError, DataError, nearest
+from culture_tasks.errors import DataError, nearest
 
 _log = logging.getLogger(__name__)
 
 Language = Literal["ar", "ja", "zh"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 
-Scope = Literal["sub_nationwide", "nationwide", "continent_wide", "worldwide"]
-SCOPES: tuple[Scope, ...] = get_args(Scope)
-
-PEOPLE: Mapping[Language, str] = {"ar": "Arab", "ja": "Japanese", "zh": "Chinese"}
+PEOPLE: Mapping[str, str] = {"ar": "Arab", "ja": "Japanese", "zh": "Chinese"}
 """What the paper's role-play prompt (Figure 8) calls a native speaker."""
 
 CONFIGS: Mapping[Language, str] = {"ar": "arabic", "ja": "japanese", "zh": "chinese"}
 
+Category = Literal["entities", "opinion", "norms", "commonsense", "literacy"]
+"""A cultural category (CARE, section 3.1), named and ordered as in the paper's tables."""
+
+CATEGORIES: tuple[Category, ...] = get_args(Category)
+
+RELEASED_NAMES: Mapping[Category, str] = {
+    "entities": "Cultural entities",
+    "opinion": "Opinion",
+    "norms": "Social norms",
+    "commonsense": "Cultural commonsense",
+    "literacy": "Literacy",
+}
+"""How the released data spell each category."""
+
+_SPELLINGS: dict[str, Category] = {
+    **{category: category for category in CATEGORIES},
+    "entity": "entities",
+    "opinions": "opinion",
+    "norm": "norms",
+    "csense": "commonsense",
+}
+
+Scope = Literal["sub_nationwide", "nationwide", "continent_wide", "worldwide"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
 QUESTIONS = 150
 """Test questions of each culture (section 5)."""
 
-
-def _names(people: str, culture: str) -> bool:
-    return people.casefold() in culture.casefold()
+QUESTIONS_PER_CATEGORY = 30
 
 
-SOURCES: Mapping[Language, Source] = {
-    language: Source(
+def _source(language: Language) -> Source:
+    config, people = CONFIGS[language], PEOPLE[language]
+    return Source(
         folder="care",
         stems=(f"{config.capitalize()}-test", f"{config.capitalize()}_test", config),
         hub="geyang627/CARE-eval",
@@ -58,14 +80,15 @@ SOURCES: Mapping[Language, Source] = {
             rows=QUESTIONS,
             questions=20,  # 40 of each language are known
             culture="associated_culture",
-            fits=partial(_names, PEOPLE[language]),
-            expected=f"a culture that is {PEOPLE[language]}, such as 'Native ({PEOPLE[language]})'",
+            fits=lambda culture: people.casefold() in culture.casefold(),
+            expected=f"a culture that is {people}, such as 'Native ({people})'",
         ),
     )
-    for language, config in CONFIGS.items()
-}
 
-ALIASES = {
+
+SOURCES: Mapping[Language, Source] = {language: _source(language) for language in LANGUAGES}
+
+_ALIASES = {
     "cul_type": "culture_type",
     "english_question": "question_en",
     "question_english": "question_en",
@@ -73,15 +96,9 @@ ALIASES = {
     "answer_english": "answer_en",
 }
 
-PromptName = Literal["plain", "roleplay", "cot"]
-"""Prompting of the evaluated model: the question alone, Figure 8, or Figure 9."""
-
 
 class CareDoc(TypedDict):
-    """One question of CARE.
-
-    ``question`` and ``answer`` are in English in the cross-lingual variant (section 5.2).
-    """
+    """One question; ``question`` and ``answer`` are in English in the cross-lingual variant (section 5.2)."""
 
     id: str
     language: str
@@ -94,10 +111,29 @@ class CareDoc(TypedDict):
     data: str
 
 
+def category_of(text: str) -> Category:
+    """Returns the category that a text names.
+
+    Case, spaces and punctuation don't matter, nor does a leading ``cultural`` or ``social``: ``Cultural entities``,
+    ``entities`` and ``CULTURAL_ENTITIES`` are one. The paper's ``C. sense`` is ``commonsense``.
+
+    Raises:
+        DataError: If it names none of the five.
+    """
+    letters = re.sub(r"[^a-z]", "", text.casefold())
+    # "culturalentities", "socialnorms": the word before the category
+    category = _SPELLINGS.get(re.sub(r"^(?:cultural|social)(?=.)", "", letters))
+    if category is None:
+        allowed = ", ".join(repr(name) for name in RELEASED_NAMES.values())
+        hint = nearest(text, [*RELEASED_NAMES.values(), *CATEGORIES])
+        raise DataError(f"care: unknown category {text!r}.{hint} Allowed are {allowed}, or {', '.join(CATEGORIES)}.")
+    return category
+
+
 def _a_category(text: str) -> Category:
     try:
         return category_of(text)
-    except CultureTasksError as error:
+    except DataError as error:
         raise ValueError(str(error)) from None
 
 
@@ -127,74 +163,87 @@ class CareRow(BaseModel):
 
 
 def load(language: Language, data_folder: Path | None, *, english: bool = False) -> list[CareDoc]:
-    """Loads the test questions of one culture.
-
-    Args:
-        language: Language of the culture.
-        data_folder: The user's data folder, or None.
-        english: Ask and grade in English (section 5.2), which needs translated columns.
+    """Loads the test questions of one culture, in English where asked for (section 5.2): it needs translated columns.
 
     Raises:
         DataError: If the data can't be used.
     """
     table = read_source(SOURCES[language], data_folder)
-    rows = validated(table, CareRow, ALIASES)
+    rows = validated(table, CareRow, _ALIASES)
     check_release(SOURCES[language].release, table, list(map(vars, rows)))
     data = fingerprint(row.model_dump() for row in rows)
     ids = list(unique(table, (row.id for row in rows), "id"))
-    if repeats := [problem for _, problem in repeated(table, rows)]:
+    if repeats := list(_repeats(table, rows)):
         if table.local:
             raise DataError(repeats[0])
         _log.warning("%s (%d in all)", repeats[0], len(repeats))
-    texts = [
-        _english(table, index, row) if english else _Texts(row.question, row.answer) for index, row in enumerate(rows)
-    ]
-    return [
-        CareDoc(
-            id=f"{language}-{identifier}",
+    documents = []
+    for index, row in enumerate(rows):
+        question, answer = _in_english(table, index, row) if english else (row.question, row.answer)
+        document = CareDoc(
+            id=f"{language}-{ids[index]}",
             language=language,
             prompt_language="en" if english else language,
-            question=text.question,
-            answer=text.answer,
+            question=question,
+            answer=answer,
             category=row.culture_type,
             culture=row.associated_culture,
             scope=row.geographic_scope,
             data=data,
         )
-        for identifier, text, row in zip(ids, texts, rows, strict=True)
-    ]
+        documents.append(document)
+    return documents
 
 
-def repeated(table: RowTable, rows: Iterable[CareRow]) -> Iterator[tuple[int, str]]:
-    """Yields the rows that ask what an earlier row asks and have its answer, and what to say of each.
-
-    Such a question would weigh twice.
-
-    Args:
-        table: Where the rows are from.
-        rows: Its rows, in their order.
-    """
-    seen: dict[tuple[str, str], int] = {}
+def _repeats(table: RowTable, rows: Iterable[CareRow]) -> Iterator[str]:
+    """Yields what to say of each row with the question and the answer of an earlier one, which would weigh twice."""
+    first_rows: dict[tuple[str, str], int] = {}
     for index, row in enumerate(rows):
-        first = seen.setdefault((row.question.strip(), row.answer.strip()), index)
+        first = first_rows.setdefault((row.question.strip(), row.answer.strip()), index)
         if first != index:
             yield (
-                index,
                 f"{table.where(index)}, field 'question': {row.question!r:.80} stands with the same answer in "
-                f"{table.where(first)} too. Expected a different question in each row. Remove one of them.",
+                f"{table.where(first)} too. Expected a different question in each row. Remove one of them."
             )
 
 
-class _Texts(NamedTuple):
-    question: str
-    answer: str
-
-
-def _english(table: RowTable, index: int, row: CareRow) -> _Texts:
+def _in_english(table: RowTable, index: int, row: CareRow) -> tuple[str, str]:
     if row.question_en is None or row.answer_en is None:
         missing = "question_en" if row.question_en is None else "answer_en"
         raise DataError(
             f"{table.where(index)}, field {missing!r}: found nothing. The care_en_… tasks need English translations in "
             "the columns question_en and answer_en. Add them, or run the tasks in the culture's own language."
         )
-    return _Texts(row.question_en, row.answer_en)
+    return row.question_en, row.answer_en
+
+
+def check(data_folder: Path | None) -> DataReport:
+    """Checks the questions of all three cultures (:func:`~culture_tasks.data.checking.check_tables`)."""
+    checks = [
+        TableCheck(
+            source=SOURCES[language],
+            model=CareRow,
+            aliases=_ALIASES,
+            id="id",
+            problems=_repeats_of_the_user,
+            counts=partial(_counts, language),
+        )
+        for language in LANGUAGES
+    ]
+    return check_tables("care", data_folder, checks)
+
+
+def _repeats_of_the_user(table: RowTable, rows: Mapping[int, CareRow]) -> Iterable[str]:
+    return _repeats(table.part(list(rows)), rows.values()) if table.local else ()
+
+
+def _counts(language: Language, rows: Sequence[CareRow]) -> Iterator[Count]:
+    yield Count(f"{language}: questions", str(len(rows)), str(QUESTIONS))
+    categories = Counter(row.culture_type for row in rows)
+    for category in CATEGORIES:
+        yield Count(f"{language}: {category}", str(categories[category]), str(QUESTIONS_PER_CATEGORY))
+    scopes = Counter(row.geographic_scope for row in rows)
+    for scope in SCOPES:
+        yield Count(f"{language}: {scope}", str(scopes[scope]))
+    translated = sum(row.question_en is not None and row.answer_en is not None for row in rows)
+    yield Count(f"{language}: with English translations, for care_en", str(translated))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import product
 
-from culture_tasks.benchmarks.care.categories import CATEGORIES
-from culture_tasks.benchmarks.care.documents import SCOPES
+from culture_tasks.benchmarks.care.documents import CATEGORIES, SCOPES
 from culture_tasks.benchmarks.reporting import (
     At,
     BenchmarkReport,
@@ -40,14 +40,12 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
 def _by_category(unit: str, languages: Iterable[str]) -> TableOf:
     columns: list[ColumnOf] = []
     for language in languages:
-        within, over, printed = (("language", language),), _LANGUAGES[language], {"language": language}
+        at, over, printed = At(unit, where=(("language", language),)), _LANGUAGES[language], {"language": language}
         columns += columns_by(
-            "category", _CATEGORIES, unit, within=within, over=over, prefix=f"{language}_", printed=printed
+            "category", _CATEGORIES, unit, within=at.where, over=over, prefix=f"{language}_", printed=printed
         )
         printed = {**printed, "category": "average"}
-        columns.append(
-            ColumnOf(f"{language}_average", "Average", At(unit, where=within), over, printed=printed, sums_up=True)
-        )
+        columns.append(ColumnOf(f"{language}_average", "Average", at, over, printed=printed, sums_up=True))
     return TableOf(
         key=f"{unit}_table_3",
         title=f"{unit}: mean rating (1 poor, 10 excellent) by culture and category",
@@ -59,21 +57,16 @@ def _by_category(unit: str, languages: Iterable[str]) -> TableOf:
 
 
 def _by_scope(unit: str, languages: Iterable[str]) -> TableOf:
+    columns = []
+    for language, (scope, label) in product(languages, _SCOPES.items()):
+        at = At(unit, where=(("language", language), ("scope", scope)))
+        printed = {"language": language, "scope": _PRINTED_SCOPES.get(scope, scope)}
+        columns.append(ColumnOf(f"{language}_{scope}", label, at, _LANGUAGES[language], printed=printed))
     return TableOf(
         key=f"{unit}_table_13",
         title=f"{unit}: mean rating (1 poor, 10 excellent) by culture and geographic scope",
         source="CARE, Table 13",
-        columns=tuple(
-            ColumnOf(
-                f"{language}_{scope}",
-                label,
-                At(unit, where=(("language", language), ("scope", scope))),
-                _LANGUAGES[language],
-                printed={"language": language, "scope": _PRINTED_SCOPES.get(scope, scope)},
-            )
-            for language in languages
-            for scope, label in _SCOPES.items()
-        ),
+        columns=tuple(columns),
         papers=("care_table_13",),
     )
 

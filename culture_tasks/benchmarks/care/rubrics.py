@@ -5,6 +5,8 @@ Each asks for ``Rating: [[number]]`` with an integer from 1 to 10.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from culture_tasks.judges.rubric.rubrics import Rubric
 
 
@@ -28,3 +30,12 @@ NORMS_COMMONSENSE = _rubric("norms_commonsense", figure=12)
 LITERACY = _rubric("literacy", figure=13)
 
 RUBRICS: tuple[Rubric, ...] = (ENTITIES_OPINION, NORMS_COMMONSENSE, LITERACY)
+
+RUBRIC_FOR: Mapping[str, Rubric] = {
+    "entities": ENTITIES_OPINION,
+    "opinion": ENTITIES_OPINION,
+    "norms": NORMS_COMMONSENSE,
+    "commonsense": NORMS_COMMONSENSE,
+    "literacy": LITERACY,
+}
+"""The rubric that grades each category."""

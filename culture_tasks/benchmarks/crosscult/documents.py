@@ -1,4 +1,4 @@
-"""CrossCult-KIBench's cases as documents of a harness (section 3.2 and Appendix C.1).
+"""CrossCult-KIBench's cases as documents of a harness and as training cases (section 3.2 and Appendix C.1).
 
 A document is one request, with all that has to be inserted before it. It needs no other document, no file and no state:
 a model that can't insert anything answers the request alone, and its row is the paper's base model.
@@ -6,38 +6,54 @@ a model that can't insert anything answers the request alone, and its row is the
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, get_args
 
-from culture_tasks.benchmarks.crosscult.draw import (
-    FILE_NAME,
-    Draw,
-    make_draw,
-    read_draw,
+from culture_tasks.benchmarks.crosscult.draw import Draw, draw_in_force
+from culture_tasks.benchmarks.crosscult.raw_cases import (
+    RAW_CASES,
+    SOURCE,
+    RawCase,
+    RawCaseRow,
+    RawCases,
+    load,
+    read_table,
 )
-from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, load
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     LOCALITY_ROLES,
     ORIGINAL_ORDER,
     PARTITIONS,
+    SINGLE_ROLES,
+    TOPIC_NAMES,
+    TOPICS,
     Order,
     Partition,
     Role,
     Setting,
+    Topic,
 )
+from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, Locality, TrainingCases
+from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.images import broken_images
+from culture_tasks.data.sources import folder_of
+from culture_tasks.data.tables import RowTable, fingerprint
+from culture_tasks.errors import DataError
+from culture_tasks.prompt_files import load as prompt_file
 
-_log = logging.getLogger(__name__)
+SCENARIOS: Mapping[Topic, int] = {"social": 16, "religious": 19, "ethical": 14}
+"""Scenarios of each topic (Table 1)."""
+
+CASES_PER_SCENARIO = 200
+TASK_CASES = {"single-insert train": 11_600, "single-insert test": 4_000, "sequential-insert test": 2_000}
+"""Task cases of each part (Table 1)."""
 
 
 class InsertedSample(TypedDict):
-    """One insertion sample (i, q, a), without its image i: that is the document's ``insertion_image``.
-
-    ``partition`` is the language-culture partition that the sample belongs to.
-    """
+    """One insertion sample (i, q, a) of a language-culture partition; i is the document's ``insertion_image``."""
 
     partition: str
     question: str
@@ -51,85 +67,32 @@ class CrossCultDoc(TypedDict):
     which all of the document's insertions are about (a chain has one image: section 3.1). They are the same picture
     in reliability and cross-language locality, and where nothing is inserted. ``insertion_image`` is not decoded, but
     a mapping with the file at ``path``.
-
-    Attributes:
-        id: Different in each document of a task.
-        case_id: The single-insert case, the sequential-insert chain or, in the diagnostic, the raw case. All tasks of
-            a setting have the same cases in the same order, one document each.
-        setting: ``diagnostic``, ``single``, ``sequential`` or ``retention``.
-        role: What the request measures.
-        scenario: Scenario of the inserted sample.
-        topic: Topic of that scenario.
-        partition: Partition whose inserted sample this request is about: the target of a single-insert case, the
-            partition of ``step`` in a chain, the partition asked in the diagnostic.
-        language: Language of the request, hence of its system prompt; other than ``partition`` in cross-language
-            locality alone.
-        order: Partitions in the order of their insertion; as many as ``insertions``, or more where a chain is cut off.
-        step: Place of ``partition`` in ``order``, from 1; 0 without insertions.
-        insertions: What is inserted before the request, the first first.
-        wants_plain_answer: Whether the answer without insertions is wanted too, as in locality: a model that inserts
-            then returns ``[answer, answer without insertions]``.
-        question: The request.
-        reference: The right answer; empty in locality, where the reference is what the model says without insertions.
-        image_id: Raw case that ``image`` belongs to: equal where the images are.
-        insertion_image_id: Raw case that ``insertion_image`` belongs to.
-        request_scenario: Scenario of ``image``; other than ``scenario`` in locality on other scenarios alone.
-        data: Fingerprint of the raw cases.
-        draw: Fingerprint of the scenario split and of the pairing of cases.
     """
 
-    id: str
-    case_id: str
+    id: str  # different in each document of a task
+    case_id: str  # a single-insert case, a chain or a raw case: the same in all tasks of a setting, in the same order
     setting: str
     role: str
-    scenario: str
-    topic: str
-    partition: str
-    language: str
-    order: list[str]
-    step: int
-    insertions: list[InsertedSample]
-    wants_plain_answer: bool
+    scenario: str  # of the inserted sample
+    topic: str  # of that scenario
+    partition: str  # whose inserted sample this request is about; the one that is asked in the diagnostic
+    language: str  # of the request and its system prompt; other than `partition` in cross-language locality alone
+    order: list[str]  # partitions as they are inserted; as many as `insertions`, or more where a chain is cut off
+    step: int  # place of `partition` in `order`, from 1; 0 without insertions
+    insertions: list[InsertedSample]  # before the request, the first first
+    wants_plain_answer: bool  # in locality: a model that inserts returns [answer, answer without insertions]
     question: str
-    reference: str
-    image_id: str
-    insertion_image_id: str
-    request_scenario: str
-    data: str
-    draw: str
-
-
-@dataclass(frozen=True)
-class _Chain:
-    """What is inserted: samples of one raw case, of these partitions, in this order."""
-
-    setting: Setting
-    case: RawCase
-    order: tuple[Partition, ...]
-
-    @property
-    def id(self) -> str:
-        return f"{self.case.id}:{'-'.join(self.order)}" if self.order else self.case.id
-
-
-@dataclass(frozen=True)
-class _Request:
-    """What is asked: about the image of a raw case, in a language, to see what became of a partition's sample."""
-
-    role: Role
-    case: RawCase
-    language: Partition
-    partition: Partition
+    reference: str  # empty in locality, where it is what the model says without insertions
+    image_id: str  # the raw case of `image`
+    insertion_image_id: str  # the raw case of `insertion_image`
+    request_scenario: str  # of `image`
+    data: str  # fingerprint of the raw cases
+    draw: str  # fingerprint of their split and pairing
 
 
 @dataclass(frozen=True)
 class Release:
-    """All raw cases with their split and pairing.
-
-    Attributes:
-        raw: The raw cases.
-        draw: The draw that is in force.
-    """
+    """All raw cases, and the split and pairing that is in force."""
 
     raw: RawCases
     draw: Draw
@@ -138,116 +101,181 @@ class Release:
         """Yields each partition's question of each raw case, with nothing inserted (Figure 1b)."""
         for case in self.raw.cases:
             for partition in PARTITIONS:
-                request = _Request("diagnostic", case, partition, partition)
-                yield self._document(_Chain("diagnostic", case, ()), request, inserted=0)
+                yield self._document("diagnostic", "diagnostic", case, (), partition, inserted=0)
 
     def single(self, role: Role, *, train: bool = False) -> Iterator[CrossCultDoc]:
-        """Yields one document for each single-insert case.
-
-        Args:
-            role: One of the four single-insert roles.
-            train: The cases for training a method, not those of the test.
-        """
+        """Yields one document for each single-insert case of the test, or of those for training a method."""
         part = "train" if train else "single"
         for pair in self.draw.single:
-            case = self._cases[pair.case]
+            case = self.raw.by_id[pair.case]
             if self.draw.split[case.scenario] == part:
                 others = {"generality": pair.generality, "cross_scenario_locality": pair.cross_scenario}
-                language = pair.cross_language if role == "cross_language_locality" else pair.target
-                request = _Request(role, self._cases[others.get(role, pair.case)], language, pair.target)
-                yield self._document(_Chain("single", case, (pair.target,)), request, inserted=1)
+                yield self._document(
+                    "single",
+                    role,
+                    case,
+                    (pair.target,),
+                    pair.target,
+                    inserted=1,
+                    other=others.get(role),
+                    language=pair.cross_language if role == "cross_language_locality" else pair.target,
+                )
 
     def sequential(self, role: Role, partition: Partition) -> Iterator[CrossCultDoc]:
-        """Yields one document for each chain: after all three insertions, the item of one partition's step.
-
-        Args:
-            role: One of the three sequential-insert roles.
-            partition: Names the step: the one that inserts this partition.
-        """
+        """Yields one document for each chain: after all insertions, the item of the step that inserts a partition."""
+        step = ORIGINAL_ORDER.index(partition)
         for pair in self.draw.sequential:
-            case = self._cases[pair.case]
-            chain = _Chain("sequential", case, ORIGINAL_ORDER)
-            others = {"generality": pair.generality, "locality": pair.locality[ORIGINAL_ORDER.index(partition)]}
-            request = _Request(role, self._cases[others.get(role, case.id)], partition, partition)
-            yield self._document(chain, request, inserted=len(ORIGINAL_ORDER))
+            other = {"generality": pair.generality, "locality": pair.locality[step]}.get(role)
+            case, order = self.raw.by_id[pair.case], ORIGINAL_ORDER
+            yield self._document("sequential", role, case, order, partition, inserted=len(order), other=other)
 
     def retention(self, order: Order, partition: Partition, after: int) -> Iterator[CrossCultDoc]:
-        """Yields one document for each chain: reliability of a partition after some of the insertions (Figure 6).
-
-        Args:
-            order: Order of the insertions.
-            partition: Partition whose inserted sample is asked for.
-            after: Number of insertions done, from the partition's own step to 3.
-
-        Raises:
-            ValueError: If the partition isn't inserted yet by then.
-        """
-        if partition not in order[:after]:
-            raise ValueError(f"retention: {partition!r} is not inserted in the first {after} steps of {order}")
+        """Yields one document for each chain: reliability of a partition after some of the insertions (Figure 6)."""
         for pair in self.draw.sequential:
-            case = self._cases[pair.case]
-            request = _Request("reliability", case, partition, partition)
-            yield self._document(_Chain("retention", case, order), request, inserted=after)
+            case = self.raw.by_id[pair.case]
+            yield self._document("retention", "reliability", case, order, partition, inserted=after)
 
-    def rows_of(self, case_ids: Iterable[str]) -> list[int]:
-        """Returns the rows of raw cases, to find their images."""
-        return [self._rows[identifier] for identifier in case_ids]
+    def _document(
+        self,
+        setting: Setting,
+        role: Role,
+        case: RawCase,
+        order: Order,
+        partition: Partition,
+        *,
+        inserted: int,
+        other: str | None = None,
+        language: Partition | None = None,
+    ) -> CrossCultDoc:
+        """Returns the request about a partition, after the first insertions in an order of samples of a case.
 
-    def _document(self, chain: _Chain, request: _Request, inserted: int) -> CrossCultDoc:
-        sample = request.case.samples[request.language]
+        It is asked about another raw case where ``other`` says so, and in another language where ``language`` does.
+        """
+        request = case if other is None else self.raw.by_id[other]
+        asked = language or partition
+        case_id = f"{case.id}:{'-'.join(order)}" if order else case.id
+        samples = ((each, case.samples[each]) for each in order[:inserted])
         return CrossCultDoc(
-            id="/".join([chain.id, request.role, request.partition, str(inserted)]),
-            case_id=chain.id,
-            setting=chain.setting,
-            role=request.role,
-            scenario=chain.case.scenario,
-            topic=chain.case.topic,
-            partition=request.partition,
-            language=request.language,
-            order=list(chain.order),
-            step=chain.order.index(request.partition) + 1 if chain.order else 0,
+            id=f"{case_id}/{role}/{partition}/{inserted}",
+            case_id=case_id,
+            setting=setting,
+            role=role,
+            scenario=case.scenario,
+            topic=case.topic,
+            partition=partition,
+            language=asked,
+            order=list(order),
+            step=order.index(partition) + 1 if order else 0,
             insertions=[
-                InsertedSample(partition=partition, question=inserting.question, answer=inserting.answer)
-                for partition in chain.order[:inserted]
-                for inserting in [chain.case.samples[partition]]
+                InsertedSample(partition=each, question=question, answer=answer) for each, (question, answer) in samples
             ],
-            wants_plain_answer=request.role in LOCALITY_ROLES,
-            question=sample.question,
-            reference="" if request.role in LOCALITY_ROLES else sample.answer,
-            image_id=request.case.id,
-            insertion_image_id=chain.case.id,
-            request_scenario=request.case.scenario,
+            wants_plain_answer=role in LOCALITY_ROLES,
+            question=request.samples[asked].question,
+            reference="" if role in LOCALITY_ROLES else request.samples[asked].answer,
+            image_id=request.id,
+            insertion_image_id=case.id,
+            request_scenario=request.scenario,
             data=self.raw.fingerprint,
             draw=self.draw.fingerprint,
         )
 
-    @cached_property
-    def _cases(self) -> Mapping[str, RawCase]:
-        return {case.id: case for case in self.raw.cases}
-
-    @cached_property
-    def _rows(self) -> Mapping[str, int]:
-        return {case.id: row for row, case in enumerate(self.raw.cases)}
-
 
 def load_release(data_folder: Path | None) -> Release:
-    """Loads the raw cases with their split and pairing.
-
-    Args:
-        data_folder: The user's data folder, or None. A ``crosscult_draw.json`` in it replaces the default draw.
-
-    Raises:
-        DataError: If the data or the draw can't be used.
-    """
+    """Loads the raw cases with their split and pairing; raises DataError if they can't be used."""
     raw = load(data_folder)
-    path = draw_file(data_folder)
-    if path is None:
-        return Release(raw, make_draw(raw))
-    _log.info("reading %s", path)
-    return Release(raw, read_draw(path, raw))
+    return Release(raw, draw_in_force(data_folder, raw))
 
 
-def draw_file(data_folder: Path | None) -> Path | None:
-    """Returns the draw that the user keeps, or None."""
-    path = None if data_folder is None else data_folder / FILE_NAME
-    return path if path is not None and path.is_file() else None
+def system_prompt(language: str) -> str:
+    """Returns the system prompt of a language (Figure 9): ``en``, ``zh`` or ``ar``."""
+    return prompt_file(__package__, f"system_{language}.v1").text
+
+
+def training_cases(data_folder: Path | None, limit: int | None = None) -> TrainingCases:
+    """Loads the single-insert training cases (Table 1: 11,600), with their images checked."""
+    release = load_release(data_folder)
+    by_role = [list(release.single(role, train=True)) for role in SINGLE_ROLES]
+    cases = list(zip(*by_role, strict=True))  # one document of each role, in the same order of cases
+    if not cases:
+        raise DataError("crosscult: no scenario is for training. Expected some whose 'split' is 'train'.")
+    if limit is not None:
+        cases = [cases[index * len(cases) // limit] for index in range(min(limit, len(cases)))]
+    documents = [document for case in cases for document in case]
+    ids = list(dict.fromkeys(document["image_id"] for document in documents))
+    files = dict(zip(ids, release.raw.images(ids), strict=True))
+
+    def answered(image_id: str, language: str) -> AnsweredQuestion:
+        sample = release.raw.by_id[image_id].samples[language]
+        return AnsweredQuestion(Path(files[image_id]), system_prompt(language), sample.question, sample.answer)
+
+    return TrainingCases(
+        cases=[_training_case(case, answered) for case in cases],
+        raw=release.raw.fingerprint,
+        fingerprint=fingerprint({**document} for document in documents),
+    )
+
+
+def _training_case(
+    documents: Sequence[CrossCultDoc], answered: Callable[[str, str], AnsweredQuestion]
+) -> InsertionCase:
+    questions = {document["role"]: answered(document["image_id"], document["language"]) for document in documents}
+    inserted = documents[0]
+    return InsertionCase(
+        case_id=inserted["case_id"],
+        scenario=inserted["scenario"],
+        inserted=answered(inserted["insertion_image_id"], inserted["partition"]),
+        generality=(questions["generality"],),
+        locality=tuple((kind, questions[kind]) for kind in get_args(Locality)),
+    )
+
+
+def check(data_folder: Path | None) -> DataReport:
+    """Checks the raw cases (:func:`~culture_tasks.data.checking.check_tables`), and whether they can be paired."""
+    cases = TableCheck(
+        source=SOURCE,
+        model=RawCaseRow,
+        id="id",
+        tables=lambda folder: [read_table(folder)],
+        problems=partial(_broken_images, data_folder),
+        counts=_counts,
+    )
+    report = check_tables("crosscult", data_folder, [cases])
+    if report.usable:
+        try:
+            raw = load(data_folder)
+        except DataError as error:
+            report.problems.append(str(error))
+        else:
+            report.counts += _part_counts(data_folder, raw)
+    return report
+
+
+def _broken_images(data_folder: Path | None, table: RowTable, rows: Mapping[int, RawCaseRow]) -> Iterator[str]:
+    names = [row.image for row in rows.values()]
+    return broken_images(table.part(list(rows)), names, folder_of(SOURCE, data_folder))
+
+
+def _counts(rows: Sequence[RawCaseRow]) -> Iterator[Count]:
+    scenarios = Counter(row.scenario for row in rows)
+    topics = Counter({row.scenario: row.topic for row in rows}.values())
+    yield Count("raw cases", str(len(rows)), str(RAW_CASES))
+    yield Count("scenarios", str(len(scenarios)), str(sum(SCENARIOS.values())))
+    for topic in TOPICS:
+        yield Count(f"scenarios of {TOPIC_NAMES[topic]}", str(topics[topic]), str(SCENARIOS[topic]))
+    if scenarios:
+        fewest, most = min(scenarios.values()), max(scenarios.values())
+        sizes = str(fewest) if fewest == most else f"{fewest} to {most}"
+        yield Count("cases of a scenario", sizes, str(CASES_PER_SCENARIO))
+
+
+def _part_counts(data_folder: Path | None, raw: RawCases) -> list[Count]:
+    try:
+        split = draw_in_force(data_folder, raw).split
+    except DataError as error:
+        return [Count("split and pairing", f"not possible ({error})")]
+    parts = Counter(split[case.scenario] for case in raw.cases)
+    numbers = (2 * parts["train"], 2 * parts["single"], parts["sequential"])
+    return [
+        Count(f"task cases, {name}", str(number), str(paper))
+        for (name, paper), number in zip(TASK_CASES.items(), numbers, strict=True)
+    ]

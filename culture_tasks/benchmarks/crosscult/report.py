@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from operator import attrgetter
 from typing import Any, get_args
 
@@ -49,6 +50,9 @@ from culture_tasks.benchmarks.reporting import (
     scores_by,
     whole_groups_then_tasks,
 )
+
+_Place = tuple[str, str, Where]
+"""Key, label and groups of a column."""
 
 # Routing: whether a request used what was inserted, by what its record says
 
@@ -118,9 +122,10 @@ _ROLES: Mapping[str, Mapping[str, str]] = {
     "crosscult_sequential": dict(zip(SEQUENTIAL_ROLES, ("Final Rel.", "Final Gen.", "Final Loc."), strict=True)),
 }
 _NUMBERS = {"crosscult_single": 2, "crosscult_sequential": 3}
+"""Their tables in the paper."""
+
 _DIAGNOSTIC = "crosscult_diagnostic"
 _RETENTION = "crosscult_retention"
-_LANGUAGES: Mapping[str, str] = {partition: LANGUAGE_NAMES[partition] for partition in PARTITIONS}
 _BASE_MODEL = "Base Model"
 
 
@@ -164,36 +169,44 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         yield _efficiency(timed)
     orders = [order for order in ORDERS if f"{_RETENTION}_{'_'.join(order)}" in ran]
     if orders:
-        yield _retention(_RETENTION, "score", scores="the judge's score from 0 to 10", orders=orders)
-        yield _retention(f"{_RETENTION}_rouge_l", "rouge_l", scores="ROUGE-L in percent", orders=orders)
+        yield _retention(_RETENTION, "score", "the judge's score from 0 to 10", orders)
+        yield _retention(f"{_RETENTION}_rouge_l", "rouge_l", "ROUGE-L in percent", orders)
+
+
+def _both_scores(unit: str, place: _Place, *, setting: str = "", sums_up: bool = False) -> Iterator[ColumnOf]:
+    """Yields the columns of ROUGE-L and of the judge's score in a place; published tables have those of a setting."""
+    group, over, where = place
+    for statistic, (key, label) in _SCORES.items():
+        printed = {"setting": setting, "role": group, "score": key} if setting else {}
+        yield ColumnOf(f"{group}_{key}", label, At(unit, statistic, where), over, printed=printed, sums_up=sums_up)
 
 
 def _by_role(unit: str) -> TableOf:
-    places: list[tuple[str, str, Where]] = [
-        *((role, label, (("role", role),)) for role, label in _ROLES[unit].items()),
-        ("overall", "Overall", ()),
-    ]
     setting = unit.removeprefix("crosscult_")
+    columns = [_both_scores(unit, place, setting=setting) for place in _roles(unit)]
+    columns.append(_both_scores(unit, ("overall", "Overall", ()), setting=setting, sums_up=True))
     return TableOf(
         key=f"crosscult_table_{_NUMBERS[unit]}",
         title=f"{unit}: ROUGE-L in percent and the judge's score from 0 to 10",
         source=f"CrossCult-KIBench, Table {_NUMBERS[unit]}",
-        columns=tuple(
-            ColumnOf(
-                f"{role}_{key}",
-                label,
-                At(unit, statistic, where),
-                over,
-                printed={"setting": setting, "role": role, "score": key},
-                sums_up=role == "overall",
-            )
-            for role, over, where in places
-            for statistic, (key, label) in _SCORES.items()
-        ),
+        columns=tuple(chain(*columns)),
         headers=_METHODS_AND_JUDGE,
         question="changes",
         notes=("Overall: the mean over the roles, each weighing the same.",),
         papers=(f"crosscult_table_{_NUMBERS[unit]}",),
+    )
+
+
+def _by_language_and_topic() -> TableOf:
+    places = (*_partitions_and_topics(PARTITIONS), ("all", "All", ()))
+    return TableOf(
+        key=f"{_DIAGNOSTIC}_by_language",
+        title=f"{_DIAGNOSTIC}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
+        source="CrossCult-KIBench, Figure 1b",
+        columns=tuple(chain(*(_both_scores(_DIAGNOSTIC, place) for place in places))),
+        notes=(
+            "Each language asks of its own culture: English of the U.S., Chinese of China, Arabic of the Arab region.",
+        ),
     )
 
 
@@ -239,27 +252,24 @@ def _rate(role: str, label: str) -> str:
 
 
 def _routing(unit: str) -> TableOf:
-    partitions = TARGETS if unit == "crosscult_single" else PARTITIONS
-    places: list[tuple[str, str, Where]] = [("all", "All", ()), *_partitions_and_topics(partitions)]
+    single = unit == "crosscult_single"
+    places: list[_Place] = [("all", "All", ()), *_partitions_and_topics(TARGETS if single else PARTITIONS)]
     others = {"similarity": "Mean similarity", "threshold": "Threshold"}
-    if unit != "crosscult_single":  # where more than one language is inserted
+    if not single:  # where more than one language is inserted
         others = {"wrong_entry": "Wrong entry", **others}
     return TableOf(
         key=f"{unit}_routing",
         title=f"{unit}: requests that were routed wrongly, in percent",
         source="",
-        columns=(
-            *(ColumnOf(key, label) for key, label, _ in places),
-            *(ColumnOf(key, label) for key, label in others.items()),
-        ),
+        columns=tuple(ColumnOf(key, label) for key, label in [*(place[:2] for place in places), *others.items()]),
         headers=_METHODS,
         question="changes",
         lines={
             _rate(role, label): {
-                **{key: At(unit, "routing_error", (("role", role), *where)) for key, _, where in places},
-                **{key: At(unit, key, (("role", role),)) for key in others},
+                **{key: At(unit, "routing_error", (*of_role, *where)) for key, _, where in places},
+                **{key: At(unit, key, of_role) for key in others},
             }
-            for role, label in _ROLES[unit].items()
+            for role, label, of_role in _roles(unit)
         },
         line_header="Rate",
         notes=(
@@ -276,11 +286,11 @@ def _thresholds(unit: str) -> TableOf:
         key=f"{unit}_thresholds",
         title=f"{unit}: requests that other thresholds would route wrongly, in percent",
         source="",
-        columns=tuple(ColumnOf(role, _rate(role, label)) for role, label in _ROLES[unit].items()),
+        columns=tuple(ColumnOf(role, _rate(role, label)) for role, label, _ in _roles(unit)),
         headers=_METHODS,
         question="changes",
         lines={
-            text: {role: At(unit, _CURVE.name, (("role", role), ("threshold", text))) for role in _ROLES[unit]}
+            text: {role: At(unit, _CURVE.name, (*of_role, ("threshold", text))) for role, _, of_role in _roles(unit)}
             for text in _THRESHOLDS[::2]
         },
         line_header="Threshold",
@@ -288,26 +298,13 @@ def _thresholds(unit: str) -> TableOf:
     )
 
 
-def _partitions_and_topics(partitions: Iterable[Partition]) -> Iterator[tuple[str, str, Where]]:
-    """Yields key, label and groups of each language and each topic."""
+def _roles(unit: str) -> Iterator[_Place]:
+    return ((role, label, (("role", role),)) for role, label in _ROLES[unit].items())
+
+
+def _partitions_and_topics(partitions: Iterable[Partition]) -> Iterator[_Place]:
     yield from ((partition, LANGUAGE_NAMES[partition], (("partition", partition),)) for partition in partitions)
     yield from ((topic, topic.title(), (("topic", topic),)) for topic in TOPICS)
-
-
-def _by_language_and_topic() -> TableOf:
-    return TableOf(
-        key=f"{_DIAGNOSTIC}_by_language",
-        title=f"{_DIAGNOSTIC}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
-        source="CrossCult-KIBench, Figure 1b",
-        columns=tuple(
-            ColumnOf(f"{group}_{key}", label, At(_DIAGNOSTIC, statistic, where), over)
-            for group, over, where in (*_partitions_and_topics(PARTITIONS), ("all", "All", ()))
-            for statistic, (key, label) in _SCORES.items()
-        ),
-        notes=(
-            "Each language asks of its own culture: English of the U.S., Chinese of China, Arabic of the Arab region.",
-        ),
-    )
 
 
 def _retention(key: str, statistic: str, scores: str, orders: Iterable[tuple[str, ...]]) -> TableOf:
@@ -354,7 +351,7 @@ def _after_insertions(number: Number) -> Mark | None:
     if number.dimension != "after" or not number.unit.startswith(_RETENTION):
         return None
     chain = number.unit.removeprefix(_RETENTION).strip("_")
-    names = " → ".join(_LANGUAGES.get(part, part) for part in chain.split("_") if part)
+    names = " → ".join(LANGUAGE_NAMES.get(part, part) for part in chain.split("_") if part)
     panel = " · ".join(filter(None, (number.model, names)))
     return Mark(panel, number.held.get("partition", number.title), number.group)
 
@@ -364,21 +361,6 @@ def _by_threshold(number: Number) -> Mark:
     label = next(labels[role] for labels in _ROLES.values() if role in labels)
     series = f"{label} ({'activated' if role in LOCALITY_ROLES else 'abstained'})"
     return Mark(f"{number.model} · {number.title.removeprefix('crosscult_')}", series, number.group)
-
-
-def _retention_figure(key: str, title: str, statistic: str, value: str) -> FigureOf:
-    return FigureOf(
-        key=key,
-        title=f"CrossCult-KIBench: {title}",
-        source="CrossCult-KIBench, Figures 6, 11-13",
-        kind="lines",
-        groups="insertions so far",
-        value=value,
-        mark=_after_insertions,
-        statistic=statistic,
-        series="language of the insertion",
-        question="changes",
-    )
 
 
 _FIGURES = (
@@ -401,8 +383,24 @@ _FIGURES = (
         value=_SCORE,
         mark=scores_by("partition", units=lambda unit: unit == _DIAGNOSTIC),
     ),
-    _retention_figure("crosscult_retention", "retention after each insertion", "score", _SCORE),
-    _retention_figure("crosscult_retention_rouge_l", "retention after each insertion, by ROUGE-L", "rouge_l", _ROUGE_L),
+    *(
+        FigureOf(
+            key=f"crosscult_retention{ending}",
+            title=f"CrossCult-KIBench: retention after each insertion{by}",
+            source="CrossCult-KIBench, Figures 6, 11-13",
+            kind="lines",
+            groups="insertions so far",
+            value=value,
+            mark=_after_insertions,
+            statistic=statistic,
+            series="language of the insertion",
+            question="changes",
+        )
+        for statistic, value, ending, by in (
+            ("score", _SCORE, "", ""),
+            ("rouge_l", _ROUGE_L, "_rouge_l", ", by ROUGE-L"),
+        )
+    ),
     FigureOf(
         key="crosscult_thresholds",
         title="CrossCult-KIBench: requests that a threshold routes wrongly",
@@ -443,8 +441,10 @@ REPORT = BenchmarkReport(
     fields=(
         Field("role", get_args(Role)),
         Field("topic", TOPICS),
-        Field("partition", PARTITIONS, names=_LANGUAGES, cultures={"zh": "Chinese", "ar": "Arabic", "en": "American"}),
-        Field("language", PARTITIONS, _LANGUAGES),
+        Field(
+            "partition", PARTITIONS, names=LANGUAGE_NAMES, cultures={"zh": "Chinese", "ar": "Arabic", "en": "American"}
+        ),
+        Field("language", PARTITIONS, LANGUAGE_NAMES),
         Field("after", ("0", "1", "2", "3")),
         Field("threshold", _THRESHOLDS),
     ),

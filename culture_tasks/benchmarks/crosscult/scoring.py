@@ -39,26 +39,15 @@ JUDGED = "judge_score"
 _GROUPS: Mapping[Setting, Mapping[str, tuple[str, ...]]] = {
     "diagnostic": {"topic": TOPICS, "partition": PARTITIONS},
     "single": {"topic": TOPICS, "partition": TARGETS},
-    "sequential": {},
-    "retention": {},
 }
 """Parts of the data with a mean of their own (Figures 1b and 5). The tasks of chains are about one partition each; what
 else a table needs, such as scenarios, stands in the logged records."""
 
-_FACTS = (
-    *("case_id", "setting", "scenario", "order", "step"),
-    *("image_id", "insertion_image_id", "request_scenario"),
-)
+_FACTS = "case_id", "setting", "scenario", "order", "step", "image_id", "insertion_image_id", "request_scenario"
 
 
 class InsertionResponse(NamedTuple):
-    """One response.
-
-    Attributes:
-        text: What the model says after the insertions.
-        base: What it says without them.
-        routing: What the insertion method says about the request, as JSON.
-    """
+    """One response: with the insertions, without them, and what the method says about the request, as JSON."""
 
     text: str
     base: str
@@ -72,14 +61,10 @@ class Insertions:
     """
 
     def __init__(self, **_: object) -> None:
-        """Takes no arguments; the harnesses pass none or a few of their own."""
+        """Takes what the harnesses pass, and needs none of it."""
 
     def apply(self, resps: Sequence[Sequence[Any]], docs: Any) -> list[list[str]]:  # noqa: ARG002
-        """Returns the texts of each document's runs.
-
-        Raises:
-            ValueError: If a response is a list of another length than two or three.
-        """
+        """Returns the texts of each document's runs."""
         return [[text for run in runs for text in _answer(run)] for runs in resps]
 
 
@@ -94,7 +79,7 @@ def _answer(run: Any) -> InsertionResponse:
 
 def metrics(setting: Setting) -> list[Metric]:
     """Returns the metrics of a setting's tasks."""
-    groups = _GROUPS[setting]
+    groups = _GROUPS.get(setting, {})
     return [
         MeanScore(name=OVERLAP, scale=Scale("percent", 0.0, 100.0), groups=groups),
         JudgedScore(name=JUDGED, scale=Scale("score", 0.0, 10.0), groups=groups),
@@ -102,12 +87,9 @@ def metrics(setting: Setting) -> list[Metric]:
 
 
 def score(doc: CrossCultDoc, responses: Sequence[str]) -> Answered:
-    """Scores the answers to a request and has them graded.
+    """Scores the answers to a request, the texts that :class:`Insertions` gives, and has them graded.
 
-    Args:
-        doc: The request.
-        responses: What :class:`Insertions` made of the model's responses; without any, the request is not answered
-            yet.
+    Without any, the request is not answered yet.
     """
     texts = list(responses) if len(responses) > 1 else _answer("".join(responses))
     answers = [InsertionResponse(*texts[place : place + 3]) for place in range(0, len(texts), 3)]
@@ -130,7 +112,7 @@ def score(doc: CrossCultDoc, responses: Sequence[str]) -> Answered:
         data={"data": doc["data"], "draw": doc["draw"]},
         facts={**{name: doc[name] for name in _FACTS}, **_routed(doc, answers[0])},  # type: ignore[literal-required]
         rubric=CROSSCULT,
-        judge_language=next(name for code, name in LANGUAGE_NAMES.items() if code == doc["language"]),
+        judge_language=LANGUAGE_NAMES[doc["language"]],
         values={OVERLAP: sum(overlaps) / len(overlaps)},
     )
 

@@ -1,4 +1,4 @@
-"""The closed vocabularies of CrossCult-KIBench, and how data may spell them."""
+"""The closed vocabularies of CrossCult-KIBench."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PARTITIONS: tuple[Partition, ...] = get_args(Partition)
 TARGETS: tuple[Partition, ...] = ("zh", "ar")
 """Partitions that the single-insert setting inserts (section 3.1)."""
 
-LANGUAGE_NAMES: Mapping[Partition, str] = {"en": "English", "zh": "Chinese", "ar": "Arabic"}
+LANGUAGE_NAMES: Mapping[str, str] = {"en": "English", "zh": "Chinese", "ar": "Arabic"}
 """What Figure 9 calls the languages, and what the judge is told."""
 
 Topic = Literal["social", "religious", "ethical"]
@@ -28,6 +28,11 @@ TOPIC_NAMES: Mapping[Topic, str] = {
 }
 """How the paper writes the topics."""
 
+Part = Literal["train", "single", "sequential"]
+"""A part of the scenarios (Table 1): training, single-insert test, sequential-insert test."""
+
+PARTS: tuple[Part, ...] = get_args(Part)
+
 Setting = Literal["diagnostic", "single", "sequential", "retention"]
 """What is done before a request: nothing, one insertion, all insertions of a chain, or the first few of them."""
 
@@ -38,39 +43,13 @@ Role = Literal[
 
 SINGLE_ROLES: tuple[Role, ...] = ("reliability", "generality", "cross_language_locality", "cross_scenario_locality")
 SEQUENTIAL_ROLES: tuple[Role, ...] = ("reliability", "generality", "locality")
-LOCALITY_ROLES: frozenset[Role] = frozenset(("cross_language_locality", "cross_scenario_locality", "locality"))
+LOCALITY_ROLES: frozenset[str] = frozenset(("cross_language_locality", "cross_scenario_locality", "locality"))
 """Roles whose reference is what the model says without any insertion."""
 
-Order = tuple[Partition, Partition, Partition]
+Order = tuple[Partition, ...]
 
 ORIGINAL_ORDER: Order = ("en", "zh", "ar")
 """Order of a sequential-insert chain (section 3.1)."""
 
-REORDERED: Order = ("ar", "zh", "en")
-"""Order of the supplementary chains (Appendix F.1)."""
-
-ORDERS: tuple[Order, ...] = (ORIGINAL_ORDER, REORDERED)
-
-Part = Literal["train", "single", "sequential"]
-"""A part of the scenarios (Table 1): training, single-insert test, sequential-insert test."""
-
-PARTS: tuple[Part, ...] = get_args(Part)
-
-_TOPIC_STEMS: Mapping[str, Topic] = {"social": "social", "religi": "religious", "ethic": "ethical"}
-_PART_LABELS: Mapping[str, Part] = {
-    "single-insert train": "train",
-    "single-insert test": "single",
-    "sequential-insert test": "sequential",
-}
-
-
-def topic_of(text: str) -> Topic | None:
-    """Returns the topic that a text names by its first word (``Religious Values``), or None."""
-    word = text.strip().casefold()
-    return next((topic for stem, topic in _TOPIC_STEMS.items() if word.startswith(stem)), None)
-
-
-def part_of(text: str) -> Part | None:
-    """Returns the part of the data that a text names, as Table 1 does or by its code, or None."""
-    name = " ".join(text.replace("/", " ").casefold().split())
-    return next((part for part in PARTS if name == part), _PART_LABELS.get(name))
+ORDERS: tuple[Order, ...] = (ORIGINAL_ORDER, ("ar", "zh", "en"))
+"""The order of the chains, and that of the supplementary ones (Appendix F.1)."""

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.culturalvqa.documents import SOURCE, WITH_IMAGE, CulturalVqaDoc, Variant, load
+from culture_tasks.benchmarks.culturalvqa import documents
+from culture_tasks.benchmarks.culturalvqa.documents import SOURCE, WITH_IMAGE, CulturalVqaDoc, Variant
 from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
 from culture_tasks.benchmarks.culturalvqa.scoring import RubricName, metrics, score
-from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Picture, Prompt, Task
+from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Entry, Picture, Prompt, Task
+from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
-from culture_tasks.data.images import image_column
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
-from culture_tasks.settings import Settings
-
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.reporting import BenchmarkReport
 
 _TASKS: tuple[tuple[str, Variant, RubricName, str], ...] = (
     ("culturalvqa", "vlm", "lave", "image and question (App. H)"),
@@ -43,23 +39,7 @@ class CulturalVqa(Benchmark):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the tasks."""
-        return tuple(
-            Task(
-                name=name,
-                about=about,
-                languages=("en",),
-                metric=rubric,
-                metrics=partial(metrics, rubric),
-                data=DataSet((SOURCE,), partial(_documents, variant)),
-                prompt=partial(asked, variant),
-                score=partial(score, rubric),
-                decoding=Decoding(max_tokens=64),
-                shows_images=variant in WITH_IMAGE,
-                target=lambda doc: doc["references"],
-                note="The paper doesn't give decoding settings: greedy.",
-            )
-            for name, variant, rubric, about in _TASKS
-        )
+        return tuple(_task(*described) for described in _TASKS)
 
     def rubrics(self) -> Sequence[Rubric]:
         """Returns LAVE's rubric as the paper changed it, and LAVE's own."""
@@ -73,9 +53,24 @@ class CulturalVqa(Benchmark):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks questions, answers and images."""
-        from culture_tasks.benchmarks.culturalvqa.checking import check
+        return documents.check(data_folder)
 
-        return check(data_folder)
+
+def _task(name: str, variant: Variant, rubric: RubricName, about: str) -> Task:
+    return Task(
+        name=name,
+        about=about,
+        languages=("en",),
+        metric=rubric,
+        metrics=partial(metrics, rubric),
+        data=DataSet((SOURCE,), lambda settings: documents.load(variant, settings.data_folder)),
+        prompt=partial(asked, variant),
+        score=partial(score, rubric),
+        decoding=Decoding(max_tokens=64),
+        shows_images=variant in WITH_IMAGE,
+        target=lambda doc: doc["references"],
+        note="The paper doesn't give decoding settings: greedy.",
+    )
 
 
 def asked(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
@@ -96,14 +91,6 @@ def asked(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
         values["entities"] = doc["entities"]
     text = file.fill(values)
     return Prompt((Picture(), text) if variant == "vlm" else (text,))
-
-
-def _documents(variant: Variant, settings: Settings) -> Documents:
-    questions = load(variant, settings.data_folder)
-    if variant not in WITH_IMAGE:
-        return Documents(questions.documents)
-    images = image_column(questions.table, questions.image_names, questions.folder)
-    return Documents(questions.documents, images)
 
 
 BENCHMARK = CulturalVqa()

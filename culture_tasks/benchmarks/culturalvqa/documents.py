@@ -1,25 +1,26 @@
-"""CulturalVQA's questions as documents of a harness."""
+"""CulturalVQA's questions as documents of a harness, and ``culture-tasks data check culturalvqa``."""
 
 from __future__ import annotations
 
 import ast
-import difflib
 import io
 import json
 import logging
 import random
+import re
 import tokenize
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from annotated_types import Len
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS, country_of, facet_of
-from culture_tasks.data.images import image_keys
+from culture_tasks.benchmarks.interface import Doc, Documents
+from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.images import broken_images, image_column, image_keys
 from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, addition, folder_of, read_source
 from culture_tasks.data.tables import (
@@ -31,14 +32,58 @@ from culture_tasks.data.tables import (
     fingerprint,
     read_file,
     unique,
+    usable_rows,
     validated,
 )
 from culture_tasks.errors import DataError
 
 _log = logging.getLogger(__name__)
 
+COUNTRIES = (
+    *("brazil", "canada", "china", "ethiopia", "germany", "india"),
+    *("iran", "nigeria", "rwanda", "turkey", "usa"),
+)
+"""The 11 countries (Appendix A)."""
+
+FACETS = ("clothing", "drinks", "food", "rituals", "traditions")
+"""The 5 facets (abstract and section 5)."""
+
+_COUNTRY_SPELLINGS = {
+    **{country: country for country in COUNTRIES},
+    "us": "usa",
+    "unitedstates": "usa",
+    "unitedstatesofamerica": "usa",
+    "america": "usa",
+    "turkiye": "turkey",
+    "türkiye": "turkey",
+    "brasil": "brazil",
+    "islamicrepublicofiran": "iran",
+    "prchina": "china",
+    "peoplesrepublicofchina": "china",
+}
+
+
+def _letters(text: str | None) -> str:
+    """Returns the letters and digits of a text alone: ``United States`` is ``unitedstates``."""
+    return re.sub(r"[\W_]", "", (text or "").casefold())
+
+
+def country_of(text: str | None) -> str:
+    """Returns the country that a text names; empty if it is none of the 11."""
+    return _COUNTRY_SPELLINGS.get(_letters(text), "")
+
+
+def facet_of(text: str | None) -> str:
+    """Returns the facet that a text names by its stem (``Drink``, ``drinks``); empty if it is none of the 5."""
+    stem = _letters(text)[:4]
+    return next((facet for facet in FACETS if facet[:4] == stem), "")
+
+
 QUESTIONS = 2_378
 """Questions in all (section 3)."""
+
+ANSWERS = 7_206
+"""Answers in all (section 3 and conclusion)."""
 
 SOURCE = Source(
     folder="culturalvqa",
@@ -49,12 +94,14 @@ SOURCE = Source(
     release=ReleaseFacts(
         rows=QUESTIONS,
         culture="country",
-        fits=lambda country: country_of(country) is not None,
+        fits=lambda country: bool(country_of(country)),
         expected=f"one of {', '.join(COUNTRIES)}",
     ),
 )
 
-ALIASES = {"answers": "all_answers", "id": "u_id", "visual_entities": "entities"}
+_ALIASES = {"answers": "all_answers", "id": "u_id", "visual_entities": "entities"}
+_ANSWER_PAIRS = ("u_id", "all_answers")
+"""Columns of an answers file, which in JSON may be one object with the answers of each question under its ``u_id``."""
 
 Variant = Literal["vlm", "fewshot", "blind", "country", "lens"]
 """What the model is shown: image and question (App. H), with examples (App. I), or one of section 5's baselines."""
@@ -63,11 +110,6 @@ WITH_IMAGE: tuple[Variant, ...] = ("vlm", "fewshot")
 
 EXAMPLES = 3
 """Examples of the few-shot variant. The paper shows the layout of one and doesn't say how many there were."""
-
-EXAMPLE_SEED = 1234
-
-_ALIKE = 0.85
-"""Similarity from which a country or facet is one of the paper's misspelt: Niger is no misspelt Nigeria."""
 
 
 class Example(TypedDict):
@@ -99,54 +141,32 @@ class CulturalVqaDoc(TypedDict):
     examples: NotRequired[list[Example]]
 
 
-@dataclass(frozen=True)
-class Questions:
-    """The documents, and where their images are.
-
-    Attributes:
-        table: The rows as read.
-        documents: The documents, in the same order.
-        image_names: Image file of each row; None where images are embedded in the table.
-        folder: Folder of the local file; the current one for the Hub's data.
-    """
-
-    table: RowTable
-    documents: Sequence[CulturalVqaDoc]
-    image_names: Sequence[str | None]
-    folder: Path
-
-
 def _as_list(value: Any) -> Any:
     """Turns what releases and CSV files write for a list into one, without the blank entries that pad some columns.
 
     A text may be a list's JSON form, Python's, or NumPy's (which has no commas); another text is one entry.
     """
-    entries = _listed(value) if isinstance(value, str) else [] if value is None else value
+    if isinstance(value, str):
+        value = _listed(value) if value.lstrip().startswith("[") else [value]
+    entries = [] if value is None else value
     if not isinstance(entries, list):
         return entries
     return [entry for entry in entries if entry is not None and (not isinstance(entry, str) or entry.strip())]
 
 
 def _listed(text: str) -> Any:
-    if not text.lstrip().startswith("["):
-        return [text]
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
-    try:
-        return _literals(text.strip())
+    try:  # ['a', 'b'] and ['a' 'b'], which as Python would be one text
+        tokens = [token.string for token in tokenize.generate_tokens(io.StringIO(text.strip()).readline)]
+        opening, *inner, closing = (token for token in tokens if token.strip())
+        if (opening, closing) != ("[", "]"):
+            raise ValueError("no list")
+        return [None if entry in ("None", "nan") else ast.literal_eval(entry) for entry in inner if entry != ","]
     except (ValueError, SyntaxError, tokenize.TokenError):
         raise ValueError('Expected a list of texts, such as ["naan", "flatbread"]') from None
-
-
-def _literals(text: str) -> list[Any]:
-    """Reads ``['a', 'b']`` and ``['a' 'b']``, which as Python would be one text."""
-    found = [token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.string.strip()]
-    if [token.string for token in (found[0], found[-1])] != ["[", "]"]:
-        raise ValueError("no list")
-    inner = [token.string for token in found[1:-1] if token.string != ","]
-    return [None if entry in ("None", "nan") else ast.literal_eval(entry) for entry in inner]
 
 
 Texts = Annotated[list[Text], BeforeValidator(_as_list)]
@@ -166,7 +186,7 @@ class CulturalVqaRow(BaseModel):
     entities: Texts = []
 
 
-class AnswerRow(BaseModel):
+class _AnswerRow(BaseModel):
     """One row of a local answers file, joined on ``u_id``."""
 
     model_config = ConfigDict(extra="forbid")
@@ -177,27 +197,44 @@ class AnswerRow(BaseModel):
     country: OptionalLabel = None
 
 
-def load(variant: Variant, data_folder: Path | None) -> Questions:
-    """Loads the questions.
-
-    Args:
-        variant: What the model will be shown.
-        data_folder: The user's data folder, or None.
+def load(variant: Variant, data_folder: Path | None) -> Documents:
+    """Loads the questions, and their images where the model will be shown them.
 
     Raises:
         DataError: If the data can't be used for this variant.
     """
     table = read_source(SOURCE, data_folder)
-    rows = validated(table, CulturalVqaRow, ALIASES)
-    rows = _with_local_answers(table, rows, data_folder)
+    rows = _with_local_answers(table, validated(table, CulturalVqaRow, _ALIASES), data_folder)
     _check_answers(table, rows)
-    _check_variant(table, rows, variant)
-    folder = folder_of(SOURCE, data_folder)
-    names = [row.image for row in rows]
+    _check_shown(table, rows, variant)
+    folder, names = folder_of(SOURCE, data_folder), [row.image for row in rows]
     keys = image_keys(table, names, folder, needed=variant == "fewshot")
-    documents = _documents(table, rows, keys)
-    _add_shown(documents, variant, table, rows, keys)
-    return Questions(table, documents, names, folder)
+    data = fingerprint(row.model_dump(exclude={"image"}) for row in rows)
+    documents = [
+        CulturalVqaDoc(
+            id=identifier,
+            question=row.question,
+            references=row.all_answers,
+            country=country_of(row.country),
+            facet=facet_of(row.facet),
+            image_id=key or "",
+            data=data,
+        )
+        for identifier, row, key in zip(unique(table, (row.u_id for row in rows), "u_id"), rows, keys, strict=True)
+    ]
+    check_release(SOURCE.release, table, list(map(vars, rows)))
+    _name_other_groups(table, rows, documents)
+    for index, (document, row) in enumerate(zip(documents, rows, strict=True)):
+        if variant == "fewshot":
+            document["examples"] = [
+                Example(row=other, question=rows[other].question, answer=rows[other].all_answers[0])
+                for other in _examples(table, keys, index)
+            ]
+        elif variant == "country":
+            document["country_name"] = row.country or ""
+        elif variant == "lens":
+            document["entities"] = ", ".join(row.entities)
+    return Documents(documents, image_column(table, names, folder) if variant in WITH_IMAGE else None)
 
 
 def _with_local_answers(table: RowTable, rows: list[CulturalVqaRow], data_folder: Path | None) -> list[CulturalVqaRow]:
@@ -209,8 +246,8 @@ def _with_local_answers(table: RowTable, rows: list[CulturalVqaRow], data_folder
             f"{path}: can't be joined, since {table.origin} has no column 'u_id'. Expected questions with the ids of "
             "the answers: use a newer revision of the data, or put the answers into the column 'all_answers'."
         )
-    answers_table = read_answers(path)
-    answer_rows = validated(answers_table, AnswerRow, ALIASES)
+    answers_table = read_file(path, pairs=_ANSWER_PAIRS)
+    answer_rows = validated(answers_table, _AnswerRow, _ALIASES)
     answers = dict(zip(unique(answers_table, (row.u_id for row in answer_rows), "u_id"), answer_rows, strict=True))
     missing = [index for index, row in enumerate(rows) if row.u_id not in answers]
     if missing:
@@ -218,21 +255,9 @@ def _with_local_answers(table: RowTable, rows: list[CulturalVqaRow], data_folder
             f"{path}: no answer for u_id {rows[missing[0]].u_id!r} ({table.where(missing[0])}), and for "
             f"{len(missing) - 1} more. Expected one row for each question. Add them."
         )
-    joined = []
-    for row in rows:
-        answer = answers[str(row.u_id)]
-        given = {"all_answers": answer.all_answers, "facet": answer.facet, "country": answer.country}
-        joined.append(row.model_copy(update={name: value for name, value in given.items() if value is not None}))
-    return joined
-
-
-def read_answers(path: Path) -> RowTable:
-    """Reads a file of answers: rows, or in JSON one object with the answers of each question under its ``u_id``.
-
-    Raises:
-        DataError: If the file can't be read.
-    """
-    return read_file(path, pairs=("u_id", "all_answers"))
+    return [
+        row.model_copy(update=answers[str(row.u_id)].model_dump(exclude={"u_id"}, exclude_none=True)) for row in rows
+    ]
 
 
 def _check_answers(table: RowTable, rows: Sequence[CulturalVqaRow]) -> None:
@@ -244,110 +269,91 @@ def _check_answers(table: RowTable, rows: Sequence[CulturalVqaRow]) -> None:
         )
 
 
-def _check_variant(table: RowTable, rows: Sequence[CulturalVqaRow], variant: Variant) -> None:
+def _check_shown(table: RowTable, rows: Sequence[CulturalVqaRow], variant: Variant) -> None:
+    """Makes sure that the rows have what this variant alone shows to the model."""
     if variant == "fewshot" and not rows[0].all_answers:
         raise DataError(
             f"{table.origin}: found no answers. culturalvqa_fewshot shows {EXAMPLES} other questions with theirs: add "
             "the column 'all_answers' to your data, or leave this task out."
         )
-    field = {"country": "country", "lens": "entities"}.get(variant)
-    if field is None:
-        return
-    for index, row in enumerate(rows):
-        if not getattr(row, field):
-            raise DataError(
-                f"{table.where(index)}, field {field!r}: found nothing. culturalvqa_{variant} shows it to the model: "
-                f"add the column {field!r} to your data, or leave this task out."
-            )
-
-
-def _documents(table: RowTable, rows: Sequence[CulturalVqaRow], keys: Sequence[str | None]) -> list[CulturalVqaDoc]:
-    data = fingerprint(row.model_dump(exclude={"image"}) for row in rows)
-    ids = unique(table, (row.u_id for row in rows), "u_id")
-    documents = [
-        CulturalVqaDoc(
-            id=identifier,
-            question=row.question,
-            references=row.all_answers,
-            country=country_of(row.country or "") or "",
-            facet=facet_of(row.facet or "") or "",
-            image_id=key or "",
-            data=data,
-        )
-        for identifier, row, key in zip(ids, rows, keys, strict=True)
-    ]
-    _check_groups(table, rows, documents)
-    check_release(SOURCE.release, table, list(map(vars, rows)))
-    return documents
-
-
-def _add_shown(
-    documents: Sequence[CulturalVqaDoc],
-    variant: Variant,
-    table: RowTable,
-    rows: Sequence[CulturalVqaRow],
-    keys: Sequence[str | None],
-) -> None:
-    """Adds what this variant alone shows to the model."""
-    if variant == "fewshot":
-        for document, drawn in zip(documents, _examples(table, keys), strict=True):
-            document["examples"] = [
-                Example(row=row, question=rows[row].question, answer=rows[row].all_answers[0]) for row in drawn
-            ]
-    for document, row in zip(documents, rows, strict=True):
-        if variant == "country":
-            document["country_name"] = row.country or ""
-        elif variant == "lens":
-            document["entities"] = ", ".join(row.entities)
-
-
-def _examples(table: RowTable, keys: Sequence[str | None]) -> list[list[int]]:
-    """Draws the examples of each question, by a fixed seed, from the questions about other images."""
-    times = Counter(keys)
-    for index, key in enumerate(keys):
-        if len(keys) - times[key] < EXAMPLES:
-            raise DataError(
-                f"{table.where(index)}: culturalvqa_fewshot shows {EXAMPLES} questions about other images, and there "
-                f"are {len(keys) - times[key]}. Add questions, or leave this task out."
-            )
-    return [_drawn(keys, index) for index in range(len(keys))]
-
-
-def _drawn(keys: Sequence[str | None], index: int) -> list[int]:
-    random_numbers = random.Random(f"{EXAMPLE_SEED}-{index}")  # noqa: S311
-    drawn: list[int] = []
-    while len(drawn) < EXAMPLES:
-        other = random_numbers.randrange(len(keys))
-        if keys[other] != keys[index] and other not in drawn:
-            drawn.append(other)
-    return drawn
-
-
-def _check_groups(table: RowTable, rows: Sequence[CulturalVqaRow], documents: Sequence[Mapping[str, Any]]) -> None:
-    """Refuses a country or facet of a local file that is one of the paper's misspelt, and names others in the log.
-
-    Raises:
-        DataError: For the first misspelt one.
-    """
-    for field, known in (("country", COUNTRIES), ("facet", FACETS)):
-        others: dict[str, int] = {}
-        for index, (row, doc) in enumerate(zip(rows, documents, strict=True)):
-            given = getattr(row, field)
-            if given and not doc[field]:
-                others.setdefault(given, index)
-        for given, index in others.items():
-            if table.local and (alike := difflib.get_close_matches(given.casefold(), known, n=1, cutoff=_ALIKE)):
+    if field := {"country": "country", "lens": "entities"}.get(variant):
+        for index, row in enumerate(rows):
+            if not getattr(row, field):
                 raise DataError(
-                    f"{table.where(index)}, field {field!r}: found {given!r}. Did you mean {alike[0]!r}? "
-                    f"The paper's are {', '.join(known)}. Correct the row."
+                    f"{table.where(index)}, field {field!r}: found nothing. culturalvqa_{variant} shows it to the "
+                    f"model: add the column {field!r} to your data, or leave this task out."
                 )
-        if others:
+
+
+def _examples(table: RowTable, keys: Sequence[str | None], index: int) -> list[int]:
+    """Draws the examples of a question, by a fixed seed, from the questions about other images."""
+    others = len(keys) - keys.count(keys[index])
+    if others < EXAMPLES:
+        raise DataError(
+            f"{table.where(index)}: culturalvqa_fewshot shows {EXAMPLES} questions about other images, and there "
+            f"are {others}. Add questions, or leave this task out."
+        )
+    random_numbers = random.Random(f"1234-{index}")  # noqa: S311
+    examples: list[int] = []
+    while len(examples) < EXAMPLES:
+        other = random_numbers.randrange(len(keys))
+        if keys[other] != keys[index] and other not in examples:
+            examples.append(other)
+    return examples
+
+
+def _name_other_groups(table: RowTable, rows: Sequence[CulturalVqaRow], documents: Sequence[CulturalVqaDoc]) -> None:
+    """Names in the log the countries and facets that are none of the paper's, such as misspelt ones."""
+    for field in ("country", "facet"):
+        values = [getattr(row, field) for row, doc in zip(rows, documents, strict=True) if not doc[field]]
+        if others := sorted(filter(None, set(values))):
             _log.warning(
-                "%s: %d values of %r are none of the paper's (such as %r, %s); their questions count in the overall "
-                "score only",
+                "%s: %d values of %r are none of the paper's (such as %r); their questions count in the overall score "
+                "only",
                 table.origin,
                 len(others),
                 field,
-                min(others),
-                table.where(others[min(others)]).removeprefix(f"{table.origin}, "),
+                others[0],
             )
+
+
+def check(data_folder: Path | None) -> DataReport:
+    """Checks questions, answers and images (:func:`~culture_tasks.data.checking.check_tables`).
+
+    Answers that are withheld in all rows are no problem: the tasks then write predictions for submission.
+    """
+    questions = TableCheck(
+        source=SOURCE,
+        model=CulturalVqaRow,
+        aliases=_ALIASES,
+        problems=partial(_answers_and_images, data_folder),
+        counts=lambda rows: [Count("questions", str(len(rows)), str(QUESTIONS))],
+    )
+    report = check_tables("culturalvqa", data_folder, [questions])
+    if report.usable:
+        try:
+            report.counts = list(_counts(load("blind", data_folder).rows))
+        except DataError as error:
+            report.problems.append(str(error))
+    return report
+
+
+def _answers_and_images(data_folder: Path | None, table: RowTable, rows: Mapping[int, CulturalVqaRow]) -> Iterator[str]:
+    answers = addition(SOURCE, data_folder)
+    if answers is not None:
+        try:
+            yield from usable_rows(read_file(answers, pairs=_ANSWER_PAIRS), _AnswerRow, _ALIASES)[1]
+        except DataError as error:
+            yield str(error)
+    names = [row.image for row in rows.values()]
+    yield from broken_images(table.part(list(rows)), names, folder_of(SOURCE, data_folder))
+
+
+def _counts(documents: Sequence[Doc]) -> Iterator[Count]:
+    yield Count("questions", str(len(documents)), str(QUESTIONS))
+    yield Count("answers", str(sum(len(doc["references"]) for doc in documents)), str(ANSWERS))
+    for field, known in (("country", COUNTRIES), ("facet", FACETS)):
+        counts = Counter(doc[field] for doc in documents)
+        for group in known:
+            yield Count(f"{field} {group}", str(counts[group]))
+        yield Count(f"{field}: none of the paper's", str(counts[""]), "0")

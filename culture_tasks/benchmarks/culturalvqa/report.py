@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from culture_tasks import published
-from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
+from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, FACETS
 from culture_tasks.benchmarks.reporting import (
     At,
     BenchmarkReport,

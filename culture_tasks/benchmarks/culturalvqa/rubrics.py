@@ -5,6 +5,8 @@ Both ask for ``rating=X``.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from culture_tasks.judges.rubric.rubrics import Rubric
 
 LAVE = Rubric(
@@ -21,17 +23,12 @@ LAVE = Rubric(
     source="CulturalVQA (Nayak et al., 2024), Appendix F",
 )
 
-LAVE3 = Rubric(
+LAVE3 = replace(
+    LAVE,
     name="lave3",
-    package=__package__,
     system="lave3_system.v1",
-    user="lave_user.v1",
     reminder="lave3_reminder.v1",
-    lowest=1,
     highest=3,
-    pattern=r"[^\n]+\nrating=RATING",
-    model="gpt-4o",
-    sampling={"temperature": 0.0, "max_tokens": 512},
     source="LAVE (Mañas et al., 2024), its scale of 1-3; score (rating - 1) / 2",
 )
 

@@ -18,9 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from culture_tasks.benchmarks.culturalvqa.documents import CulturalVqaDoc
-from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE, LAVE3
-from culture_tasks.benchmarks.culturalvqa.vocabulary import COUNTRIES, FACETS
+from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, FACETS, CulturalVqaDoc
+from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
 from culture_tasks.benchmarks.interface import Answered, ComputedScore, JudgedScore, MeanScore, Metric, Run, Scale
 from culture_tasks.text import answer_in
 
@@ -32,7 +31,7 @@ incomplete answer counts one half."""
 SHARE = Scale("share", 0.0, 1.0, digits=3)
 SUBMISSION = "predictions_for_submission"
 
-_RUBRICS = {"lave": LAVE, "lave3": LAVE3}
+_RUBRICS = {rubric.name: rubric for rubric in RUBRICS}
 
 _log = logging.getLogger(__name__)
 
@@ -69,15 +68,10 @@ def score(rubric: RubricName, doc: CulturalVqaDoc, responses: Sequence[str]) -> 
 
 
 def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: Run) -> None:
-    """Writes predictions into a file that is named after task, model and time, and says where.
+    """Writes predictions, mappings with ``id`` and ``pred``, into a file named after task, model and time.
 
     ``CULTURE_TASKS_SUBMISSIONS`` names the folder. Where it isn't set, that is ``submissions`` below the folder that
     the harness writes to, as far as the harness says, else below the current one.
-
-    Args:
-        predictions: Mappings with ``id`` and ``pred``.
-        task: Name of the task.
-        run: What the harness is running.
     """
     if not predictions:
         return
@@ -96,12 +90,8 @@ def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: R
 
 
 _ARTICLES = frozenset(("a", "an", "the"))
-_NUMBERS: Mapping[str, str] = {
-    word: str(number)
-    for number, word in enumerate(
-        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-    )
-} | {"none": "0"}
+_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+_NUMBERS = {**{word: str(number) for number, word in enumerate(_WORDS)}, "none": "0"}
 _LISTED = frozenset(';/[]"{}()=+\\_-><@`?!')
 # A comma between the digits of a number, and a period that no digit follows.
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d)")

@@ -7,7 +7,7 @@ from support.papers import printed, wording
 
 from culture_tasks.benchmarks.care.benchmark import asked
 from culture_tasks.benchmarks.care.documents import LANGUAGES, PEOPLE, CareDoc
-from culture_tasks.benchmarks.care.rubrics import ENTITIES_OPINION, LITERACY, NORMS_COMMONSENSE
+from culture_tasks.benchmarks.care.rubrics import LITERACY, RUBRIC_FOR
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
 
@@ -51,12 +51,12 @@ def test_a_published_prompt_never_changes():
 # The rubrics
 
 
-@pytest.mark.parametrize(
-    ("rubric", "figure"),
-    [(ENTITIES_OPINION, "figure_11"), (NORMS_COMMONSENSE, "figure_12"), (LITERACY, "figure_13")],
-)
-def test_the_rubrics_of_care_are_those_of_its_figures(rubric, figure):
-    assert wording(load(rubric.package, rubric.user).text) == wording(printed("care", figure))
+def test_the_rubrics_follow_the_figures_of_the_paper():
+    figures = {"entities": 11, "opinion": 11, "norms": 12, "commonsense": 12, "literacy": 13}
+    for category, figure in figures.items():
+        rubric = RUBRIC_FOR[category]
+        assert wording(load(rubric.package, rubric.user).text) == wording(printed("care", f"figure_{figure}"))
+        assert rubric.source.endswith(f"Figure {figure}")
 
 
 def test_without_delimiters_a_judge_of_care_reads_the_figure_filled_in_and_nothing_else():

@@ -1,9 +1,8 @@
 import unicodedata
 
-import pytest
 from support.papers import printed
 
-from culture_tasks.benchmarks.crosscult.prompts import system_prompt
+from culture_tasks.benchmarks.crosscult.documents import system_prompt
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
@@ -15,9 +14,9 @@ def words(text):
     return "".join(unicodedata.normalize("NFKC", text).split())
 
 
-@pytest.mark.parametrize(("language", "name"), [("en", "English"), ("zh", "Chinese")])
-def test_system_prompts_are_those_of_figure_9(language, name):
-    assert f"{name} {system_prompt(language)}" in printed("crosscult", "figure_9").splitlines()
+def test_system_prompts_are_those_of_figure_9():
+    lines = printed("crosscult", "figure_9").splitlines()
+    assert {f"English {system_prompt('en')}", f"Chinese {system_prompt('zh')}"} <= set(lines)
 
 
 def test_the_arabic_prompt_is_figure_9_in_logical_order():

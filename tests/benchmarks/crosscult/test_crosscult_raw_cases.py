@@ -1,40 +1,19 @@
-import csv
-import io
-import json
+"""CrossCult's raw cases: as released, with their images, counted beside Table 1, and refused."""
 
 import datasets
 import pytest
 from PIL import Image
 from support.crosscult_cases import rows, write_folder
 
-from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE, Pictures, QuestionAnswer, load
-from culture_tasks.data import sources
-from culture_tasks.data.sources import read_source
+from culture_tasks.benchmarks.crosscult.documents import CASES_PER_SCENARIO, SCENARIOS, TASK_CASES, check
+from culture_tasks.benchmarks.crosscult.raw_cases import RAW_CASES, QuestionAnswer, load
 from culture_tasks.errors import DataError
 
 
 def test_a_case_holds_the_sample_of_each_partition(tmp_path):
-    raw = load(write_folder(tmp_path, rows()))
-    case = raw.cases[3]
-    assert (case.id, case.scenario, case.topic, case.part) == ("1-1", "scenario 1", "religious", None)
+    case = load(write_folder(tmp_path, rows())).by_id["1-1"]
+    assert (case.scenario, case.topic, case.part, case.image) == ("scenario 1", "religious", None, "1_1.png")
     assert case.samples["zh"] == QuestionAnswer("这个可以吗，1 1？", "不可以 1 1。")
-    assert raw.image_names[3] == "1_1.png"
-
-
-def test_json_lines_and_csv_read_the_same(tmp_path):
-    content = rows()
-    write_folder(tmp_path / "json", content)
-    write_folder(tmp_path / "lines", content, "other.txt")
-    lines = "\n".join(json.dumps(row) for row in content)
-    (tmp_path / "lines" / "crosscult" / "raw_cases.jsonl").write_text(lines, encoding="utf-8")
-    write_folder(tmp_path / "csv", content, "other.txt")
-    with (tmp_path / "csv" / "crosscult" / "crosscult.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, content[0])
-        writer.writeheader()
-        writer.writerows(content)
-    read = [load(tmp_path / name) for name in ("json", "lines", "csv")]
-    assert read[0].cases == read[1].cases == read[2].cases
-    assert len({each.fingerprint for each in read}) == 1
 
 
 def test_parquet_with_embedded_images_is_written_out_once_by_content(tmp_path):
@@ -45,8 +24,7 @@ def test_parquet_with_embedded_images_is_written_out_once_by_content(tmp_path):
         row["image"] = Image.new("RGB", (12, 8), (index // 2 * 9, 0, 0))
     features = datasets.Features({name: datasets.Value("string") for name in content[0]} | {"image": datasets.Image()})
     datasets.Dataset.from_list(content, features=features).to_parquet(str(home / "cases.parquet"))
-    raw = load(tmp_path)
-    files = Pictures(raw).files([0, 1, 2, 0])
+    files = load(tmp_path).images(["0-0", "0-1", "1-0", "0-0"])
     assert files[0] == files[1] == files[3] != files[2]
     with Image.open(files[2]) as image:
         assert image.convert("RGB").getpixel((0, 0)) == (9, 0, 0)
@@ -59,8 +37,8 @@ def test_the_nested_answer_of_figure_8_is_taken_apart(tmp_path):
         row["qa"]["answer_china_zh_en"] = "No."
         row |= {"is_match": True, "has_obvious_error": False, "reason": "fits", "id": index, "split": ""}
     cases = load(write_folder(tmp_path / "nested", content)).cases
-    flat = load(write_folder(tmp_path / "flat", [row | {"id": str(index)} for index, row in enumerate(rows())])).cases
-    assert cases == flat
+    without_ids = [{name: value for name, value in row.items() if name != "id"} for row in rows()]
+    assert cases == load(write_folder(tmp_path / "flat", without_ids)).cases
 
 
 @pytest.mark.parametrize(
@@ -71,7 +49,6 @@ def test_the_nested_answer_of_figure_8_is_taken_apart(tmp_path):
         ({"topic": "Ethical Values"}, r"row 4, field 'topic': .*row 3 of the same scenario 'scenario 1'"),
         ({"split": "validation"}, r"row 3, field 'split': found 'validation'. Allowed are train, single, sequential"),
         ({"id": "0-0"}, r"field 'id': '0-0' is also the id of .*row 1"),
-        ({"colour": "red"}, r"unknown column 'colour'"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_row(tmp_path, changes, message):
@@ -81,38 +58,49 @@ def test_what_is_wrong_is_named_with_its_row(tmp_path, changes, message):
         load(write_folder(tmp_path, content))
 
 
-def test_a_missing_column_is_named_and_row_numbers_are_ids(tmp_path):
-    def without(name):
-        return [{key: value for key, value in row.items() if key != name} for row in rows()]
-
-    with pytest.raises(DataError, match="no column 'question_zh'"):
-        load(write_folder(tmp_path / "column", without("question_zh")))
-    assert [case.id for case in load(write_folder(tmp_path, without("id"))).cases] == list(map(str, range(12)))
-
-
-@pytest.mark.parametrize("content", [b"", b"no image"])
-def test_a_broken_image_is_named_when_it_is_needed(tmp_path, content):
+def test_a_broken_image_is_named_when_it_is_needed(tmp_path):
     folder = write_folder(tmp_path, rows())
-    (folder / "crosscult" / "2_1.png").write_bytes(content)
-    pictures = Pictures(load(folder))
-    assert len(pictures.files([0, 1])) == 2
+    (folder / "crosscult" / "2_1.png").write_bytes(b"no image")
+    raw = load(folder)
+    assert len(raw.images(["0-0", "0-1"])) == 2
     with pytest.raises(DataError, match=r"row 6, field 'image'"):
-        pictures.files([1, 5])
+        raw.images(["0-1", "2-1"])
 
 
-def test_the_hub_gives_all_its_splits_together(tmp_path, monkeypatch):
-    content = [{name: value for name, value in row.items() if name != "image"} for row in rows()]
-    for split, part in (("train", content[:6]), ("test", content[6:])):
-        image = io.BytesIO()
-        Image.new("RGB", (4, 4)).save(image, "PNG")
-        data = datasets.Dataset.from_list([row | {"image": {"bytes": image.getvalue(), "path": None}} for row in part])
-        data.cast_column("image", datasets.Image()).to_parquet(str(tmp_path / f"{split}.parquet"))
-    files = {split: str(tmp_path / f"{split}.parquet") for split in ("train", "test")}
+# The check
 
-    def load_split(name, config, split, otherwise):
-        assert name == "crosscult-kibench/CrossCult-KIBench"
-        return datasets.load_dataset("parquet", config, data_files=files, split=split)
 
-    monkeypatch.setattr(sources, "load_split", load_split)
-    assert len(read_source(SOURCE, None).rows) == 12
-    assert len(load(None).cases) == 12
+def lines(report):
+    return {line.name: line.found for line in report.counts}
+
+
+def test_the_counts_of_table_1_belong_together():
+    assert sum(SCENARIOS.values()) * CASES_PER_SCENARIO == RAW_CASES
+    scenarios = {"single-insert train": 2 * 29, "single-insert test": 2 * 10, "sequential-insert test": 10}
+    assert {part: number * CASES_PER_SCENARIO for part, number in scenarios.items()} == TASK_CASES
+
+
+def test_good_data_are_counted_and_compared(tmp_path):
+    report = check(write_folder(tmp_path, rows()))
+    assert report.usable
+    found = lines(report)
+    names = ("raw cases", "scenarios of Religious Values", "cases of a scenario", "task cases, single-insert test")
+    assert [found[name] for name in names] == ["12", "2", "2", "8"]
+    few = check(write_folder(tmp_path / "few", rows(scenarios=2)))
+    assert few.usable
+    assert lines(few)["split and pairing"].startswith("not possible")
+
+
+def test_all_problems_are_found_at_once_and_a_long_list_is_cut(tmp_path):
+    content = rows()
+    content[1]["answer_china_zh"] = ""
+    content[7]["question_ar"] = None
+    folder = write_folder(tmp_path, content)
+    (folder / "crosscult" / "0_0.png").write_bytes(b"no image")
+    (folder / "crosscult" / "5_1.png").unlink()
+    report = check(folder)
+    assert [problem.split("row ")[1].split(",")[0] for problem in report.problems] == ["2", "8", "1", "12"]
+    assert lines(report)["raw cases"] == "10"
+    text = check(write_folder(tmp_path / "many", [row | {"answer_us_en": ""} for row in rows(12, 3)])).text()
+    assert text.endswith("… and 16 more problems")
+    assert text.count("problem:") == 20

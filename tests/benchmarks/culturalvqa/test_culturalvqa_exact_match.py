@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,31 +37,16 @@ def test_the_normal_form():
     assert {answer: normalised(answer) for answer in NORMAL} == NORMAL
 
 
-@pytest.mark.parametrize(
-    ("prediction", "references", "score"),
-    [
-        ("The Naan.", ["naan", "roti"], 1.0),
-        ("ROTI", ["naan", "roti"], 1.0),
-        ("naan bread", ["naan"], 0.0),
-        ("two", ["2"], 1.0),
-        ("", ["naan"], 0.0),
-        ("5%", ["5"], 0.0),  # the VQA evaluation keeps % and $
-        ("the", ["a"], 0.0),  # both are empty after normalisation: nothing was said
-        ("naan", [], 0.0),
-        ("naan", ["Naan!"], 1.0),
-    ],
-)
-def test_a_prediction_matches_any_reference_or_none(prediction, references, score):
-    assert exact_match(prediction, references) == score
+def test_a_prediction_matches_any_reference_or_none():
+    matching = [("The Naan.", ["naan", "roti"]), ("ROTI", ["naan", "roti"]), ("two", ["2"]), ("naan", ["Naan!"])]
+    assert [pair for pair in matching if exact_match(*pair) != 1.0] == []
+    # the VQA evaluation keeps % and $; nothing is left of "the" and "a" after normalisation: nothing was said
+    others = [("naan bread", ["naan"]), ("", ["naan"]), ("5%", ["5"]), ("the", ["a"]), ("naan", [])]
+    assert [pair for pair in others if exact_match(*pair) != 0.0] == []
 
 
 @given(st.text())
 def test_a_text_matches_itself_unless_nothing_is_left_of_it(text):
-    assert exact_match(text, [text]) == float(bool(normalised(text)))
-
-
-@given(st.text())
-def test_the_normal_form_has_single_spaces_and_no_articles(text):
     words = normalised(text).split(" ") if normalised(text) else []
-    assert "" not in words
-    assert not {"a", "an", "the"} & set(words)
+    assert exact_match(text, [text]) == float(bool(words))
+    assert not {"", "a", "an", "the"} & set(words)
