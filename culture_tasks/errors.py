@@ -2,16 +2,6 @@
 
 A message says who complains, what was found, what is allowed and what to do. All errors derive from
 :class:`CultureTasksError`, so that a command line can print the message without a traceback.
-
-* CultureTasksError
-    * DataError: a file, row, field or image that a benchmark can't use
-        * DataUnavailableError: no data where they were expected
-    * SettingsError: an environment variable or option with a value that is not allowed
-    * JudgeError: a judge that can't be used
-        * JudgeNotConfiguredError: no judge was named, and none can be assumed
-        * JudgeUnreachableError: an endpoint that refused the key, the model or the connection
-    * ImagesNotShownError: a model that isn't shown all images of a document
-    * MissingExtraError: an optional dependency that is not installed
 """
 
 from __future__ import annotations

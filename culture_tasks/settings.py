@@ -18,11 +18,9 @@ from urllib.request import getproxies, proxy_bypass
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_core import from_json
 
 from culture_tasks.errors import SettingsError, nearest
-
-_PREFIX = "CULTURE_"
-_LONGEST_EXCERPT = 200
 
 _NOT_IN_EXTRA_BODY = {
     "model": "CULTURE_JUDGE names the model",
@@ -32,39 +30,6 @@ _NOT_IN_EXTRA_BODY = {
     "n": "one reply is asked for at a time",
     "max_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
     "max_completion_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
-}
-
-_FIELD_OF_VARIABLE = {
-    "CULTURE_JUDGE": "judge",
-    "CULTURE_JUDGE_CONCURRENCY": "judge_concurrency",
-    "CULTURE_JUDGE_CACHE": "judge_cache",
-    "CULTURE_JUDGE_MIN_COVERAGE": "judge_min_coverage",
-    "CULTURE_JUDGE_ASK_AGAIN": "judge_ask_again",
-    "CULTURE_JUDGE_TIMEOUT": "judge_timeout",
-    "CULTURE_JUDGE_PATIENCE": "judge_patience",
-    "CULTURE_JUDGE_DELIMITERS": "judge_delimiters",
-    "CULTURE_JUDGE_FORM": "judge_form",
-    "CULTURE_JUDGE_MAX_TOKENS": "judge_max_tokens",
-    "CULTURE_JUDGE_TEMPERATURE": "judge_temperature",
-    "CULTURE_JUDGE_REASONING_EFFORT": "judge_reasoning_effort",
-    "CULTURE_JUDGE_EXTRA_BODY": "judge_extra_body",
-    "CULTURE_JUDGE_BUDGET": "judge_budget",
-    "CULTURE_JUDGE_PRICES": "judge_prices",
-    "CULTURE_SHARD": "shard",
-    "CULTURE_TASKS_DATA": "data",
-    "CULTURE_TASKS_REVISION": "revisions",
-    "CULTURE_TASKS_SUBMISSIONS": "submissions",
-    "CULTURE_TASKS_EXTRA_COLUMNS": "extra_columns",
-    "CULTURE_TASKS_OTHER_CULTURES": "other_cultures",
-    "CULTURE_TASKS_IMAGE_PIXELS": "image_pixels",
-    "CULTURE_TASKS_LANGUAGES": "languages",
-    "OPENAI_API_KEY": "openai_api_key",
-    "OPENAI_BASE_URL": "openai_base_url",
-    "OPENAI_ORG_ID": "openai_organization",
-    "OPENAI_PROJECT_ID": "openai_project",
-    "AZURE_OPENAI_ENDPOINT": "azure_endpoint",
-    "AZURE_OPENAI_API_KEY": "azure_api_key",
-    "OPENAI_API_VERSION": "openai_api_version",
 }
 
 
@@ -113,38 +78,45 @@ class Settings(BaseModel):
         openai_api_version: API version, needed by Azure.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    judge: str | None = Field(default=None, repr=False)
-    judge_concurrency: int = Field(default=64, ge=1, le=10_000)
-    judge_cache: str | None = None
-    judge_min_coverage: float = Field(default=0.95, ge=0.0, le=1.0)
-    judge_ask_again: int = Field(default=1, ge=0, le=5)
-    judge_timeout: float = Field(default=120.0, gt=0.0, allow_inf_nan=False)
-    judge_patience: float = Field(default=600.0, ge=0.0, allow_inf_nan=False)
-    judge_delimiters: Literal["on", "off"] = "on"
-    judge_form: Literal["free", "json_schema", "regex"] = "free"
-    judge_max_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
-    judge_temperature: float | None = Field(default=None, ge=0.0, le=2.0, allow_inf_nan=False)
-    judge_reasoning_effort: str | None = Field(default=None, max_length=40)
-    judge_extra_body: str | None = None
-    judge_budget: str | None = Field(default=None, max_length=40)
-    judge_prices: Path | None = None
-    shard: tuple[int, int] | None = None
-    data: Path | None = None
-    revisions: tuple[tuple[str, str], ...] = ()
-    submissions: Path | None = None
-    extra_columns: Literal["refuse", "allow"] = "refuse"
-    other_cultures: Literal["refuse", "allow"] = "refuse"
-    image_pixels: int = Field(default=89_478_485, ge=1, le=178_956_970)  # where Pillow warns, and where it refuses
-    languages: tuple[str, ...] | None = None
-    openai_api_key: SecretStr | None = None
-    openai_base_url: str | None = Field(default=None, repr=False)
-    openai_organization: str | None = None
-    openai_project: str | None = None
-    azure_endpoint: str | None = Field(default=None, repr=False)
-    azure_api_key: SecretStr | None = None
-    openai_api_version: str | None = None
+    judge: str | None = Field(default=None, validation_alias="CULTURE_JUDGE", repr=False)
+    judge_concurrency: int = Field(default=64, validation_alias="CULTURE_JUDGE_CONCURRENCY", ge=1, le=10_000)
+    judge_cache: str | None = Field(default=None, validation_alias="CULTURE_JUDGE_CACHE")
+    judge_min_coverage: float = Field(default=0.95, validation_alias="CULTURE_JUDGE_MIN_COVERAGE", ge=0.0, le=1.0)
+    judge_ask_again: int = Field(default=1, validation_alias="CULTURE_JUDGE_ASK_AGAIN", ge=0, le=5)
+    judge_timeout: float = Field(default=120.0, validation_alias="CULTURE_JUDGE_TIMEOUT", gt=0.0, allow_inf_nan=False)
+    judge_patience: float = Field(default=600.0, validation_alias="CULTURE_JUDGE_PATIENCE", ge=0.0, allow_inf_nan=False)
+    judge_delimiters: Literal["on", "off"] = Field(default="on", validation_alias="CULTURE_JUDGE_DELIMITERS")
+    judge_form: Literal["free", "json_schema", "regex"] = Field(default="free", validation_alias="CULTURE_JUDGE_FORM")
+    judge_max_tokens: int | None = Field(default=None, validation_alias="CULTURE_JUDGE_MAX_TOKENS", ge=1, le=1_000_000)
+    judge_temperature: float | None = Field(
+        default=None, validation_alias="CULTURE_JUDGE_TEMPERATURE", ge=0.0, le=2.0, allow_inf_nan=False
+    )
+    judge_reasoning_effort: str | None = Field(
+        default=None, validation_alias="CULTURE_JUDGE_REASONING_EFFORT", max_length=40
+    )
+    judge_extra_body: str | None = Field(default=None, validation_alias="CULTURE_JUDGE_EXTRA_BODY")
+    judge_budget: str | None = Field(default=None, validation_alias="CULTURE_JUDGE_BUDGET", max_length=40)
+    judge_prices: Path | None = Field(default=None, validation_alias="CULTURE_JUDGE_PRICES")
+    shard: tuple[int, int] | None = Field(default=None, validation_alias="CULTURE_SHARD")
+    data: Path | None = Field(default=None, validation_alias="CULTURE_TASKS_DATA")
+    revisions: tuple[tuple[str, str], ...] = Field(default=(), validation_alias="CULTURE_TASKS_REVISION")
+    submissions: Path | None = Field(default=None, validation_alias="CULTURE_TASKS_SUBMISSIONS")
+    extra_columns: Literal["refuse", "allow"] = Field(default="refuse", validation_alias="CULTURE_TASKS_EXTRA_COLUMNS")
+    other_cultures: Literal["refuse", "allow"] = Field(
+        default="refuse", validation_alias="CULTURE_TASKS_OTHER_CULTURES"
+    )
+    # where Pillow warns, and where it refuses
+    image_pixels: int = Field(default=89_478_485, validation_alias="CULTURE_TASKS_IMAGE_PIXELS", ge=1, le=178_956_970)
+    languages: tuple[str, ...] | None = Field(default=None, validation_alias="CULTURE_TASKS_LANGUAGES")
+    openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
+    openai_base_url: str | None = Field(default=None, validation_alias="OPENAI_BASE_URL", repr=False)
+    openai_organization: str | None = Field(default=None, validation_alias="OPENAI_ORG_ID")
+    openai_project: str | None = Field(default=None, validation_alias="OPENAI_PROJECT_ID")
+    azure_endpoint: str | None = Field(default=None, validation_alias="AZURE_OPENAI_ENDPOINT", repr=False)
+    azure_api_key: SecretStr | None = Field(default=None, validation_alias="AZURE_OPENAI_API_KEY")
+    openai_api_version: str | None = Field(default=None, validation_alias="OPENAI_API_VERSION")
 
     @field_validator("revisions", mode="before")
     @classmethod
@@ -169,14 +141,19 @@ class Settings(BaseModel):
             raise ValueError("it is not NUMBER/OF, such as 3/16, with numbers from 1 to OF")
         return int(match[1]), int(match[2])
 
+    @field_validator("languages", mode="before")
+    @classmethod
+    def _is_a_list(cls, given: object) -> object:
+        return tuple(code.strip() for code in given.split(",") if code.strip()) if isinstance(given, str) else given
+
     @field_validator("judge_extra_body")
     @classmethod
     def _is_an_object_of_parameters(cls, text: str | None) -> str | None:
         if text is None:
             return None
         try:
-            parameters = json.loads(text, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError):
+            parameters = from_json(text, allow_inf_nan=False)
+        except ValueError:
             parameters = None
         if not isinstance(parameters, dict):
             raise ValueError('it is not a JSON object, such as {"top_p": 0.9}')
@@ -187,25 +164,21 @@ class Settings(BaseModel):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """Reads the settings from environment variables; an empty variable counts as unset.
-
-        Args:
-            environment: Variables to read; None means those of the process.
+        """Reads the settings from the process's environment variables, or others; an empty one counts as unset.
 
         Raises:
             SettingsError: If a variable has a value that is not allowed, or a ``CULTURE_…`` name is unknown.
         """
-        variables = os.environ if environment is None else environment
-        _refuse_unknown_names(variables)
-        given: dict[str, object] = {
-            field: value for name, field in _FIELD_OF_VARIABLE.items() if (value := variables.get(name, "").strip())
-        }
-        if "languages" in given:
-            given["languages"] = tuple(code.strip() for code in str(given["languages"]).split(",") if code.strip())
+        given = os.environ if environment is None else environment
+        _refuse_unknown_names(given)
         try:
-            return cls.model_validate(given)
+            return cls.model_validate({name: value for name in variables() if (value := given.get(name, "").strip())})
         except ValidationError as error:
-            raise SettingsError(_explain(error)) from None
+            problems = [
+                f"{problem['loc'][0]}={_excerpt(problem['input'])}: {problem['msg'].removeprefix('Value error, ')}"
+                for problem in error.errors()
+            ]
+        raise SettingsError(f"settings: {'; '.join(problems)}. Correct or unset the variable.")
 
     @property
     def judge_parameters(self) -> Mapping[str, Any]:
@@ -265,16 +238,12 @@ def user_cache_file() -> Path:
 
 def variables() -> Mapping[str, str]:
     """Returns the environment variables that are read, each with the field that it sets."""
-    return dict(_FIELD_OF_VARIABLE)
+    return {str(field.validation_alias): name for name, field in Settings.model_fields.items()}
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _refuse_unknown_names(variables: Mapping[str, str]) -> None:
-    known = [name for name in _FIELD_OF_VARIABLE if name.startswith(_PREFIX)]
-    unknown = sorted(name for name in variables if name not in known and _is_meant_for_us(name, known))
+def _refuse_unknown_names(given: Mapping[str, str]) -> None:
+    known = [name for name in variables() if name.startswith("CULTURE_")]
+    unknown = sorted(name for name in given if name not in known and _is_meant_for_us(name, known))
     if unknown:
         raise SettingsError(
             f"settings: unknown environment variable {unknown[0]!r}.{nearest(unknown[0], known)} "
@@ -291,15 +260,4 @@ def _is_meant_for_us(name: str, known: Sequence[str]) -> bool:
 
 def _excerpt(value: object) -> str:
     shown = repr(value)
-    return shown if len(shown) <= _LONGEST_EXCERPT else f"{shown[:_LONGEST_EXCERPT]}…"
-
-
-def _explain(error: ValidationError) -> str:
-    variable_of_field = {field: name for name, field in _FIELD_OF_VARIABLE.items()}
-    problems = [
-        f"{variable_of_field.get(str(problem['loc'][0]), problem['loc'][0])}={_excerpt(problem['input'])}: "
-        f"{problem['msg'].removeprefix('Value error, ')}"
-        for problem in error.errors()
-        if problem["loc"]
-    ]
-    return "settings: " + "; ".join(problems) + ". Correct or unset the variable."
+    return shown if len(shown) <= 200 else f"{shown[:200]}…"

@@ -54,7 +54,7 @@ def _forget():
     if session := sys.modules.get("culture_tasks.harness.session"):
         session._current = None
     if loading := sys.modules.get("culture_tasks.harness.loading"):
-        loading._loaded.clear()
+        loading._tasks.clear()
         loading._ahead.clear()
         loading._to_grade.clear()
     if plugin := sys.modules.get("culture_tasks.harness.lmms_eval.plugin"):

@@ -33,10 +33,9 @@ _log = logging.getLogger(__name__)
 class Aggregation:
     """From the records of one metric to its value, and to its standard error where it has one.
 
-    A harness calls it as it calls any aggregation.
+    A harness calls it as it calls any aggregation, and logs its name.
 
     Attributes:
-        name: What it is called in the settings that a harness logs.
         is_score: Whether the mean of several tasks' values means something. Counts and shares of verdicts have none: of
             a group they are taken over all records.
         is_of_documents: Whether its standard error may be taken over documents, as lmms-eval's own is.
@@ -54,16 +53,6 @@ class Aggregation:
         is_of_documents: bool = True,
         finish: Callable[[Sequence[Any], str, Run], None] | None = None,
     ) -> None:
-        """Makes an aggregation.
-
-        Args:
-            name: What it is called.
-            value: Works out the value.
-            stderr: Works out the standard error, in the same unit; None where there is none.
-            is_score: Whether the mean of several tasks' values means something.
-            is_of_documents: Whether its standard error may be taken over documents, as lmms-eval's own is.
-            finish: What is left to do with a task's records when a harness has its results, such as writing a file.
-        """
         self.name = name
         self.is_score = is_score
         self.is_of_documents = is_of_documents
@@ -83,18 +72,15 @@ class Aggregation:
         return "N/A" if self._stderr is None else _shown(self._stderr(records))
 
     def finish(self, records: Sequence[Any], task: str, run: Run) -> None:
-        """Does what is left to do with a task's records. It is called once, when a harness has its results."""
+        """Does what is left to do with a task's records, such as writing a file, once a harness has its results."""
         if self._finish is not None:
             self._finish(records, task, run)
 
     def of_group(self, tasks: Sequence[Sequence[Any]], *, weight_by_size: bool) -> tuple[float, Number]:
-        """Returns the value and standard error of a group of tasks.
+        """Returns the value and standard error of a group of tasks, of each of which the records are given.
 
-        Args:
-            tasks: The records of each task.
-            weight_by_size: Whether every record weighs the same, as the group's file says: then the value is that of
-                all records together. Else every task weighs the same, and the standard error is that of a mean of
-                independent means, sqrt(Σ se²) / k over k tasks.
+        With ``weight_by_size`` every record weighs the same: the value is that of all records together. Else every task
+        does, and the standard error is that of a mean of independent means, sqrt(Σ se²) / k over k tasks.
         """
         if weight_by_size or not self.is_score:
             together = list(chain.from_iterable(tasks))
@@ -131,11 +117,8 @@ class _Counts(NamedTuple):
 
 
 def _counted(records: Iterable[Record | None]) -> _Counts:
-    scored = asked = 0
-    for record in _concerned(records):
-        asked += sum(record["outcomes"].values())
-        scored += record["outcomes"].get("scored", 0)
-    return _Counts(scored, asked)
+    outcomes = [record["outcomes"] for record in _concerned(records)]
+    return _Counts(sum(each.get("scored", 0) for each in outcomes), sum(sum(each.values()) for each in outcomes))
 
 
 def coverage(records: Iterable[Record | None]) -> float:
@@ -175,21 +158,6 @@ def spread_over_runs(records: Iterable[Record | None]) -> float:
     return float(np.nanmean(table, axis=0).std(ddof=1)) if table.shape[1] > 1 else math.nan
 
 
-def _explain(counts: _Counts) -> None:
-    """Says once for each evaluation why scores are NaN: many metrics are over the same verdicts."""
-    session = current_session()
-    if session.said_why_nan:
-        return
-    session.said_why_nan = True
-    _log.warning(
-        "judged scores are NaN: of the first, %d of %d verdicts were scored; CULTURE_JUDGE_MIN_COVERAGE asks for %g. "
-        "Run again, which asks only for what is missing, or grade the logged samples with `culture-tasks rejudge`.",
-        counts.scored,
-        counts.asked,
-        session.settings.judge_min_coverage,
-    )
-
-
 class MeanOfScores(Aggregation):
     """The mean of the scores of documents, or of those that clusters of documents make together.
 
@@ -203,12 +171,7 @@ class MeanOfScores(Aggregation):
     def __init__(
         self, per_cluster: Callable[[Sequence[float]], float] | None = None, *, is_judged: bool = False
     ) -> None:
-        """Makes an aggregation.
-
-        Args:
-            per_cluster: Makes one score of those of a cluster; None: every document has a score by itself.
-            is_judged: Whether a judge gives the scores.
-        """
+        """Takes what makes one score of those of a cluster, None where every document has one; and if a judge does."""
         over = "" if per_cluster is None else f", {getattr(per_cluster, '__name__', 'one score')} of each cluster"
         name = f"mean{' of the scored' if is_judged else ''}{over}"
         super().__init__(name, self._mean, self._error, is_of_documents=per_cluster is None)
@@ -243,9 +206,16 @@ class MeanOfScores(Aggregation):
 
     def _mean_of(self, scores: Floats, records: Sequence[Any]) -> float:
         if self._is_judged:
-            counts = _counted(records)
+            counts, session = _counted(records), current_session()
             if counts.asked and not counts.enough:
-                _explain(counts)
+                if not session.said_why_nan:  # once for each evaluation: many metrics are over the same verdicts
+                    session.said_why_nan = True
+                    _log.warning(
+                        "judged scores are NaN: of the first, %d of %d verdicts were scored; "
+                        "CULTURE_JUDGE_MIN_COVERAGE asks for %g. Run again, which asks only for what is missing, or "
+                        "grade the logged samples with `culture-tasks rejudge`.",
+                        *(*counts, session.settings.judge_min_coverage),
+                    )
                 return math.nan
         return float(scores.mean()) if scores.size else math.nan
 
@@ -286,12 +256,7 @@ def cluster_of(record: Any) -> Hashable:
 
 
 def aggregation_of(metric: Metric, *, is_main: bool) -> Aggregation:
-    """Returns the aggregation of a metric.
-
-    Args:
-        metric: The metric.
-        is_main: Whether it is its task's main metric, whose records are whole.
-    """
+    """Returns the aggregation of a metric; the records of a task's main one are whole."""
     if isinstance(metric, MeanScore):
         return MeanOfScores(metric.per_cluster, is_judged=isinstance(metric, JudgedScore))
     assert isinstance(metric, ComputedScore)

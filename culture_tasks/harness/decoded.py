@@ -28,12 +28,7 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
     """A data set that hands out the rows that it was made of; what is derived from it is an ordinary data set."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]], images: datasets.Dataset | None = None) -> None:
-        """Makes a data set.
-
-        Args:
-            rows: The rows, as they would be decoded: with the same fields each, and lists where tuples could be.
-            images: Columns of images, to be decoded where their type says so.
-        """
+        """Takes the rows as they would be decoded, with lists where tuples could be, and columns of images."""
         self._plain = datasets.Dataset.from_list([dict(row) for row in rows])
         self._rows = rows
         self._shown: list[str] = []

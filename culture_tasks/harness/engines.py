@@ -22,12 +22,8 @@ _PACKAGES: Mapping[str, tuple[str, ...]] = {
 def check_engine(model: object, batch_size: object, advice: str) -> None:
     """Makes sure, before anything is loaded, that the engine of a model type is installed.
 
-    A warning says so if the harness will hand it one request at a time, as both do unless told otherwise.
-
-    Args:
-        model: Name of the model type; a model that a program has loaded needs no check.
-        batch_size: Requests that the harness hands over at once.
-        advice: Batch size that the harness takes for an engine.
+    A model that a program has loaded needs no check. A warning says so if the harness will hand an engine one request
+    at a time, as both do unless told otherwise, and advises a batch size.
 
     Raises:
         MissingExtraError: If vLLM isn't installed, or lacks Ray for images in lm-eval.

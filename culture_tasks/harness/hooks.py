@@ -24,12 +24,7 @@ Doc = Mapping[str, Any]
 
 
 def hook_named(name: str, module: str, kinds: Mapping[str, Callable[..., Any]]) -> Any:
-    """Returns a hook, or the metric list of a task.
-
-    Args:
-        name: The task and the kind of hook, with two underscores between them.
-        module: The module that is asked for it.
-        kinds: The function of each kind that this module has beside or instead of :data:`SHARED`.
+    """Returns a hook of the kinds of a module, or of :data:`SHARED`, or the metric list of a task.
 
     Raises:
         AttributeError: If there is no such kind.
@@ -46,12 +41,7 @@ def hook_named(name: str, module: str, kinds: Mapping[str, Callable[..., Any]]) 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hook:
-    """What a task file names. The harnesses log its text, which is the same in every run.
-
-    Attributes:
-        task: The task.
-        function: What is called with the task and whatever the harness gives.
-    """
+    """What a task file names: a function of a task and what the harness gives. Its logged text is always the same."""
 
     task: Task
     function: Callable[..., Any]
@@ -94,12 +84,8 @@ def name_shard(task: Any) -> None:
     """Names the shard of a harness's task in its metadata.
 
     The metadata are logged with the results, and lmms-eval's response cache tells tasks apart by them.
-
-    Raises:
-        SettingsError: If the task has other documents than the shard: a variant's own ``process_docs`` chose some.
     """
-    name = name_of(task)
-    part = shard_of(name) if name else None
+    part = shard_of(name_of(task))
     if part is None:
         return
     if len(task.eval_docs) != len(part.places):
@@ -111,13 +97,8 @@ def name_shard(task: Any) -> None:
 
 
 def refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
-    """Refuses ``--cache_requests`` for a shard: the harnesses find the requests of a task by its name alone.
-
-    Raises:
-        SettingsError: If a shard's requests would be kept, or those of another used.
-    """
-    name = name_of(task)
-    if cache_requests and name and (part := shard_of(name)):
+    """Refuses ``--cache_requests`` for a shard: the harnesses find the requests of a task by its name alone."""
+    if cache_requests and (part := shard_of(name_of(task))):
         raise SettingsError(
             f"{task.config.task}: --cache_requests keeps one set of requests for a task, and {part.shard} has its own. "
             "Leave the option out, or unset CULTURE_SHARD."

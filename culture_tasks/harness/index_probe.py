@@ -10,7 +10,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,10 @@ def main(harness: Harness) -> int:
             for name, entry in ours.items()
             if name in index and not isinstance(entry, Tag) and index[name] != task_file(entry, harness)
         }
-        said: dict[str, Any] = {"names": len(ours), "missing": missing, "taken": taken}
+        report: dict[str, Any] = {"names": len(ours), "missing": missing, "taken": taken}
         if missing and harness == "lmms_eval":
-            said["plug_ins"] = list(plug_in_problems())
-    sys.stdout.write(json.dumps(said))
+            report["plug_ins"] = list(plug_in_problems())
+    sys.stdout.write(json.dumps(report))
     return 0
 
 
@@ -60,29 +60,20 @@ def plug_in_problems() -> Iterator[str]:
 
     lmms-eval loads plug-ins in the order in which they are installed, and none after one that raises.
     """
-    before: list[EntryPoint] = []
-    for point in entry_points(group=GROUP):
-        if point.value.startswith("culture_tasks."):
-            break
-        before.append(point)
-    else:
+    points = list(entry_points(group=GROUP))
+    ours = next((place for place, point in enumerate(points) if point.value.startswith("culture_tasks.")), None)
+    if ours is None:
         yield "lmms-eval doesn't see this package: reinstall it with `pip install .` in its checkout."
-    for point in before:
-        if problem := _failure(point):
+    for point in points[:ours]:
+        try:
+            payload = point.load()
+            if callable(payload):  # as lmms-eval does
+                payload()
+        except Exception as error:  # noqa: BLE001 - another package's code may raise anything, and that is the finding
             yield (
-                f"The lmms-eval plug-in {point.name!r} ({point.value}) fails to load: {problem}. lmms-eval stops "
-                "loading plug-ins there, so it may not know our tasks. Repair or remove it."
+                f"The lmms-eval plug-in {point.name!r} ({point.value}) fails to load: {type(error).__name__}: {error}. "
+                "lmms-eval stops loading plug-ins there, so it may not know our tasks. Repair or remove it."
             )
-
-
-def _failure(point: EntryPoint) -> str | None:
-    try:
-        payload = point.load()
-        if callable(payload):  # as lmms-eval does
-            payload()
-    except Exception as error:  # noqa: BLE001 - another package's code may raise anything, and that is the finding
-        return f"{type(error).__name__}: {error}"
-    return None
 
 
 if __name__ == "__main__":

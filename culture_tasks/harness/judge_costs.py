@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
 from typing import Any
 
 from culture_tasks.costs.prices import Prices, whole_sum
@@ -16,16 +17,9 @@ ASKED, KEPT = "asked", "kept"
 
 
 def judge_costs(tasks: Mapping[str, Sequence[Mapping[str, Any]]], prices: Prices) -> dict[str, Any]:
-    """Returns the entry of a result file; empty where no judge counted tokens.
-
-    Args:
-        tasks: The judged records of each task.
-        prices: What judges cost.
-    """
-    found = {task: costs for task, records in tasks.items() if (costs := _of_task(records, prices))}
-    if not found:
-        return {}
-    return {"currency": prices.currency, "prices": prices.origin, "tasks": found}
+    """Returns the entry of a result file for the judged records of each task; empty where no judge counted tokens."""
+    costs = {task: own for task, records in tasks.items() if (own := _of_task(records, prices))}
+    return {"currency": prices.currency, "prices": prices.origin, "tasks": costs} if costs else {}
 
 
 def judged_records(records: Iterable[Any]) -> list[Mapping[str, Any]]:
@@ -36,9 +30,7 @@ def judged_records(records: Iterable[Any]) -> list[Mapping[str, Any]]:
 def summed_costs(entry: Mapping[str, Any], part: str) -> tuple[int, Usage, float | None]:
     """Returns the verdicts, tokens and money of all tasks of an entry; no money where a task has none.
 
-    Args:
-        entry: The entry of a result file, as :func:`judge_costs` makes it.
-        part: :data:`ASKED` or :data:`KEPT`.
+    The part is :data:`ASKED` or :data:`KEPT`.
     """
     parts = [costs[part] for costs in entry["tasks"].values()]
     names = ("prompt_tokens", "completion_tokens", *sorted(DISCOUNTS))
@@ -58,21 +50,15 @@ def _of_task(records: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, 
             part = KEPT if run.get("kept") else ASKED
             verdicts[part] += 1
             usages[part][model] = usages[part].get(model, Usage()) + Usage(*run["tokens"], **run.get("discounts", {}))
-    totals = {part: sum(by_model.values(), start=Usage()) for part, by_model in usages.items()}
-    if totals[ASKED] == totals[KEPT] == Usage():
-        return {}
-    return {
-        "judge": ", ".join(models),
-        **{
-            part: {
-                "verdicts": verdicts[part],
-                "prompt_tokens": totals[part].prompt_tokens,
-                "completion_tokens": totals[part].completion_tokens,
-                **totals[part].discounts,
-                "money": 0.0
-                if not verdicts[part]
-                else whole_sum(prices.of_requests(model, usage) for model, usage in usages[part].items()),
-            }
-            for part in (ASKED, KEPT)
-        },
-    }
+    costs: dict[str, Any] = {"judge": ", ".join(models)}
+    for part, by_model in usages.items():
+        total = sum(by_model.values(), start=Usage())
+        costs[part] = {
+            "verdicts": verdicts[part],
+            "prompt_tokens": total.prompt_tokens,
+            "completion_tokens": total.completion_tokens,
+            **total.discounts,
+            "money": whole_sum(starmap(prices.of_requests, by_model.items())) if by_model else 0.0,
+        }
+    has_tokens = any(costs[part]["prompt_tokens"] or costs[part]["completion_tokens"] for part in usages)
+    return costs if has_tokens else {}

@@ -6,11 +6,9 @@ They are two steps, since a harness says only after loading that a run predicts 
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.interface import Documents
@@ -25,30 +23,34 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_loaded: dict[tuple[str, Path | None], datasets.Dataset] = {}
-_whole: dict[tuple[str, Path | None], datasets.Dataset] = {}
-_shards: dict[str, TaskShard | None] = {}
-_read: dict[str, DataRead] = {}
-_ahead: dict[str, tuple[Settings, datasets.Dataset]] = {}
-_to_grade: dict[str, Documents] = {}
-_lock = threading.Lock()
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """The documents of a task, with the settings that they were loaded with: of its shard, as data sets, and all."""
+
+    settings: Settings
+    documents: Documents
+    data: datasets.Dataset
+    whole: datasets.Dataset
+    shard: TaskShard | None
+    read: DataRead
+
+
+_tasks: dict[str, _Loaded] = {}
+_ahead: set[str] = set()
+_to_grade: set[str] = set()
 
 
 def load_ahead(names: Iterable[str]) -> None:
     """Loads and checks the documents of a run before its model is loaded; :func:`load_for_evaluation` then has them.
 
-    Args:
-        names: The tasks; each is loaded once. Those of an earlier run are forgotten.
-
-    Raises:
-        CultureTasksError: As ``load_for_evaluation``, for the first that can't be used.
+    Those of an earlier run are forgotten. Errors are those of ``load_for_evaluation``.
     """
     _ahead.clear()
-    loaded_ahead = {}
-    for name in dict.fromkeys(names):
-        data = load_for_evaluation(name)
-        loaded_ahead[name] = (current_session().settings, data)
-    _ahead.update(loaded_ahead)
+    names = list(dict.fromkeys(names))
+    for name in names:
+        load_for_evaluation(name)
+    _ahead.update(names)
 
 
 def load_for_evaluation(name: str) -> datasets.Dataset:
@@ -62,53 +64,27 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
         SettingsError: If an environment variable has a value that is not allowed, or a task has too few clusters for
             so many shards.
     """
-    session = renew_session()
-    task = task_named(name)
-    settings, data = _ahead.get(name, (None, None))
-    if data is not None and settings == session.settings:
-        return data
-    with reading_data(session.settings) as read:
-        documents = task.data.load(session.settings)
+    settings = renew_session().settings
+    if name in _ahead and _tasks[name].settings == settings:
+        return _tasks[name].data
+    with reading_data(settings) as read:
+        documents = task_named(name).data.load(settings)
     if read.own:
         _log.warning("%s: own data, not the benchmark's release (%s: %s)", name, *next(iter(read.own.items())))
         documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
     whole = data = _as_dataset(documents)
     shard = None
-    if session.settings.shard is not None:
-        number, of = session.settings.shard
+    if settings.shard is not None:
+        number, of = settings.shard
         shard = task_shard(name, documents.rows, number=number, of=of)
         images = None if documents.images is None else documents.images.select(shard.places)
         documents = Documents([documents.rows[place] for place in shard.places], images)
         data = _as_dataset(documents)
-    key = name, session.settings.data_folder
-    with _lock:
-        if scorer_of(name).is_judged:
-            _to_grade[name] = documents
-        _loaded[key], _whole[key] = data, whole
-        _shards[name], _read[name] = shard, read
+    _tasks[name] = _Loaded(settings, documents, data=data, whole=whole, shard=shard, read=read)
+    _ahead.discard(name)
+    if scorer_of(name).is_judged:
+        _to_grade.add(name)
     return data
-
-
-def data_read(name: str) -> DataRead:
-    """Returns what a task's documents were last made of."""
-    return _read.get(name, DataRead({}, {}))
-
-
-def shard_of(name: str) -> TaskShard | None:
-    """Returns the shard that a task's documents are; None where they are all of them."""
-    return _shards.get(name)
-
-
-def loaded(name: str) -> datasets.Dataset:
-    """Returns the documents of a task that this process has loaded, loading them if it hasn't."""
-    key = (name, current_session().settings.data_folder)
-    return _loaded[key] if key in _loaded else load_for_evaluation(name)
-
-
-def all_documents(name: str) -> datasets.Dataset:
-    """Returns all documents of a task, those of other shards too: few-shot examples are among them."""
-    loaded(name)
-    return _whole[name, current_session().settings.data_folder]
 
 
 def _as_dataset(documents: Documents) -> datasets.Dataset:
@@ -117,21 +93,43 @@ def _as_dataset(documents: Documents) -> datasets.Dataset:
     return DecodedDataset(documents.rows, documents.images)
 
 
+def data_read(name: str | None) -> DataRead:
+    """Returns what a task's documents were last made of; nothing for a task of others."""
+    return _tasks[name].read if name in _tasks else DataRead({}, {})
+
+
+def shard_of(name: str | None) -> TaskShard | None:
+    """Returns the shard that a task's documents are; None where they are all of them, or of others."""
+    return _tasks[name].shard if name in _tasks else None
+
+
+def loaded(name: str) -> datasets.Dataset:
+    """Returns the documents of a task that this process has loaded, loading them if it hasn't."""
+    task = _tasks.get(name)
+    is_there = task is not None and task.settings.data_folder == current_session().settings.data_folder
+    return task.data if task is not None and is_there else load_for_evaluation(name)
+
+
+def all_documents(name: str) -> datasets.Dataset:
+    """Returns all documents of a task, those of other shards too: few-shot examples are among them."""
+    loaded(name)
+    return _tasks[name].whole
+
+
 def check_judge(name: str | None) -> None:
     """Makes sure, before any inference, that the session's judge can grade a task; once for each loading.
 
-    Args:
-        name: The task; None, and one that no judge grades, needs no judge.
+    A task of others, and one that no judge grades, needs no judge.
 
     Raises:
         JudgeError: If nobody can grade.
     """
-    if name is None or name not in _to_grade:
+    if name not in _to_grade:
         return
-    documents, session = _to_grade[name], current_session()
+    rows, scorer, session = _tasks[name].documents.rows, scorer_of(name), current_session()
     for model in dict.fromkeys(rubric.model for rubric in benchmark_of(name).rubrics()):
         # One after the other, since a judge without an endpoint looks at none of them.
-        items = (item for doc in documents.rows if (item := scorer_of(name).expected(doc)) and item[0].model == model)
+        items = (item for doc in rows if (item := scorer.expected(doc)) and item[0].model == model)
         if first := next(items, None):
             session.judge(model).check(chain([first], items))
-    del _to_grade[name]
+    _to_grade.remove(name)

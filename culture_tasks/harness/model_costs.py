@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -17,18 +17,13 @@ class ModelCosts(BaseModel):
     What wasn't measured, or is nothing of this run, is None.
 
     Attributes:
-        device: The device or devices, by name.
-        ranks: Number of processes.
-        batch_size: Requests that were answered together.
         one_at_a_time: Whether every request was answered on its own, which is the only way to measure its latency.
         backend: Model class of the harness that generated; None if the model itself did.
         answered: Prompts that were answered now, the plain model's among them.
         found: Prompts whose answer was there already.
-        requests: Requests that ``request_ms`` is a mean over.
-        request_ms: Milliseconds a request. One at a time: from the request to its answer. In batches: all computing
-            for routing and answers, divided by the requests that were answered.
-        insertions: Insertions that ``insert_ms`` is a mean over.
-        insert_ms: Milliseconds an insertion; in batches, without what was computed ahead.
+        request_ms: Milliseconds a request, a mean over ``requests``. One at a time: from the request to its answer. In
+            batches: all computing for routing and answers, divided by the requests that were answered.
+        insert_ms: Milliseconds an insertion, a mean over ``insertions``; in batches, without what was computed ahead.
         train_ms: Milliseconds of fitting a training case.
         train_gib: Peak memory in fitting, in GiB: of the GPUs of a process, or of the process on a CPU.
         peak_gib: The same in evaluation.
@@ -75,29 +70,26 @@ def combined(parts: Sequence[ModelCosts]) -> ModelCosts:
 
     Times are means weighted by what they are means over, memory is the highest of all.
     """
-    first = parts[0]
-    return first.model_copy(
+
+    def mean(value: str, weight: str) -> float | None:
+        known = [(getattr(each, value), getattr(each, weight)) for each in parts if getattr(each, value) is not None]
+        total = sum(count for _, count in known)
+        return sum(number * count for number, count in known) / total if total else None
+
+    def highest(name: str) -> Any:
+        return max((number for each in parts if (number := getattr(each, name)) is not None), default=None)
+
+    counts = ("answered", "found", "requests", "insertions")
+    return parts[0].model_copy(
         update={
             "device": " + ".join(dict.fromkeys(each.device for each in parts)),
-            "batch_size": max(each.batch_size for each in parts),
             "one_at_a_time": all(each.one_at_a_time for each in parts),
-            **{name: sum(getattr(each, name) for each in parts) for name in _COUNTS},
-            "request_ms": _mean(parts, lambda each: (each.request_ms, each.requests)),
-            "insert_ms": _mean(parts, lambda each: (each.insert_ms, each.insertions)),
-            **{name: _highest(getattr(each, name) for each in parts) for name in _HIGHEST},
+            "request_ms": mean("request_ms", "requests"),
+            "insert_ms": mean("insert_ms", "insertions"),
+            **{name: sum(getattr(each, name) for each in parts) for name in counts},
+            **{
+                name: highest(name)
+                for name in ("ranks", "batch_size", "train_ms", "train_gib", "peak_gib", "parameters")
+            },
         }
     )
-
-
-_COUNTS = ("answered", "found", "requests", "insertions")
-_HIGHEST = ("train_ms", "train_gib", "peak_gib", "parameters", "ranks")
-
-
-def _mean(parts: Sequence[ModelCosts], pick: Callable[[ModelCosts], tuple[float | None, int]]) -> float | None:
-    known = [(value, count) for value, count in map(pick, parts) if value is not None and count]
-    total = sum(count for _, count in known)
-    return sum(value * count for value, count in known) / total if total else None
-
-
-def _highest(values: Any) -> float | None:
-    return max((value for value in values if value is not None), default=None)

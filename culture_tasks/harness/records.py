@@ -11,7 +11,8 @@ while the log holds the record once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 
@@ -33,22 +34,12 @@ class PendingRecord(dict[str, Any]):
     __slots__ = ("_finish",)
 
     def __init__(self, known: Mapping[str, Any], finish: Callable[[], Mapping[str, Any]]) -> None:
-        """Makes a record.
-
-        Args:
-            known: What is known at once, at least one key.
-            finish: Gives the rest; called on first reading, and may block.
-        """
-        if not known:
-            raise ValueError("PendingRecord: expected at least one key that is known at once, found none")
+        """Takes what is known at once, at least one key, and what gives the rest on first reading, and may block."""
         super().__init__(known)
         self._finish: Callable[[], Mapping[str, Any]] | None = finish
 
     def complete(self) -> CompleteRecord:
-        """Waits for the rest and returns the record, which is complete now.
-
-        Two threads may do so at once: both get the same rest.
-        """
+        """Waits for the rest and returns the record, which is complete now; two threads get the same rest."""
         finish = self._finish
         if finish is not None:
             dict.update(self, finish())
@@ -56,48 +47,18 @@ class PendingRecord(dict[str, Any]):
         self.__class__ = CompleteRecord  # type: ignore[assignment]
         return self  # type: ignore[return-value]
 
-    def __getitem__(self, key: str) -> Any:
-        return self.complete()[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.complete()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.complete())
-
-    def __len__(self) -> int:
-        return len(self.complete())
-
-    def __eq__(self, other: object) -> bool:
-        return self.complete() == other
-
-    __hash__ = None
-
-    def __repr__(self) -> str:
-        return repr(self.complete())
-
     def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
         return self.complete().__reduce__()
 
-    def get(self, key: str, default: Any = None) -> Any:
-        """Completes the record and gets a value."""
-        return self.complete().get(key, default)
 
-    def keys(self) -> KeysView[str]:  # type: ignore[override]
-        """Completes the record and returns its keys."""
-        return self.complete().keys()
+def _completing(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a dictionary's way of reading that completes the record before it reads it."""
+    return wraps(read)(lambda record, *args: read(record.complete(), *args))
 
-    def values(self) -> ValuesView[Any]:  # type: ignore[override]
-        """Completes the record and returns its values."""
-        return self.complete().values()
 
-    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]
-        """Completes the record and returns its items."""
-        return self.complete().items()
-
-    def copy(self) -> dict[str, Any]:
-        """Completes the record and returns a plain dictionary."""
-        return dict(self.complete())
+_READING = ("__getitem__", "__contains__", "__iter__", "__len__", "__eq__", "__repr__")
+for _name in (*_READING, "get", "keys", "values", "items", "copy"):
+    setattr(PendingRecord, _name, _completing(getattr(dict, _name)))
 
 
 class PartRecord(dict[str, Any]):
@@ -112,11 +73,6 @@ class PartRecord(dict[str, Any]):
     names = frozenset({"benchmark", "cluster", "item", "outcomes", "score", "run_scores"})
 
     def __init__(self, record: Mapping[str, Any]) -> None:
-        """Makes a view.
-
-        Args:
-            record: The record to read from.
-        """
         super().__init__()
         self.record = record
 
@@ -150,12 +106,7 @@ class ClusteredValue(float):
     cluster: tuple[str, str]
 
     def __new__(cls, value: float, cluster: tuple[str, str]) -> ClusteredValue:
-        """Makes a value.
-
-        Args:
-            value: The value.
-            cluster: The benchmark and the cluster.
-        """
+        """Takes a value, and the benchmark and the cluster of its document."""
         made = super().__new__(cls, value)
         made.cluster = cluster
         return made

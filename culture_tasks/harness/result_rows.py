@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,12 +40,7 @@ Key = str
 
 
 class Written(NamedTuple):
-    """A metric that the samples of a task have.
-
-    Attributes:
-        aggregation: How its records become a value; None if that isn't ours.
-        records: One record a document.
-    """
+    """A metric that the samples of a task have: one record each, and the aggregation, or None if it isn't ours."""
 
     aggregation: Aggregation | None
     records: Sequence[Any]
@@ -53,37 +49,44 @@ class Written(NamedTuple):
 Task = Mapping[Key, Written]
 
 
-def written(aggregations: Mapping[str, Any], records: Mapping[tuple[str, str], Sequence[Any]]) -> Task:
-    """Returns what the samples of a task have, or nothing if the task isn't ours.
+class EvaluatedTask(NamedTuple):
+    """A task that a harness has evaluated: what its samples have, nothing if it isn't ours, and its documents."""
 
-    Args:
-        aggregations: The task's aggregations, by metric.
-        records: Its records, by metric and filter.
-    """
+    written: Task
+    data: DataRead
+    shard: TaskShard | None
+
+
+OF_OTHERS = EvaluatedTask({}, DataRead({}, {}), None)
+
+
+def evaluated(task: Any, records: Mapping[tuple[str, str], Sequence[Any]]) -> EvaluatedTask:
+    """Returns what is known of a harness's task; a user's variant has the documents of the task that it includes."""
+    name = name_of(task)
+    return EvaluatedTask(written(task.aggregation(), records), data_read(name), shard_of(name))
+
+
+def written(aggregations: Mapping[str, Any], records: Mapping[tuple[str, str], Sequence[Any]]) -> Task:
+    """Returns what the samples of a task have, by metric and filter, or nothing if the task isn't ours."""
     ours = {name: each for name, each in aggregations.items() if isinstance(each, Aggregation)}
     if not ours:
         return {}
-    return {f"{name},{which}": Written(ours.get(name), found) for (name, which), found in records.items()}
+    return {f"{name},{which}": Written(ours.get(name), of_metric) for (name, which), of_metric in records.items()}
 
 
 def complete_row(row: dict[str, Any], task: Task) -> None:
-    """Adds the standard errors to the row of a task of ours, and takes out what concerns none of its documents.
-
-    Args:
-        row: The row, which is changed.
-        task: What the samples of the task have.
-    """
+    """Adds the standard errors to the row of a task of ours, and takes out what concerns none of its documents."""
     for key, (aggregation, records) in task.items():
         if aggregation is not None:
             row[_stderr(key)] = aggregation.stderr(records)
             of_documents = key.replace(",", "_stderr_clt,", 1)  # which lmms-eval takes over documents
             if of_documents in row and not aggregation.is_of_documents:
                 row[of_documents] = row[_stderr(key)]
-        if not concerns_any(records):
+        if not _concerns_any(records):
             _take_out(row, key)
 
 
-def concerns_any(records: Iterable[Any]) -> bool:
+def _concerns_any(records: Iterable[Any]) -> bool:
     """Whether a metric concerns any document: a scope that no question has is no part of a run."""
     return any(record is not None for record in records)
 
@@ -92,6 +95,11 @@ def _take_out(row: dict[str, Any], key: Key) -> None:
     metric, _, which = key.partition(",")
     for ending in ("", "_stderr", "_stderr_clt", "_stderr_clustered"):
         row.pop(f"{metric}{ending},{which}", None)
+
+
+def _stderr(key: Key) -> Key:
+    metric, _, which = key.partition(",")
+    return f"{metric}_stderr,{which}"
 
 
 def complete_group_row(row: dict[str, Any], tasks: Sequence[Task], weight_by_size: Mapping[Key, bool]) -> None:
@@ -103,130 +111,98 @@ def complete_group_row(row: dict[str, Any], tasks: Sequence[Task], weight_by_siz
         weight_by_size: The keys of the group's row, and whether the items weigh the same there, rather than the tasks.
     """
     for key, by_size in weight_by_size.items():
-        found = [task[key] for task in tasks if key in task]
-        aggregations = [each.aggregation for each in found if each.aggregation is not None]
-        if not found or len(aggregations) < len(tasks) or len({each.name for each in aggregations}) > 1:
+        of_tasks = [task[key] for task in tasks if key in task]
+        aggregations = [each.aggregation for each in of_tasks if each.aggregation is not None]
+        if not of_tasks or len(aggregations) < len(tasks) or len({each.name for each in aggregations}) > 1:
             continue
-        records = [each.records for each in found]
+        records = [each.records for each in of_tasks]
         row[key], row[_stderr(key)] = aggregations[0].of_group(records, weight_by_size=by_size)
-        if not any(map(concerns_any, records)):
+        if not any(map(_concerns_any, records)):
             _take_out(row, key)
 
 
-def finish(name: str, task: Task, shard: TaskShard | None) -> None:
-    """Lets a task's metrics do what is left to do with their records, such as writing a file.
-
-    Of a shard nothing is left to do before ``culture-tasks merge``.
-    """
-    model, output = _running.get(("model", None))
-    run = Run(model, output, current_session().settings)
-    costs = _judged.get(None)
-    if costs is not None:
-        for each in task.values():
-            costs[name] = costs.get(name) or judged_records(each.records)
-    for aggregation, records in task.values():
-        if aggregation is not None and shard is None:
-            aggregation.finish(records, name, run)
-
-
-def shard_of_task(task: Any) -> TaskShard | None:
-    """Returns the shard that the documents of a harness's task are; None where they are all of them, or not ours."""
-    name = name_of(task)
-    return shard_of(name) if name else None
-
-
-def mark_shard(row: dict[str, Any], *parts: TaskShard | None) -> None:
-    """Adds to the name that a harness's table shows that a row is of shards."""
-    shards = [part.shard for part in parts if part is not None]
-    if shards:
+def mark(row: dict[str, Any], tasks: Iterable[EvaluatedTask]) -> None:
+    """Adds to the name that a harness's table shows that a row is of the user's own data, or of shards."""
+    tasks = list(tasks)
+    if any(task.data.own for task in tasks):
+        row["alias"] = f"{row['alias']} (own data)"
+    if shards := [task.shard.shard for task in tasks if task.shard is not None]:
         row["alias"] = f"{row['alias']} ({shards[0]})"
 
 
-def number_in_task(samples: Iterable[dict[str, Any]], part: TaskShard | None) -> None:
-    """Numbers the samples of a shard as a run of the whole task does."""
-    if part is not None:
+def finish(
+    name: str,
+    task: EvaluatedTask,
+    *,
+    row: dict[str, Any],
+    samples: Iterable[dict[str, Any]],
+    config: Mapping[str, Any],
+    better: Mapping[str, Any],
+) -> tuple[Any, Any]:
+    """Puts right what a harness's results say of a task, and lets its metrics finish, such as write a file.
+
+    The samples of a shard are numbered as those of the whole task, and its metrics finish in ``culture-tasks merge``.
+
+    Returns:
+        The task's settings and the directions of its metrics, without metrics that its samples don't have. The
+        settings name the commits that the documents were read from, where they are from the Hub, and own data.
+    """
+    mark(row, [task])
+    if task.shard is not None:
         for sample in samples:
-            sample["doc_id"] = part.places[sample["doc_id"]]
-
-
-def data_of(task: Any) -> DataRead:
-    """Returns what a harness's task has its documents from; nothing if it isn't ours.
-
-    A user's variant of a task has the documents of the task that it includes.
-    """
-    name = name_of(task)
-    return data_read(name) if name else DataRead({}, {})
-
-
-def mark_own_data(row: dict[str, Any], *data: DataRead) -> None:
-    """Adds to the name that a harness's table shows that some of a row's data are the user's own."""
-    if any(each.own for each in data):
-        row["alias"] = f"{row['alias']} (own data)"
-
-
-def only_written(
-    task: Task, config: Mapping[str, Any], better: Mapping[str, Any], *, data: DataRead
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns a task's logged settings and the directions of its metrics, without metrics that its samples don't have.
-
-    The settings' metadata then name the commits that the documents were read from, where they are from the Hub, and the
-    user's own data.
-
-    Args:
-        task: What the samples of a task of ours have.
-        config: Its settings, with the metric list.
-        better: Whether higher is better, by metric.
-        data: What :func:`data_of` has returned.
-    """
-    names = {key.partition(",")[0] for key, one in task.items() if concerns_any(one.records)}
-    kept = [each for each in config["metric_list"] if each["metric"] in names]
-    changed = {**config, "metric_list": kept}
-    if known := {name: dict(files) for name, files in ((COMMITS, data.commits), (OWN_DATA, data.own)) if files}:
+            sample["doc_id"] = task.shard.places[sample["doc_id"]]
+    names = {key.partition(",")[0] for key, one in task.written.items() if _concerns_any(one.records)}
+    changed = {**config, "metric_list": [each for each in config["metric_list"] if each["metric"] in names]}
+    if known := {key: dict(files) for key, files in ((COMMITS, task.data.commits), (OWN_DATA, task.data.own)) if files}:
         changed["metadata"] = {**(config.get("metadata") or {}), **known}
+    running = _running.get(None) or Running("", None)
+    run = Run(running.model, running.output, current_session().settings)
+    for aggregation, records in task.written.values():
+        running.judged[name] = running.judged.get(name) or judged_records(records)
+        if aggregation is not None and task.shard is None:
+            aggregation.finish(records, name, run)
     return changed, {metric: better[metric] for metric in better if metric in names}
 
 
-def _stderr(key: Key) -> Key:
-    metric, _, which = key.partition(",")
-    return f"{metric}_stderr,{which}"
+@dataclass
+class Running:
+    """A run of a harness: its model, the folder that it writes to, where it says so, and what it has evaluated."""
+
+    model: str
+    output: Path | None
+    tasks: dict[str, EvaluatedTask] = field(default_factory=dict)
+    judged: dict[str, list[Mapping[str, Any]]] = field(default_factory=dict)
 
 
-_running: ContextVar[tuple[str, Path | None]] = ContextVar("running")
-"""Name of the model that is evaluated, and the folder that the harness writes to, where it says so."""
+_running: ContextVar[Running] = ContextVar("running")
 
-_judged: ContextVar[dict[str, list[Mapping[str, Any]]] | None] = ContextVar("judged")
-"""The judged records of the tasks of a run, as far as it has finished them."""
+
+def evaluated_tasks() -> dict[str, EvaluatedTask]:
+    """Returns the tasks that the current run of a harness has evaluated so far, by name."""
+    running = _running.get(None)
+    return {} if running is None else running.tasks
 
 
 def knowing_the_run(evaluate: Callable[..., Any]) -> Callable[..., Any]:
-    """Extends a harness's ``evaluate``: the model and the output folder are known as long as it runs.
-
-    Its results say what the judge cost.
-    """
+    """Extends a harness's ``evaluate``: the run is known while it lasts, and its results say what the judge cost."""
 
     def extended(*args: Any, **kwargs: Any) -> Any:
         model, command = kwargs.get("lm", args[0] if args else None), kwargs.get("cli_args")
         output = getattr(command, "output_path", None)
-        token = _running.set((_name_of(model, command), Path(output) if output else None))
-        judged: dict[str, list[Mapping[str, Any]]] = {}
-        records = _judged.set(judged)
+        running = Running(_name_of(model, command), Path(output) if output else None)
+        token = _running.set(running)
         try:
             results = evaluate(*args, **kwargs)
         finally:
             _running.reset(token)
-            _judged.reset(records)
             if refused := refused_requests():
                 _log.warning("%s", refused)
-        if isinstance(results, dict) and any(judged.values()):
-            results |= _costs(judged)
+        if isinstance(results, dict) and any(running.judged.values()):
+            costs = judge_costs(running.judged, read_prices(current_session().settings.prices_file))
+            results |= {KEY: costs} if costs else {}
         return results
 
     return extended
-
-
-def _costs(judged: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    costs = judge_costs(judged, read_prices(current_session().settings.prices_file))
-    return {KEY: costs} if costs else {}
 
 
 _NAMES = ("pretrained", "model", "model_version", "model_name")
@@ -234,26 +210,18 @@ _NAMES = ("pretrained", "model", "model_version", "model_name")
 
 def _name_of(model: Any, command: Any) -> str:
     """Returns a model's name as its command line gives it, or as the model itself does, or the name of its class."""
-    given = getattr(command, "model_args", None)
-    parts = (
-        given.items() if isinstance(given, Mapping) else (part.split("=", 1) for part in str(given or "").split(","))
-    )
-    arguments = {each[0]: each[1] for each in map(tuple, parts) if len(each) == 2}
+    given = getattr(command, "model_args", None) or ""
+    if not isinstance(given, Mapping):
+        given = dict(part.split("=", 1) for part in str(given).split(",") if "=" in part)
     own = {name: getattr(model, name, None) for name in _NAMES}
     inner = getattr(model, "model_args", None)  # vllm's in lm-eval
-    found = (
-        source.get(name) for source in (arguments, own, inner if isinstance(inner, Mapping) else {}) for name in _NAMES
-    )
-    return next((name for name in found if isinstance(name, str) and name), type(model).__name__)
+    sources = (given, own, inner if isinstance(inner, Mapping) else {})
+    names = (source.get(name) for source in sources for name in _NAMES)
+    return next((name for name in names if isinstance(name, str) and name), type(model).__name__)
 
 
 def extend(owner: Any, name: str, extension: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replaces a function of a harness by an extension of it, once.
-
-    Args:
-        owner: The module or class that holds it.
-        name: Its name there.
-        extension: Takes the original and returns what calls it.
+    """Replaces a function of a harness's module or class by an extension of it, once.
 
     Raises:
         CultureTasksError: If this version of the harness has no such function.

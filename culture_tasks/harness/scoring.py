@@ -15,15 +15,7 @@ from dataclasses import asdict
 from functools import cache
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.interface import (
-    Answered,
-    JudgedScore,
-    MeanScore,
-    Metric,
-    Scale,
-    Task,
-    responses_of,
-)
+from culture_tasks.benchmarks.interface import Answered, JudgedScore, MeanScore, Metric, Scale, Task, responses_of
 from culture_tasks.benchmarks.registry import benchmark_of, task_named
 from culture_tasks.harness import aggregation
 from culture_tasks.harness.aggregation import Aggregation, aggregation_of
@@ -72,12 +64,9 @@ def listed_metrics(metrics: Iterable[Metric], *, main: str) -> list[dict[str, An
 def judged_metrics(
     name: str, groups: Iterable[str], function: Aggregation = aggregation.MEAN_OF_SCORED
 ) -> list[dict[str, Any]]:
-    """Returns the metrics that come with a judged score.
+    """Returns the metrics that come with a judged score, such as ``lave``.
 
-    Args:
-        name: Its name, such as ``lave``.
-        groups: Parts of the data that have their own mean, such as ``brazil``.
-        function: The aggregation of the score.
+    Groups, such as ``brazil``, are parts of the data that have their own mean.
     """
     parts = list(groups)
     listed: list[dict[str, Any]] = []
@@ -113,15 +102,9 @@ def parts_of(metric: Metric) -> list[Part]:
 
 
 class Scorer:
-    """Makes the records of one task's documents.
-
-    Attributes:
-        task: The task.
-        is_judged: Whether a judge grades its documents.
-    """
+    """Makes the records of one task's documents."""
 
     def __init__(self, task: Task) -> None:
-        """Looks at the task's metrics once."""
         self.task = task
         metrics = {metric.name: metric for metric in task.metrics()}
         self._parts = {name: parts_of(metric) for name, metric in metrics.items()}
@@ -231,14 +214,8 @@ def judged_results(
 ) -> dict[str, Any]:
     """Returns one document's records for the metrics of :func:`judged_metrics`.
 
-    Every document has every metric, with None where the metric doesn't concern it: lmms-eval takes the length of the
-    last list for the number of documents, and lm-eval warns about lists of different lengths.
-
-    Args:
-        name: Name of the overall metric.
-        document: The judged document.
-        groups: All parts of the data that have their own mean.
-        belongs: The parts that the document belongs to.
+    Every document has every metric, with None for the means of parts of the data that it doesn't belong to: lmms-eval
+    takes the length of the last list for the number of documents, and lm-eval warns about lists of different lengths.
     """
     base = f"{name}{LEXICAL}" if document.judge["backend"] == "lexical" else name
     record = document.record()
@@ -332,12 +309,7 @@ class JudgedDocument:
 
 
 def item_of(described: Mapping[str, Any], response: str) -> JudgeItem:
-    """Returns what the judge is shown of a response.
-
-    Args:
-        described: What the record says of the document.
-        response: The response as the model gave it.
-    """
+    """Returns what the judge is shown of a response to a document, by what its record says of it."""
     return _item(described["question"], described["references"], response, described.get("judge_language", ""))
 
 

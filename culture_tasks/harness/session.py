@@ -6,7 +6,6 @@ is read from the environment when documents are loaded, before any inference, an
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 from culture_tasks.judges.judge import Judge
@@ -15,23 +14,12 @@ from culture_tasks.settings import Settings
 
 
 class Session:
-    """One evaluation.
-
-    Attributes:
-        settings: What the user chose.
-        said_why_nan: Whether the log has explained scores that are NaN.
-    """
+    """One evaluation: the user's settings, and who grades; ``said_why_nan`` once the log has explained NaN scores."""
 
     def __init__(self, settings: Settings, judge_for: Callable[[str], Judge] | None = None) -> None:
-        """Starts an evaluation.
-
-        Args:
-            settings: What the user chose.
-            judge_for: Gives who grades, by the model of a benchmark's paper; None means the process's judges.
-        """
         self.settings = settings
-        self._judge_for = judge_for or (lambda paper_model: shared_judge(settings, paper_model))
         self.said_why_nan = False
+        self._judge_for = judge_for or (lambda paper_model: shared_judge(settings, paper_model))
         self._judges: dict[str, Judge] = {}
 
     def judge(self, paper_model: str) -> Judge:
@@ -43,15 +31,10 @@ class Session:
 
 
 _current: Session | None = None
-_lock = threading.Lock()
 
 
 def renew_session() -> Session:
-    """Reads the environment again and returns the session that holds from now on.
-
-    Raises:
-        SettingsError: If a variable has a value that is not allowed.
-    """
+    """Reads the environment again and returns the session that holds from now on; may raise a SettingsError."""
     return start_session(Settings.from_environment())
 
 
@@ -68,8 +51,7 @@ def start_prediction() -> None:
 def hold_session(session: Session) -> Session:
     """Has a session hold from now on, and returns it."""
     global _current  # the harness leaves no other way to reach the hooks
-    with _lock:
-        _current = session
+    _current = session
     return session
 
 

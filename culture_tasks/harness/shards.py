@@ -20,14 +20,9 @@ KEY = "shard"
 
 
 class Shard(BaseModel):
-    """Which part of a task was evaluated.
+    """Which part of a task was evaluated: a number from 1 on, of how many, with some of all documents.
 
-    Attributes:
-        number: Its number, from 1 on.
-        of: How many shards there are.
-        documents: How many documents it has.
-        of_documents: How many documents all shards have together.
-        fingerprint: Hash of all these documents and of their prompts: shards of one run have the same.
+    The fingerprint is a hash of all these documents and of their prompts: shards of one run have the same.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,11 +35,7 @@ class Shard(BaseModel):
 
     @classmethod
     def read(cls, metadata: Any) -> Shard | None:
-        """Returns the shard that a task's metadata name; None for a whole task.
-
-        Raises:
-            ValueError: If they name one in another form.
-        """
+        """Returns the shard that a task's metadata name, or None; a ValueError says that it has another form."""
         given = metadata.get(KEY) if isinstance(metadata, Mapping) else None
         try:
             return None if given is None else cls.model_validate(given)
@@ -56,12 +47,7 @@ class Shard(BaseModel):
 
 
 class TaskShard(NamedTuple):
-    """A shard of a task.
-
-    Attributes:
-        shard: Which one it is.
-        places: The place of each of its documents among all of the task's.
-    """
+    """A shard of a task, and the place of each of its documents among all of the task's."""
 
     shard: Shard
     places: Sequence[int]

@@ -6,20 +6,11 @@ What all tasks of a benchmark have alike stands in a template that each file inc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.interface import (
-    HARNESSES,
-    Benchmark,
-    Decoding,
-    Entry,
-    Group,
-    Harness,
-    JudgedScore,
-    Task,
-)
+from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Entry, Group, Harness, JudgedScore, Task
 from culture_tasks.harness.scoring import LEXICAL
 
 TEMPLATE = "_default_template_yaml"
@@ -38,48 +29,35 @@ class _Function(str):
 
 
 def task_files(benchmark: Benchmark) -> dict[Path, str]:
-    """Returns the files of a benchmark, by their path below the folder of task files.
-
-    Args:
-        benchmark: The benchmark.
-    """
+    """Returns the files of a benchmark, by their path below the folder of task files."""
     files: dict[Path, str] = {}
     for harness in HARNESSES:
-        entries = [entry for entry in benchmark.entries() if isinstance(entry, (Task, Group))]
-        for name, text in _of_harness(benchmark, [entry for entry in entries if harness in entry.harnesses], harness):
+        entries = [
+            each for each in benchmark.entries() if isinstance(each, (Task, Group)) and harness in each.harnesses
+        ]
+        for name, text in _of_harness(benchmark, entries, harness):
             files[Path(harness) / benchmark.name / name] = text
     if any("lmms_eval" in path.parts for path in files):
         files[Path("lmms_eval") / PLACEHOLDER] = _PLACEHOLDER_ROW
     return files
 
 
-def _of_harness(benchmark: Benchmark, entries: Sequence[Entry], harness: Harness) -> list[tuple[str, str]]:
+def _of_harness(benchmark: Benchmark, entries: Sequence[Entry], harness: Harness) -> Iterator[tuple[str, str]]:
     tasks = {entry: _keys(entry, harness) for entry in entries if isinstance(entry, Task)}
     if not tasks:
-        return []
-    every = list(tasks.values())
-    shared = {
-        key: value
-        for key, value in every[0].items()
-        if len(every) > 1 and all(_has(keys, key, value) for keys in every)
-    }
-    title = f"{benchmark.title} ({benchmark.paper})."
-    notes = list(dict.fromkeys(task.note for task in tasks if task.note))
-    comment = f"# {' '.join([title, *notes])}\n"
-    files = [(TEMPLATE, comment + _yaml(shared))] if shared else []
+        return
+    first, *others = tasks.values()
+    shared = {key: value for key, value in first.items() if others and all(keys.get(key) == value for keys in others)}
+    notes = dict.fromkeys(task.note for task in tasks if task.note)
+    comment = f"# {' '.join([f'{benchmark.title} ({benchmark.paper}).', *notes])}\n"
+    if shared:
+        yield TEMPLATE, comment + _yaml(shared)
     for entry in entries:
         if isinstance(entry, Group):
-            own = _yaml(_group_keys(entry, {task.name: task for task in tasks}, entries, harness))
-            files.append((f"{entry.name}.yaml", own))
+            yield f"{entry.name}.yaml", _yaml(_group_keys(entry, entries, harness))
         elif isinstance(entry, Task):
             left = {key: value for key, value in tasks[entry].items() if key not in shared}
-            included = {"include": TEMPLATE} if shared else {}
-            files.append((f"{entry.name}.yaml", ("" if shared else comment) + _yaml(included | left)))
-    return files
-
-
-def _has(keys: _Keys, key: str, value: Any) -> bool:
-    return key in keys and keys[key] == value
+            yield f"{entry.name}.yaml", _yaml({"include": TEMPLATE} | left) if shared else comment + _yaml(left)
 
 
 def _keys(task: Task, harness: Harness) -> dict[str, Any]:
@@ -98,6 +76,8 @@ def _keys(task: Task, harness: Harness) -> dict[str, Any]:
         "filter_list": [{"name": "none", "filter": [{"function": responses}]}],
         "metadata": {"version": task.version},
     }
+    sampling = task.decoding.temperature > 0
+    top_p = {} if task.decoding.top_p is None else {"top_p": task.decoding.top_p}
     if harness == "lm_eval":
         return {
             **named,
@@ -107,7 +87,13 @@ def _keys(task: Task, harness: Harness) -> dict[str, Any]:
             "fewshot_split": "test",  # so that a question is never among its own examples
             "doc_to_text": hook("text"),
             **({"doc_to_image": hook("images")} if task.shows_images else {}),
-            "generation_kwargs": _lm_eval_decoding(task.decoding),
+            "generation_kwargs": {
+                "until": [],
+                "max_gen_toks": task.decoding.max_tokens,
+                "do_sample": sampling,
+                **({"temperature": task.decoding.temperature} if sampling else {}),
+                **(top_p if sampling else {}),
+            },
             **shared,
         }
     return {
@@ -119,36 +105,21 @@ def _keys(task: Task, harness: Harness) -> dict[str, Any]:
         "doc_to_text": hook("text"),
         "doc_to_visual": hook("visuals"),
         "doc_to_messages": hook("messages"),
-        "generation_kwargs": _lmms_eval_decoding(task.decoding),
+        "generation_kwargs": {
+            "until": [],
+            "max_new_tokens": task.decoding.max_tokens,
+            "do_sample": sampling,
+            "temperature": task.decoding.temperature or 0,
+            **top_p,
+            "num_beams": 1,
+        },
         **shared,
     }
 
 
-def _lm_eval_decoding(decoding: Decoding) -> dict[str, Any]:
-    keys: dict[str, Any] = {"until": [], "max_gen_toks": decoding.max_tokens, "do_sample": decoding.temperature > 0}
-    if decoding.temperature > 0:
-        keys["temperature"] = decoding.temperature
-        if decoding.top_p is not None:
-            keys["top_p"] = decoding.top_p
-    return keys
-
-
-def _lmms_eval_decoding(decoding: Decoding) -> dict[str, Any]:
-    keys: dict[str, Any] = {
-        "until": [],
-        "max_new_tokens": decoding.max_tokens,
-        "do_sample": decoding.temperature > 0,
-        "temperature": decoding.temperature or 0,
-    }
-    if decoding.top_p is not None:
-        keys["top_p"] = decoding.top_p
-    return keys | {"num_beams": 1}
-
-
-def _group_keys(group: Group, tasks: Mapping[str, Task], entries: Sequence[Entry], harness: Harness) -> dict[str, Any]:
-    keys: dict[str, Any] = {"group": group.name, "task": list(group.members)}
-    below = [tasks[name] for name in _names_below(group, entries) if name in tasks]
-    metrics = {metric.name: metric for metric in below[0].metrics()}
+def _group_keys(group: Group, entries: Sequence[Entry], harness: Harness) -> dict[str, Any]:
+    tasks = _tasks_below(group, {entry.name: entry for entry in entries})
+    metrics = {metric.name: metric for metric in tasks[0].metrics()}
     listed = []
     for name in group.means:
         endings = [""]
@@ -159,19 +130,23 @@ def _group_keys(group: Group, tasks: Mapping[str, Task], entries: Sequence[Entry
         for ending in endings:
             mean = {"metric": f"{name}{ending}", "aggregation": "mean", "weight_by_size": group.weight_by_size}
             listed.append(mean | extra)
-    if listed:
-        keys["aggregate_metric_list"] = listed
-    return keys | {"metadata": {"version": below[0].version}}
+    return {
+        "group": group.name,
+        "task": list(group.members),
+        **({"aggregate_metric_list": listed} if listed else {}),
+        "metadata": {"version": tasks[0].version},
+    }
 
 
-def _names_below(group: Group, entries: Sequence[Entry]) -> list[str]:
-    """Returns the names of the tasks of a group, those of its groups included."""
-    named = {entry.name: entry for entry in entries}
-    found: list[str] = []
-    for member in group.members:
-        entry = named[member]
-        found += _names_below(entry, entries) if isinstance(entry, Group) else [member]
-    return found
+def _tasks_below(group: Group, named: Mapping[str, Entry]) -> list[Task]:
+    """Returns the tasks of a group, those of its groups included."""
+    tasks: list[Task] = []
+    for entry in (named[member] for member in group.members if member in named):
+        if isinstance(entry, Group):
+            tasks += _tasks_below(entry, named)
+        elif isinstance(entry, Task):
+            tasks.append(entry)
+    return tasks
 
 
 def _yaml(keys: _Keys, indent: str = "") -> str:
@@ -203,12 +178,7 @@ def _scalar(value: Any) -> str:
 
 
 def write_task_files(benchmark: Benchmark, folder: Path) -> None:
-    """Writes the files of a benchmark below a folder, and removes what it no longer declares.
-
-    Args:
-        benchmark: The benchmark.
-        folder: The folder of task files, with a folder for each harness.
-    """
+    """Writes the files of a benchmark below a folder of task files, and removes what it no longer declares."""
     wanted = {folder / path: text for path, text in task_files(benchmark).items()}
     for path, text in wanted.items():
         path.parent.mkdir(parents=True, exist_ok=True)

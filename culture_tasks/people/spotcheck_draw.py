@@ -125,8 +125,8 @@ def _responses(sample: JudgedSample) -> Iterator[Response]:
             text=shortened(item.response),
             image=record.image,
             rubric=sample.rubric,
-            scale=sample.scale,
-            judged=math.nan if rating is None else _on_scale(rating, sample.rubric, sample.scale),
+            scale=record.scale,
+            judged=math.nan if rating is None else _on_scale(rating, sample.rubric, record.scale),
         )
 
 

@@ -66,7 +66,7 @@ class TaskToGrade:
     @property
     def metric(self) -> str:
         """The metric that is the mean of the judge's scores."""
-        return self.samples[0].metric
+        return self.samples[0].record.metric
 
     @property
     def metrics(self) -> list[dict[str, Any]]:

@@ -11,7 +11,8 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.results.finding import Kind, UnusedFile
-from culture_tasks.results.runs import Grader, PromptHash, Spent
+from culture_tasks.results.runs import Grader, PromptHash, RunSettings, Spent
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
 
 Codebook = dict[str, int]
@@ -34,14 +35,12 @@ Codebook = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The samples of one run.
+    """The samples of one run; items and clusters are numbered alike in all runs.
 
     Attributes:
-        items: The item of each sample, numbered alike in all runs.
-        scores: Its score on the metric's scale; NaN without one.
+        scores: The score of each on the metric's scale; NaN without one.
         scored: Number of its verdicts that were scored.
         verdicts: Number of its verdicts.
-        clusters: What it shares with others, numbered alike in all runs.
         offsets: Where its line begins in the file.
         groups: Its groups, by field.
         further: Its further scores, by name; NaN without one.
@@ -71,15 +70,10 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class RecordKind:
-    """What is expected of the records of a task, and what is kept of them.
+    """What is expected of the records of a task.
 
-    Attributes:
-        benchmark: Their benchmark.
-        metric: Name of their metric.
-        scale: The scale of their scores.
-        further: Further scores to keep.
-        metrics: The task's metrics, by name; empty where the package that defines them isn't installed. A sample that
-            has another one and no record couldn't be scored.
+    ``further`` are further scores to keep. ``metrics`` are the task's metrics, by name; empty where the package that
+    defines them isn't installed. A sample that has another one and no record couldn't be scored.
     """
 
     benchmark: str
@@ -89,35 +83,8 @@ class RecordKind:
     metrics: Mapping[str, Metric] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSamples:
-    """A sample file that was read.
-
-    Attributes:
-        columns: Its columns.
-        judges: Who graded.
-        prompts: Prompt templates and their hashes, where the record names them.
-        data: Fingerprints of the data.
-        outcomes: How many verdicts ended how.
-        lexical: Whether the score is text overlap.
-        asked: The prompts, as one hash; None where a sample doesn't have its own.
-        spent: Tokens, and lengths of responses.
-        problems: What was left out.
-    """
-
-    columns: Columns
-    judges: tuple[Grader, ...]
-    prompts: tuple[str, ...]
-    data: tuple[str, ...]
-    outcomes: Mapping[str, int]
-    lexical: bool
-    asked: PromptHash | None
-    spent: Spent
-    problems: tuple[UnusedFile, ...]
-
-
 class SampleReader:
-    """Reads sample files of one report, with one numbering of items and clusters for all."""
+    """Reads sample files of one report, with one numbering of items and clusters for all tasks of a benchmark."""
 
     def __init__(self) -> None:
         self._items: dict[str, Codebook] = {}
@@ -126,19 +93,17 @@ class SampleReader:
     def read(self, path: Path, kind: RecordKind) -> LoadedSamples:
         """Reads the samples of a task; lines that can't be used are counted and left out.
 
-        An item has the same number in all tasks of its benchmark.
-
         Raises:
             OSError: If the file can't be read.
         """
         items = self._items.setdefault(kind.benchmark, {})
-        clusters = self._clusters.setdefault(kind.benchmark, {})
-        gathering = _Gathering(kind, items, clusters)
+        loaded = LoadedSamples(kind, items, self._clusters.setdefault(kind.benchmark, {}))
         left_out: dict[str, list[int]] = {}
         for sample in samples_of(path):
-            if reason := gathering.take(sample):
+            if reason := loaded.take(sample):
                 left_out.setdefault(reason, []).append(sample.number)
-        return gathering.loaded([_problem(path, reason, numbers) for reason, numbers in left_out.items()])
+        loaded.problems = [_problem(path, reason, numbers) for reason, numbers in left_out.items()]
+        return loaded
 
     def count(self, columns: Columns, benchmark: str, items: Iterable[str]) -> int:
         """Returns how many samples of a benchmark are of some of its items, by name."""
@@ -146,24 +111,37 @@ class SampleReader:
         return int(np.isin(columns.items, [known[name] for name in items if name in known]).sum())
 
 
-class _Gathering:
-    """What the samples of one file add up to."""
+_CODES = {"items": "i", "scores": "d", "scored": "i", "verdicts": "i", "clusters": "i", "offsets": "q"}
+"""Columns of numbers, each with its type code."""
+
+
+class LoadedSamples:
+    """What the samples of one file add up to.
+
+    Attributes:
+        outcomes: How many verdicts ended how.
+        lexical: Whether the score is text overlap.
+        problems: What was left out.
+    """
 
     def __init__(self, kind: RecordKind, items: Codebook, clusters: Codebook) -> None:
-        self._kind = kind
-        self._items, self._clusters = items, clusters
+        self.outcomes: Counter[str] = Counter()
+        self.lexical = False
+        self.problems: list[UnusedFile] = []
+        self._kind, self._items, self._clusters = kind, items, clusters
         self._seen: set[int] = set()
-        self._numbers: dict[str, array[Any]] = {name: array(code) for name, (code, _) in _TYPES.items()}
+        self._numbers: dict[str, array[Any]] = {name: array(code) for name, code in _CODES.items()}
         self._further = {score.name: array("d") for score in kind.further}
         self._groups: dict[str, tuple[Codebook, array[int]]] = {}
-        self._judges: list[LoggedJudge] = []
-        self._prompts: dict[str, None] = {}
-        self._data: dict[str, None] = {}
-        self._outcomes: Counter[str] = Counter()
-        self._lexical = False
         self._repeats: list[tuple[float | None, ...]] = []
         self._records: list[Mapping[str, Any]] = []
-        self._facts = _Facts()
+        self._judges: list[LoggedJudge] = []
+        self._prompts: set[str] = set()
+        self._data: set[str] = set()
+        self._asked: int | None = 0
+        self._responses = self._characters = 0
+        self._tokens: tuple[int | None, int | None] = (0, 0)
+        self._judge = self._judge_kept = Usage()
 
     def take(self, sample: LoggedSample) -> str:
         """Takes a sample in, or says why it can't be used."""
@@ -190,20 +168,21 @@ class _Gathering:
         if item in self._seen:
             return "duplicate"
         self._seen.add(item)
+        self._append_groups(record.groups)
         verdicts = sum(record.outcomes.values())
         # Without a judge, a reply that can't be read is a wrong answer, and no verdict is missing.
         scored = verdicts if record.judge is None else record.outcomes.get("scored", 0)
         cluster = self._clusters.setdefault(record.cluster, len(self._clusters))
-        self._append_groups(record.groups)
-        values = (item, score, scored, verdicts, cluster, sample.offset)  # as in _TYPES
+        values = (item, score, scored, verdicts, cluster, sample.offset)  # as in _CODES
         for column, value in zip(self._numbers.values(), values, strict=True):
             column.append(value)
         for wanted, number in zip(kind.further, further, strict=True):
             self._further[wanted.name].append(_on_scale(number, wanted.scale))
-        self._note(key, record)
+        self._repeats.append(record.run_scores)
         if isinstance(kind.metrics.get(kind.metric), ComputedScore):
             self._records.append(logged)
-        self._facts.add(sample, record, tokens)
+        self.lexical |= key.endswith(LEXICAL)
+        self._note(sample, record, tokens)
         return ""
 
     def _append_groups(self, groups: Mapping[str, str | None]) -> None:
@@ -217,76 +196,14 @@ class _Gathering:
             group = groups.get(name, "")
             column.append(codes.setdefault(NO_GROUP if group is None else group, len(codes)))
 
-    def _note(self, key: str, record: Record) -> None:
-        self._lexical |= key.endswith(LEXICAL)
+    def _note(self, sample: LoggedSample, record: Record, tokens: tuple[int | None, int | None]) -> None:
         for outcome, count in record.outcomes.items():
-            self._outcomes[outcome] += count
+            self.outcomes[outcome] += count
         if record.judge is not None and record.judge not in self._judges:
             self._judges.append(record.judge)
         if record.prompt_sha256:
-            self._prompts[f"{record.prompt} {record.prompt_sha256[:12]}"] = None
-        for fingerprint in record.data.values():
-            self._data[fingerprint] = None
-        self._repeats.append(record.run_scores)
-
-    def _repeated(self) -> Floats | None:
-        """Returns the scores of each repeat; None where an item has one alone, or more or fewer than another."""
-        many = {len(scores) for scores in self._repeats}
-        if len(many) != 1 or many <= {0, 1}:
-            return None
-        scale = self._kind.scale
-        repeats = np.array([[_on_scale(score, scale) for score in scores] for scores in self._repeats])
-        return repeats if all(map(scale.allows, repeats.flat)) else None
-
-    def loaded(self, problems: Sequence[UnusedFile]) -> LoadedSamples:
-        """Returns what was read."""
-        numbers: dict[str, Any] = {
-            name: np.array(self._numbers[name], dtype=dtype) for name, (_, dtype) in _TYPES.items()
-        }
-        return LoadedSamples(
-            columns=Columns(
-                **numbers,
-                groups={
-                    name: Texts(np.array(column, dtype=np.int32), tuple(codes))
-                    for name, (codes, column) in self._groups.items()
-                },
-                further={name: np.array(values, dtype=np.float64) for name, values in self._further.items()},
-                repeats=self._repeated(),
-                records=np.fromiter(self._records, dtype=np.object_) if self._records else None,
-            ),
-            judges=_judges_of(self._judges),
-            prompts=tuple(sorted(self._prompts)),
-            data=tuple(sorted(self._data)),
-            outcomes=self._outcomes,
-            lexical=self._lexical,
-            asked=self._facts.asked,
-            spent=self._facts.spent,
-            problems=tuple(problems),
-        )
-
-
-_TYPES: Mapping[str, tuple[str, type[np.generic]]] = {
-    "items": ("i", np.int32),
-    "scores": ("d", np.float64),
-    "scored": ("i", np.int32),
-    "verdicts": ("i", np.int32),
-    "clusters": ("i", np.int32),
-    "offsets": ("q", np.int64),
-}
-"""Columns of numbers: code of the array that collects them, and type of the column."""
-
-
-class _Facts:
-    """What the samples of a file took, and their prompts as one hash."""
-
-    def __init__(self) -> None:
-        self._samples = self._responses = self._characters = 0
-        self._prompts: int | None = 0
-        self._tokens: tuple[int | None, int | None] = (0, 0)
-        self._judge = self._judge_kept = Usage()
-
-    def add(self, sample: LoggedSample, record: Record, tokens: tuple[int | None, int | None]) -> None:
-        self._samples += 1
+            self._prompts.add(f"{record.prompt} {record.prompt_sha256[:12]}")
+        self._data.update(record.data.values())
         for run in record.runs:
             self._responses += 1
             self._characters += len(run.response)
@@ -299,25 +216,50 @@ class _Facts:
         self._tokens = (_sum(before[0], now[0]), _sum(before[1], now[1]))
         # lm-eval logs the prompt's hash, lmms-eval the prompt. The sum is the same in any order of the samples.
         prompt = sample.content.get("prompt_hash") or sample.content.get("input")
-        if self._prompts is not None:
-            if not isinstance(prompt, str):
-                self._prompts = None
-            else:
-                text = f"{record.item}\0{prompt}".encode("utf-8", "surrogatepass")
-                self._prompts += int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
+        if not isinstance(prompt, str):
+            self._asked = None
+        elif self._asked is not None:
+            text = f"{record.item}\0{prompt}".encode("utf-8", "surrogatepass")
+            self._asked += int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
 
-    @property
-    def asked(self) -> PromptHash | None:
-        return PromptHash(self._samples, f"{self._prompts % 2**64:016x}", "report") if self._prompts else None
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns, once all samples are in."""
+        numbers: dict[str, Any] = {name: np.array(column) for name, column in self._numbers.items()}
+        groups = {name: Texts(np.array(column), tuple(codes)) for name, (codes, column) in self._groups.items()}
+        further = {name: np.array(values) for name, values in self._further.items()}
+        records = np.fromiter(self._records, dtype=np.object_) if self._records else None
+        return Columns(**numbers, groups=groups, further=further, repeats=self._repeated(), records=records)
+
+    def _repeated(self) -> Floats | None:
+        many = {len(scores) for scores in self._repeats}
+        if len(many) != 1 or many <= {0, 1}:
+            return None
+        scale = self._kind.scale
+        repeats = np.array([[_on_scale(score, scale) for score in scores] for scores in self._repeats])
+        return repeats if all(map(scale.allows, repeats.flat)) else None
+
+    def settings(self, of_file: RunSettings) -> RunSettings:
+        """Returns the settings of the run: what its result file says, and who graded, prompts and data."""
+        items = len(self._numbers["items"])
+        return replace(
+            of_file,
+            judges=_graders(self._judges),
+            prompt=", ".join(part for part in (*sorted(self._prompts), of_file.prompt) if part),
+            data=tuple(sorted(self._data)),
+            asked=PromptHash(items, f"{self._asked % 2**64:016x}", "report") if self._asked else None,
+        )
 
     @property
     def spent(self) -> Spent:
+        """Tokens, and lengths of responses."""
+        known = bool(self._seen)
         has_usage = self._judge != Usage()
         return Spent(
             responses=self._responses,
             characters=self._characters,
-            tokens_in=self._tokens[0] if self._samples else None,
-            tokens_out=self._tokens[1] if self._samples else None,
+            tokens_in=self._tokens[0] if known else None,
+            tokens_out=self._tokens[1] if known else None,
             judge=self._judge if has_usage else None,
             judge_kept=self._judge_kept if has_usage else None,
         )
@@ -331,8 +273,8 @@ def _tokens(sample: LoggedSample, record: Record) -> tuple[int | None, int | Non
     numbers: list[list[Any]] = [
         [(entry or {}).get(name) for entry in counts] for name in ("input_tokens", "output_tokens")
     ]
-    found = [None if None in own else sum(own) for own in numbers]
-    return found[0], found[1]
+    totals = [None if None in own else sum(own) for own in numbers]
+    return totals[0], totals[1]
 
 
 def _sum(one: int | None, two: int | None) -> int | None:
@@ -364,13 +306,10 @@ def _problem(path: Path, reason: str, numbers: Sequence[int]) -> UnusedFile:
     return UnusedFile(str(path), kind, detail=f"{lines} left out ({shown}): {meaning}", lines=len(numbers))
 
 
-def _judges_of(identities: Iterable[LoggedJudge]) -> tuple[Grader, ...]:
+def _graders(identities: Iterable[LoggedJudge]) -> tuple[Grader, ...]:
     """Returns the judges of records, each with the prompts of all its rubrics."""
     prompts: dict[tuple[str, str, bool, str], set[tuple[str, str, str]]] = {}
     for judge in identities:
         identity = (judge.backend, judge.model, judge.delimiters, json.dumps(judge.sampling, sort_keys=True))
         prompts.setdefault(identity, set()).add((judge.rubric, judge.prompt, judge.prompt_sha256))
-    return tuple(
-        Grader(backend, model, delimiters=delimiters, sampling=sampling, prompts=tuple(sorted(found)))
-        for (backend, model, delimiters, sampling), found in sorted(prompts.items(), key=repr)
-    )
+    return tuple(Grader(*identity, tuple(sorted(own))) for identity, own in sorted(prompts.items(), key=repr))

@@ -104,10 +104,10 @@ def other_questions(one: RunSettings, two: RunSettings) -> bool:
 
     Prompts say so only where they don't hold a template of the model's own, or the same one.
     """
-    alike = [
-        (each.chat_template, each.data, each.asked and (each.asked.items, each.asked.maker)) for each in (one, two)
-    ]
-    return None not in (one.asked, two.asked) and alike[0] == alike[1] and one.asked != two.asked
+    if one.asked is None or two.asked is None or one.asked.sha == two.asked.sha:
+        return False
+    ours, theirs = ((each.chat_template, each.data, each.asked._replace(sha="")) for each in (one, two) if each.asked)
+    return ours == theirs
 
 
 def _graders(settings: RunSettings) -> set[tuple[str, str, bool, str]]:
@@ -116,16 +116,9 @@ def _graders(settings: RunSettings) -> set[tuple[str, str, bool, str]]:
 
 def _other_prompts(one: Sequence[Grader], two: Sequence[Grader]) -> bool:
     """Whether a rubric that both used had another prompt; one that only one of them needed doesn't matter."""
-    ours, theirs = _prompts(one), _prompts(two)
-    return any(ours[rubric] != theirs[rubric] for rubric in ours.keys() & theirs.keys())
-
-
-def _prompts(judges: Sequence[Grader]) -> dict[str, set[tuple[str, str]]]:
-    found: dict[str, set[tuple[str, str]]] = {}
-    for judge in judges:
-        for rubric, prompt, sha256 in judge.prompts:
-            found.setdefault(rubric, set()).add((prompt, sha256))
-    return found
+    ours, theirs = ({prompt for judge in judges for prompt in judge.prompts} for judges in (one, two))
+    shared = {rubric for rubric, _, _ in ours} & {rubric for rubric, _, _ in theirs}
+    return any(rubric in shared for rubric, _, _ in ours ^ theirs)
 
 
 def between(one: ByTask, two: ByTask) -> set[Flag]:
@@ -147,12 +140,7 @@ def within(settings: ByTask) -> set[Flag]:
 
 
 def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, str]]) -> str:
-    """Returns the entrant whose settings most entrants share.
-
-    Args:
-        entrants: Settings by entrant, at least one.
-        weight: Number of items and date by entrant: decides where two settings are shared by equally many.
-    """
+    """Returns the entrant whose settings most entrants share; where two are equal, by number of items and date."""
 
     def support(entrant: str) -> tuple[int, tuple[int, str]]:
         agreeing = sum(not between(entrants[entrant], other) for other in entrants.values())
@@ -163,9 +151,8 @@ def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, st
 
 def variation(run: Run, first: Run) -> str:
     """Returns in words what sets a run apart from another run of the same model and task."""
-    parts = what_differs(run.settings, first.settings)
-    if run.settings.chat_template != first.settings.chat_template and run.harness == first.harness:
-        template = run.settings.chat_template
+    parts, template = what_differs(run.settings, first.settings), run.settings.chat_template
+    if template != first.settings.chat_template and run.harness == first.harness:
         parts.append("no chat template" if template == "none" else f"chat template: {template or 'unknown'}")
     if run.harness != first.harness:
         parts.append(f"harness: {run.harness.replace('_', '-')}")
@@ -215,8 +202,8 @@ def _judge(ours: RunSettings, theirs: RunSettings) -> str:
 
 
 def _first_of(names: Sequence[str]) -> str:
-    different = list(dict.fromkeys(names))
-    return f"{different[0]}{' and more' if len(different) > 1 else ''}" if different else "unknown"
+    first, *more = dict.fromkeys(names) or ("unknown",)
+    return f"{first} and more" if more else first
 
 
 def _other_parts(ours: str, theirs: str) -> str:

@@ -18,15 +18,12 @@ from culture_tasks.benchmarks.interface import Harness as Harness
 
 _LM_EVAL_STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[\d.]*)"  # 2026-01-31T12-30-59.123456
 _LMMS_EVAL_STAMP = r"(?P<stamp>\d{8}_\d{6})"  # 20260131_123059
-_RESULT_NAME: Mapping[Harness, re.Pattern[str]] = {
-    "lm_eval": re.compile(rf"results_{_LM_EVAL_STAMP}\.json"),
-    "lmms_eval": re.compile(rf"{_LMMS_EVAL_STAMP}_results\.json"),
-}
-_SAMPLES_NAME: Mapping[Harness, re.Pattern[str]] = {
-    "lm_eval": re.compile(rf"samples_(?P<task>.+)_{_LM_EVAL_STAMP}\.jsonl"),
-    "lmms_eval": re.compile(rf"{_LMMS_EVAL_STAMP}_samples_(?P<task>.+)\.jsonl"),
-}
-_SUFFIXES = frozenset((".json", ".jsonl"))
+_NAMES: Sequence[tuple[Harness, re.Pattern[str]]] = (
+    ("lm_eval", re.compile(rf"results_{_LM_EVAL_STAMP}\.json")),
+    ("lm_eval", re.compile(rf"samples_(?P<task>.+)_{_LM_EVAL_STAMP}\.jsonl")),
+    ("lmms_eval", re.compile(rf"{_LMMS_EVAL_STAMP}_results\.json")),
+    ("lmms_eval", re.compile(rf"{_LMMS_EVAL_STAMP}_samples_(?P<task>.+)\.jsonl")),
+)
 
 Kind = Literal[
     "missing", "empty", "damaged", "partial", "foreign", "duplicate", "superseded", "unknown_record", "unknown_layout"
@@ -36,14 +33,7 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class UnusedFile:
-    """A file, or a part of one, that was not used.
-
-    Attributes:
-        path: The file.
-        kind: What is wrong.
-        detail: More about it, in one line.
-        lines: Number of lines left out, where only some were.
-    """
+    """A file that was not used, or some ``lines`` of one; the detail is one line."""
 
     path: str
     kind: Kind
@@ -52,13 +42,7 @@ class UnusedFile:
 
 
 class FileName(NamedTuple):
-    """What the name of a result or sample file says.
-
-    Attributes:
-        harness: The harness that wrote it.
-        stamp: The date that the run's files share.
-        task: The task of a sample file; empty for a result file.
-    """
+    """What the name of a file says: who wrote it, the stamp of its run, and the task of a sample file."""
 
     harness: Harness
     stamp: str
@@ -67,11 +51,9 @@ class FileName(NamedTuple):
 
 def parse_name(path: Path) -> FileName | None:
     """Returns what the name of a result or sample file says, or None for the name of any other file."""
-    for harness in _RESULT_NAME:
-        if match := _RESULT_NAME[harness].fullmatch(path.name):
-            return FileName(harness, match["stamp"])
-        if match := _SAMPLES_NAME[harness].fullmatch(path.name):
-            return FileName(harness, match["stamp"], match["task"])
+    for harness, pattern in _NAMES:
+        if match := pattern.fullmatch(path.name):
+            return FileName(harness, **match.groupdict())
     return None
 
 
@@ -100,11 +82,7 @@ class Found(NamedTuple):
 
 
 def find(named: Iterable[str | Path]) -> Found:
-    """Finds result files.
-
-    Args:
-        named: Files, folders (searched at any depth) and glob patterns (``**`` crosses folders).
-    """
+    """Finds the result files of files, folders (searched at any depth) and glob patterns (``**`` crosses folders)."""
     whole: dict[Path, None] = {}
     parts: dict[Path, set[str]] = {}
     problems: dict[UnusedFile, None] = {}
@@ -120,17 +98,14 @@ def find(named: Iterable[str | Path]) -> Found:
             problems[UnusedFile(str(path), "partial", reason)] = None
         elif not from_folder:
             parts.setdefault(results, set()).add(name.task)
+    if foreign:  # one problem for all of them: the folder of a model has many
+        names = list(dict.fromkeys(path.name for path in foreign))
+        where = f"{len(foreign)} files ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
+        where = where if len(foreign) > 1 else str(next(iter(foreign)))
+        reason = "not the name of a result or sample file of lm-eval or lmms-eval"
+        problems[UnusedFile(where, "foreign", reason)] = None
     only = {path: frozenset(tasks) for path, tasks in parts.items() if path not in whole}
-    return Found((*whole, *only), only, (*problems, *_foreign(list(foreign))))
-
-
-def _foreign(paths: Sequence[Path]) -> Iterator[UnusedFile]:
-    """Yields one problem for all files that are no harness's: the folder of a model has many of them."""
-    names = list(dict.fromkeys(path.name for path in paths))
-    shown = f"{len(paths)} files ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
-    if paths:
-        where = str(paths[0]) if len(paths) == 1 else shown
-        yield UnusedFile(where, "foreign", "not the name of a result or sample file of lm-eval or lmms-eval")
+    return Found((*whole, *only), only, tuple(problems))
 
 
 def _expanded(named: Iterable[str | Path], problems: dict[UnusedFile, None]) -> Iterator[tuple[Path, bool]]:
@@ -141,19 +116,18 @@ def _expanded(named: Iterable[str | Path], problems: dict[UnusedFile, None]) -> 
         if not matches:
             problems[UnusedFile(str(name), "missing", "no such file, folder or match of a pattern")] = None
         for path in map(Path, matches):
-            if path.is_dir():
-                inside = [file for file in sorted(path.rglob("*")) if file.suffix in _SUFFIXES and file.is_file()]
-                if not inside:
-                    problems[UnusedFile(str(path), "empty", "the folder holds no JSON file")] = None
-                yield from ((file, True) for file in inside)
-            else:
+            if not path.is_dir():
                 yield path, False
+                continue
+            inside = [file for file in sorted(path.rglob("*.json*")) if file.suffix in (".json", ".jsonl")]
+            if not inside:
+                problems[UnusedFile(str(path), "empty", "the folder holds no JSON file")] = None
+            yield from ((file, True) for file in inside if file.is_file())
 
 
 def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[UnusedFile]]:
     """Drops result files that are the same file as an earlier one, or a copy of it, and names the copies."""
     seen: dict[str, Path] = {}
-    kept: list[Path] = []
     problems: list[UnusedFile] = []
     for path in paths:
         try:
@@ -162,10 +136,7 @@ def without_copies(paths: Sequence[Path]) -> tuple[list[Path], list[UnusedFile]]
             content = b""
         # Nothing is said of files that are empty or can't be read.
         key = f"{path.name} {hashlib.sha256(content).hexdigest()}" if content else str(path.resolve())
-        if key in seen:
-            if seen[key].resolve() != path.resolve():
-                problems.append(UnusedFile(str(path), "duplicate", f"a copy of {seen[key]}"))
-            continue
-        seen[key] = path
-        kept.append(path)
-    return kept, problems
+        first = seen.setdefault(key, path)
+        if first.resolve() != path.resolve():
+            problems.append(UnusedFile(str(path), "duplicate", f"a copy of {first}"))
+    return list(seen.values()), problems

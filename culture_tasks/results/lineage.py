@@ -11,12 +11,7 @@ from culture_tasks.results.loaded_runs import Entered
 
 
 class TrainingStage(NamedTuple):
-    """The runs of a model before training, or after it.
-
-    Attributes:
-        entrants: Keys of the entrants: several runs of one model, or a model under several settings.
-        name: What to call them where they are several models.
-    """
+    """The runs of a model before training, or after it: keys of entrants, and a name where they are several models."""
 
     entrants: tuple[str, ...]
     name: str
@@ -33,20 +28,16 @@ def lineages(entered: Sequence[Entered], chosen: Sequence[str]) -> list[Lineage]
     """Returns the pairs of base and trained model, those of one base together.
 
     A run with an adapter (``peft=``, ``lora_local_path=``) says by itself that it was trained from the model that it
-    names beside it; a pair that the user names counts before that.
-
-    Args:
-        entered: The entrants.
-        chosen: ``TRAINED=BASE`` pairs of patterns of models.
+    names beside it; a ``TRAINED=BASE`` pair of patterns that the user names counts before that.
 
     Raises:
         SettingsError: If a pair can't be read, or a pattern fits nothing.
     """
-    found = [_chosen(entered, text) for text in dict.fromkeys(chosen)]
-    named = {key for each in found for key in each.trained.entrants}
-    found += _by_adapter([one for one in entered if one.entrant.key not in named], entered)
+    pairs = [_chosen(entered, text) for text in dict.fromkeys(chosen)]
+    named = {key for pair in pairs for key in pair.trained.entrants}
+    pairs += _by_adapter([one for one in entered if one.entrant.key not in named], entered)
     order = [one.entrant.key for one in entered]
-    return sorted(found, key=lambda each: (order.index(each.base.entrants[0]), order.index(each.trained.entrants[0])))
+    return sorted(pairs, key=lambda pair: (order.index(pair.base.entrants[0]), order.index(pair.trained.entrants[0])))
 
 
 def _chosen(entered: Sequence[Entered], text: str) -> Lineage:
@@ -56,36 +47,24 @@ def _chosen(entered: Sequence[Entered], text: str) -> Lineage:
             f"report: --trained {text!r} isn't TRAINED=BASE. Expected, say, --trained 'dpo-zh-*=Qwen2.5-7B'; "
             "write ? for an = in the name of a trained model."
         )
-    after = fitting(entered, trained, option=f"--trained {text}")
-    before = [one for one in fitting(entered, base, option=f"--trained {text}") if one not in after]
+    after, before = (_fitting(entered, pattern, text) for pattern in (trained, base))
+    before = [one for one in before if one not in after]
     if not before:
         raise SettingsError(f"report: --trained {text}: {base} fits no model but the trained ones. Name their base.")
-    return Lineage(_side(before, base), _side(after, trained))
+    return Lineage(_stage(before, base), _stage(after, trained))
 
 
-def fitting(entered: Sequence[Entered], pattern: str, option: str) -> list[Entered]:
-    """Returns the entrants whose model a pattern fits: its name in the report or in the result file, or its label.
-
-    Args:
-        entered: The entrants.
-        pattern: The pattern.
-        option: The option that it is from.
-
-    Raises:
-        SettingsError: If it fits none.
-    """
-    found = [
-        one
-        for one in entered
-        if any(
-            fnmatchcase(name, pattern)
-            for name in (one.entrant.model, one.entrant.label, *(each.result.model for each in one.runs.values()))
-        )
-    ]
-    if not found:
+def _fitting(entered: Sequence[Entered], pattern: str, text: str) -> list[Entered]:
+    """Returns the entrants whose model a pattern fits: its name in the report or in the result file, or its label."""
+    fitting = []
+    for one in entered:
+        names = (one.entrant.model, one.entrant.label, *(each.result.model for each in one.runs.values()))
+        if any(fnmatchcase(name, pattern) for name in names):
+            fitting.append(one)
+    if not fitting:
         models = list(dict.fromkeys(one.entrant.model for one in entered))
-        raise SettingsError(f"report: {option}: {pattern} fits no model.{hint(pattern, models)}")
-    return found
+        raise SettingsError(f"report: --trained {text}: {pattern} fits no model.{hint(pattern, models)}")
+    return fitting
 
 
 def _by_adapter(trained: Sequence[Entered], entered: Sequence[Entered]) -> Iterator[Lineage]:
@@ -102,7 +81,7 @@ def _by_adapter(trained: Sequence[Entered], entered: Sequence[Entered]) -> Itera
         results = [each.result for one in own for each in one.runs.values()]
         below = _only(result.pretrained if result.adapter else "" for result in results)
         if below and below in bases:
-            yield Lineage(_side(bases[below], bases[below][0].entrant.model), _side(own, model))
+            yield Lineage(_stage(bases[below], bases[below][0].entrant.model), _stage(own, model))
 
 
 def _only(names: Iterable[str]) -> str:
@@ -111,5 +90,5 @@ def _only(names: Iterable[str]) -> str:
     return different.pop() if len(different) == 1 else ""
 
 
-def _side(entered: Sequence[Entered], name: str) -> TrainingStage:
+def _stage(entered: Sequence[Entered], name: str) -> TrainingStage:
     return TrainingStage(tuple(one.entrant.key for one in entered), name)

@@ -28,15 +28,10 @@ from culture_tasks.results.trained_on import TrainedOn
 
 @dataclass(frozen=True, slots=True)
 class LoadedRun:
-    """A run with its numbers.
+    """A run with its numbers, as the report and as the result file say it.
 
-    Attributes:
-        run: What the report says of it.
-        result: What the result file says of it.
-        columns: Its samples; None without usable ones.
-        kind: What its records are; None for a task that isn't ours.
-        lexical: Whether its score is text overlap.
-        again: Whether it is its model's second run of the task, in the other harness.
+    There are no ``columns`` without usable samples, and no ``kind`` of a task that isn't ours. ``lexical`` is a score
+    by text overlap, ``again`` a model's second run of the task, in the other harness.
     """
 
     run: Run
@@ -53,26 +48,16 @@ class LoadedRun:
 
 
 class Loading(NamedTuple):
-    """What was read.
-
-    Attributes:
-        runs: Every run, in the order of the files.
-        problems: What could not be used.
-    """
+    """Every run, in the order of the files, and what could not be used."""
 
     runs: list[LoadedRun]
     problems: list[UnusedFile]
 
 
 class Names:
-    """Names for models: what the user chose, or the harness's, shortened where it is a path."""
+    """Names for models: by the user's ``PATTERN=NAME`` pairs, or the harness's, shortened where it is a path."""
 
     def __init__(self, chosen: Sequence[str] = ()) -> None:
-        """Takes ``PATTERN=NAME`` pairs; the first pattern that fits counts.
-
-        Raises:
-            SettingsError: If one of them has no ``=``, no pattern or no name.
-        """
         self._pairs: list[tuple[str, str]] = []
         for text in chosen:
             pattern, _, name = text.rpartition("=")
@@ -97,11 +82,7 @@ class Names:
         return f"{_short(result.model)}{added}"
 
     def refuse_unfitting(self) -> None:
-        """Makes sure that each pattern named something.
-
-        Raises:
-            SettingsError: If a pattern didn't, or an earlier one always fitted first.
-        """
+        """Raises a SettingsError for a pattern that named nothing, such as where an earlier one always fitted first."""
         for pattern, name in self._pairs:
             if self._models and pattern not in self._fitting:
                 earlier = " that an earlier --name leaves" if len(self._pairs) > 1 else ""
@@ -125,15 +106,10 @@ def load(
     *,
     shards: bool = False,
 ) -> Loading:
-    """Reads every run that paths, folders and patterns name.
+    """Reads every run that files, folders and patterns name.
 
-    Args:
-        named: Files, folders and patterns.
-        names: Names for models.
-        reader: Numbers items and clusters; give the same one to what will be compared. None means a new one.
-        prefix: What the runs' keys begin with.
-        trained_on: Knows what models were trained on; None means what lies beside their weights.
-        shards: Whether parts of tasks are read: their numbers aren't those of the tasks.
+    Runs that will be compared need the same ``reader``, which numbers their items. ``prefix`` begins the runs' keys.
+    ``shards`` reads parts of tasks, whose numbers aren't those of the tasks.
     """
     found = find(named)
     paths, copies = without_copies(found.results)
@@ -146,19 +122,15 @@ def load(
             loading.problems.append(results)
             continue
         if not shards and (parts := [result for result in results if result.shard is not None]):
-            loading.problems.append(_lone_shard(path, parts))
+            tasks = [result.task for result in parts if not result.members]
+            of = f"{parts[0].shard} of {', '.join(tasks[:3])}{', …' if len(tasks) > 3 else ''}"
+            reason = "whose numbers aren't the tasks'. Put all shards together with `culture-tasks merge`"
+            loading.problems.append(UnusedFile(str(path), "partial", f"{of}, {reason}"))
             results = [result for result in results if result.shard is None]
         for result in results:
             if path not in found.only or result.task in found.only[path]:
                 _add(loading, result, names=names, reader=reader, prefix=prefix, trained_on=trained_on)
     return loading
-
-
-def _lone_shard(path: Path, parts: Sequence[TaskResult]) -> UnusedFile:
-    tasks = [result.task for result in parts if not result.members]
-    more = ", …" if len(tasks) > 3 else ""
-    reason = "whose numbers aren't the tasks'. Put all shards together with `culture-tasks merge`"
-    return UnusedFile(str(path), "partial", f"{parts[0].shard} of {', '.join(tasks[:3])}{more}, {reason}")
 
 
 def _add(
@@ -197,8 +169,7 @@ def _add(
 def _of_task(task: Task) -> RecordKind:
     benchmark = benchmark_of(task.name)
     metrics = {metric.name: metric for metric in task.metrics()}
-    scale = metrics[task.metric].scale
-    return RecordKind(benchmark.name, task.metric, scale, further=benchmark.report().further, metrics=metrics)
+    return RecordKind(benchmark.name, task.metric, metrics[task.metric].scale, benchmark.report().further, metrics)
 
 
 def _of_first_record(task: str, path: Path) -> RecordKind | None:
@@ -208,13 +179,9 @@ def _of_first_record(task: str, path: Path) -> RecordKind | None:
     except (OSError, StopIteration, DataError):
         return None
     known = benchmarks().get(record.benchmark)
-    return RecordKind(
-        record.benchmark,
-        record.metric,
-        record.scale,
-        further=() if known is None else known.report().further,
-        metrics=metrics_of(task, record.benchmark, record.metric),
-    )
+    further = () if known is None else known.report().further
+    metrics = metrics_of(task, record.benchmark, record.metric)
+    return RecordKind(record.benchmark, record.metric, record.scale, further, metrics)
 
 
 def _samples(
@@ -224,9 +191,8 @@ def _samples(
     try:
         loaded = reader.read(result.samples_file, kind)
     except FileNotFoundError:
-        problems.append(
-            UnusedFile(path, "missing", f"no samples of {result.task}: run it with --log_samples for intervals")
-        )
+        reason = f"no samples of {result.task}: run it with --log_samples for intervals"
+        problems.append(UnusedFile(path, "missing", reason))
         return None
     except OSError as error:
         problems.append(UnusedFile(path, "damaged", f"can't be read ({error.strerror})"))
@@ -258,19 +224,13 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
     )
     if loaded is None:
         return run
-    items, settings = int(loaded.columns.items.size), result.settings
+    items = int(loaded.columns.items.size)
     problems = [problem.detail for problem in loaded.problems]
     if result.expected and items < result.expected:
         problems.append(f"{items} of {result.expected} samples are there")
     return replace(
         run,
-        settings=replace(
-            settings,
-            judges=loaded.judges,
-            prompt=", ".join(part for part in (*loaded.prompts, settings.prompt) if part),
-            data=loaded.data,
-            asked=loaded.asked,
-        ),
+        settings=loaded.settings(result.settings),
         samples_file=str(result.samples_file),
         items=items,
         scored=int(np.count_nonzero(~np.isnan(loaded.columns.scores))),
@@ -310,12 +270,7 @@ def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, UnusedFile | 
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """An entrant with its runs.
-
-    Attributes:
-        entrant: The row.
-        runs: Its runs, by task.
-    """
+    """A row with its runs, by task."""
 
     entrant: Entrant
     runs: Mapping[str, LoadedRun]
@@ -328,7 +283,7 @@ def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
     then the newest; every other run gets a row that says what sets it apart.
     """
     usual = _usual(runs)
-    found: list[Entered] = []
+    entered: list[Entered] = []
     by_model: dict[str, dict[str, list[LoadedRun]]] = {}
     for each in sorted(runs, key=lambda each: each.run.model.casefold()):
         by_model.setdefault(each.run.model, {}).setdefault(each.run.task, []).append(each)
@@ -337,8 +292,8 @@ def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
         for task, candidates in tasks.items():
             _place(rows, task, sorted(candidates, key=usual, reverse=True))
         for text, by_task in rows.items():
-            found.append(Entered(Entrant(f"e{len(found) + 1}", model, text), by_task))
-    return found
+            entered.append(Entered(Entrant(f"e{len(entered) + 1}", model, text), by_task))
+    return entered
 
 
 def _place(rows: dict[str, dict[str, LoadedRun]], task: str, candidates: Sequence[LoadedRun]) -> None:

@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import rubric_named
 from culture_tasks.errors import DataError, JudgeError
 from culture_tasks.harness.scoring import LEXICAL, OF_VERDICTS, JudgedDocument, item_of, judged_metrics, judged_results
@@ -26,13 +25,7 @@ _NO_PART = ("coverage", "unscored", "run_sd", LEXICAL.removeprefix("_"))
 
 @dataclass(frozen=True)
 class JudgedSample:
-    """A logged sample that a judge grades.
-
-    Attributes:
-        logged: The sample as logged.
-        judge: Who graded it.
-        rubric: The rubric that it is graded by.
-    """
+    """A logged sample that a judge graded by a rubric."""
 
     logged: LoggedSample
     judge: LoggedJudge
@@ -48,16 +41,6 @@ class JudgedSample:
         """Its record as it is in the file."""
         return self.logged.logged[1]
 
-    @property
-    def metric(self) -> str:
-        """The metric that is the mean of the judge's scores."""
-        return self.record.metric
-
-    @property
-    def scale(self) -> Scale:
-        """The scale that ratings are mapped to."""
-        return self.record.scale
-
     @cached_property
     def scored(self) -> Mapping[int, GradedResponse]:
         """The responses that have a scored verdict, which may be kept, by number."""
@@ -69,36 +52,27 @@ class JudgedSample:
 
         A sample has a metric for each part: ``{}`` where it belongs to the part, else null.
         """
-        prefix = f"{self.metric}{LEXICAL}_" if self.judge.backend == "lexical" else f"{self.metric}_"
-        found = {
-            name.removeprefix(prefix): value
-            for name, value in self.logged.content.items()
-            if name.startswith(prefix) and not value
-        }
-        return {part: value is not None for part, value in found.items() if part not in _NO_PART}
+        metric = self.record.metric
+        prefix = f"{metric}{LEXICAL}_" if self.judge.backend == "lexical" else f"{metric}_"
+        content = self.logged.content.items()
+        parts = {name.removeprefix(prefix): value for name, value in content if name.startswith(prefix) and not value}
+        return {part: value is not None for part, value in parts.items() if part not in _NO_PART}
 
     @property
     def prompt_order(self) -> tuple[object, ...]:
         """Sorts samples so that those whose judge's prompts begin alike are together."""
-        return self.rubric.prompt_order(self._item(""))
+        return self.rubric.prompt_order(item_of(self.as_logged, ""))
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """The judged metrics that a run of its task can have."""
-        return judged_metrics(self.metric, self.parts)
-
-    def _item(self, response: str) -> JudgeItem:
-        return item_of(self.as_logged, response)
+        return judged_metrics(self.record.metric, self.parts)
 
     def expected(self, *, failed_only: bool) -> list[tuple[Rubric, JudgeItem]]:
-        """Returns the requests to the judge.
-
-        Args:
-            failed_only: Keep the verdicts that were scored, and ask for the others alone.
-        """
-        kept = self.scored if failed_only else {}
+        """Returns the requests to the judge; ``failed_only`` keeps the verdicts that were scored."""
         runs = enumerate(self.record.runs)
-        return [(self.rubric, self._item(run.response)) for number, run in runs if number not in kept]
+        responses = [run.response for number, run in runs if not (failed_only and number in self.scored)]
+        return [(self.rubric, item_of(self.as_logged, response)) for response in responses]
 
     def submit(self, *, failed_only: bool) -> JudgedDocument:
         """Submits its responses to the session's judge; ``failed_only`` is that of :meth:`expected`."""
@@ -106,7 +80,7 @@ class JudgedSample:
             {name: value for name, value in self.as_logged.items() if name not in OF_VERDICTS},
             rubric=self.rubric,
             responses=[run.response for run in self.record.runs],
-            scale=self.scale,
+            scale=self.record.scale,
             kept={number: run.verdict() for number, run in self.scored.items()} if failed_only else None,
             kept_judge=self.as_logged["judge"],
         )
@@ -114,7 +88,7 @@ class JudgedSample:
     def regraded(self, document: JudgedDocument) -> tuple[dict[str, Any], dict[str, Any]]:
         """Returns the sample with new records in place of the old ones, and these records by metric."""
         belongs = [part for part, is_in in self.parts.items() if is_in]
-        records = judged_results(self.metric, document, groups=tuple(self.parts), belongs=belongs)
+        records = judged_results(self.record.metric, document, groups=tuple(self.parts), belongs=belongs)
         old = {metric["metric"] for metric in self.metrics}
         sample = {name: value for name, value in self.logged.content.items() if name not in old} | records
         if isinstance(sample.get("metrics"), list):
@@ -129,16 +103,11 @@ def judged_samples(path: Path) -> list[JudgedSample]:
         DataError: If some samples have a judged record and others have none, or one that can't be used.
         OSError: If the file can't be read.
     """
-    judged: list[JudgedSample] = []
-    others: list[LoggedSample] = []
-    for sample in samples_of(path):
-        if is_judged(sample):
-            judged.append(judged_sample(sample))
-        else:
-            others.append(sample)
-    if judged and others:
+    samples = list(samples_of(path))
+    others = [sample for sample in samples if not is_judged(sample)]
+    if others and len(others) < len(samples):
         raise DataError(f"{others[0].where}: no judged record, while others have one. The file may be mixed.")
-    return judged
+    return [] if others else [judged_sample(sample) for sample in samples]
 
 
 def is_judged(sample: LoggedSample) -> bool:
@@ -147,11 +116,7 @@ def is_judged(sample: LoggedSample) -> bool:
 
 
 def judged_sample(sample: LoggedSample) -> JudgedSample:
-    """Returns a sample that a judge grades.
-
-    Raises:
-        DataError: If its record can't be used.
-    """
+    """Returns a sample that a judge grades; a DataError says that its record can't be used."""
     record, where = sample.record, sample.where
     if record.judge is None or record.scale.low is None or record.scale.high is None:
         raise DataError(f"{where}: expected a judge, and a scale with both ends. The record is damaged, or not ours.")
@@ -170,15 +135,9 @@ def judged_sample(sample: LoggedSample) -> JudgedSample:
 
 
 def check_same_judge(old: Mapping[str, Any], new: Mapping[str, Any], *, asking: bool) -> None:
-    """Makes sure that new verdicts may be mixed with kept ones; where the judge was asked doesn't matter.
+    """Refuses to mix new verdicts with kept ones of another judge; where the judge was asked doesn't matter.
 
-    Args:
-        old: The judge of the kept verdicts, as recorded.
-        new: The judge now.
-        asking: Whether anything will be asked of it, so that its sampling parameters are known.
-
-    Raises:
-        DataError: If another judge gave the kept ones.
+    Its sampling parameters are known, and compared, where anything will be asked of it.
     """
     names = ("backend", "model", "prompt_sha256", "delimiters", *(["sampling"] if asking else []))
     different = [name for name in names if old.get(name) != new[name]]

@@ -9,8 +9,9 @@ from __future__ import annotations
 import copy
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,13 +43,9 @@ _LISTED = 5
 
 
 class MergedRun(NamedTuple):
-    """A run that was put together.
+    """A run that was put together of some result files: its tasks, each with the number of its documents.
 
-    Attributes:
-        run: Its files.
-        tasks: Its tasks, each with the number of its documents.
-        shards: How many result files it was made of.
-        left_out: Tasks of others, which every shard ran whole: their results stay where they are.
+    Tasks of others, which every shard ran whole, are left out: their results stay where they are.
     """
 
     run: RunFiles
@@ -69,20 +66,13 @@ class _Part(NamedTuple):
 
 
 def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Prices) -> MergedRun:
-    """Puts the shards of one run together.
-
-    Args:
-        paths: Result files, folders or patterns; what is in ``folder`` is left out.
-        folder: Where the merged files go.
-        settings: The user's settings.
-        prices: The judges' prices.
+    """Puts the shards of one run, found in files, folders or patterns, together in a folder, which isn't searched.
 
     Raises:
         DataError: If a shard or document is missing, is there twice, or was run under other settings, or if a file
             can't be used.
     """
-    loading = _loaded(paths, folder)
-    parts, left_out = _by_task(loading)
+    parts, left_out = _by_task(_loaded(paths, folder))
     for task, shards in parts.items():
         _refuse_incomplete(task, shards)
     _refuse_different([part for shards in parts.values() for part in shards])
@@ -164,9 +154,10 @@ def _by_task(loading: Loading) -> tuple[dict[str, list[_Part]], list[str]]:
 
 def _refuse_incomplete(task: str, parts: Sequence[_Part]) -> None:
     first = parts[0]
-    for part in parts[1:]:
-        for name, what in (("of", "shards"), ("of_documents", "documents")):
-            ours, theirs = getattr(part.shard, name), getattr(first.shard, name)
+    of, total = first.shard.of, first.shard.of_documents
+    paths: dict[int, Path] = {}
+    for part in parts:
+        for ours, theirs, what in ((part.shard.of, of, "shards"), (part.shard.of_documents, total, "documents")):
             if ours != theirs:
                 raise DataError(
                     f"merge: {task}: {part.path} is {part.shard}, with {ours} {what} in all, and {first.path} is "
@@ -177,24 +168,17 @@ def _refuse_incomplete(task: str, parts: Sequence[_Part]) -> None:
                 f"merge: {task}: {part.path} ({part.shard}) is of other documents or prompts than {first.path} "
                 f"({first.shard}). Run it again with the same data, settings and version of culture-tasks."
             )
-    paths: dict[int, Path] = {}
-    for part in parts:
-        if part.shard.number in paths:
+        if paths.setdefault(part.shard.number, part.path) != part.path:
             raise DataError(
                 f"merge: {task}: {part.shard} is there twice, in {paths[part.shard.number]} and {part.path}. "
                 "Leave one of them out."
             )
-        paths[part.shard.number] = part.path
-    of, total = first.shard.of, first.shard.of_documents
-    missing = [str(number) for number in range(1, of + 1) if number not in paths]
-    if missing:
+    if missing := [str(number) for number in range(1, of + 1) if number not in paths]:
         more = f" and {len(missing) - _LISTED} more" if len(missing) > _LISTED else ""
         raise DataError(
             f"merge: {task}: found {len(paths)} of {of} shards; missing {', '.join(missing[:_LISTED])}{more}. "
             f"Run the missing ones (CULTURE_SHARD={missing[0]}/{of}), or name their files too."
         )
-    if sum(part.shard.documents for part in parts) != total:
-        raise DataError(f"merge: {task}: the shards don't have {total} documents together. A result file was changed.")
 
 
 def _refuse_different(parts: Sequence[_Part]) -> None:
@@ -234,8 +218,8 @@ def _samples(task: str, parts: Sequence[_Part]) -> list[LoggedSample]:
     """Returns the samples of a task in the order of its documents."""
     samples: dict[int, LoggedSample] = {}
     items: dict[str, LoggedSample] = {}
-    total = parts[0].shard.of_documents
     short: list[str] = []
+    total = parts[0].shard.of_documents
     for part in parts:
         before = len(samples)
         for sample in samples_of(part.run.result.samples_file):
@@ -258,8 +242,7 @@ def _samples(task: str, parts: Sequence[_Part]) -> list[LoggedSample]:
         first = next(number for number in range(total) if number not in samples)
         raise DataError(
             f"merge: {task}: {total - len(samples)} of {total} documents are missing, the first with the doc_id "
-            f"{first}: "
-            f"{'; '.join(short[:_LISTED])}. Run these shards again, without --limit."
+            f"{first}: {'; '.join(short[:_LISTED])}. Run these shards again, without --limit."
         )
     return [samples[number] for number in range(total)]
 
@@ -272,17 +255,15 @@ def _records(task: str, part: _Part, samples: Sequence[LoggedSample]) -> TaskRec
             f"merge: {task}: no installed package defines its metrics, or its samples have no record. Install the "
             "package that the benchmark comes from."
         )
-    functions: dict[str, Aggregation] = {
-        entry["metric"]: entry["aggregation"] for entry in listed_metrics(kind.metrics.values(), main=kind.metric)
-    }
+    listed = listed_metrics(kind.metrics.values(), main=kind.metric)
+    functions: dict[str, Aggregation] = {entry["metric"]: entry["aggregation"] for entry in listed}
     records: dict[str, list[Any]] = {}
     for sample in samples:
         main, record = sample.logged
         for name in functions.keys() & sample.content.keys():
             value = sample.content[name]
-            records.setdefault(name, []).append(
-                value if name == main else _as_aggregated(value, functions[name], record)
-            )
+            value = value if name == main else _as_aggregated(value, functions[name], record)
+            records.setdefault(name, []).append(value)
     written = {f"{name},{FILTER}": Written(functions[name], records[name]) for name in functions if name in records}
     return TaskRecords(kind.metric, list(functions), written)
 
@@ -401,14 +382,10 @@ def _sum(values: Sequence[Any]) -> Any:
     """Adds numbers up, at any depth; what is no number is the first that there is."""
     known = [value for value in values if value is not None]
     if known and all(isinstance(value, Mapping) for value in known):
-        return {name: _sum([value.get(name) for value in known]) for name in dict.fromkeys(_keys(known))}
+        return {name: _sum([value.get(name) for value in known]) for name in dict.fromkeys(chain(*known))}
     if known and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
         return sum(known)
     return next(iter(known), None)
-
-
-def _keys(mappings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    return (name for mapping in mappings for name in mapping)
 
 
 def _hash_of(samples: Sequence[Mapping[str, Any]], harness: Harness) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,13 +19,7 @@ FILTER = "none"
 
 
 class TaskRecords(NamedTuple):
-    """A task with its records.
-
-    Attributes:
-        metric: Its main metric.
-        names: The metrics that a run of it can have and that are worked out again.
-        written: Those that it has.
-    """
+    """A task with its main metric, the names of the metrics to work out again, and those that it has with records."""
 
     metric: str
     names: Sequence[str]
@@ -32,13 +27,7 @@ class TaskRecords(NamedTuple):
 
 
 def task_row(old: Mapping[str, Any], task: TaskRecords, harness: Harness) -> dict[str, Any]:
-    """Returns the row of a task as its harness would write it.
-
-    Args:
-        old: The old row, whose other entries stay.
-        task: The task.
-        harness: The harness.
-    """
+    """Returns the row of a task as its harness would write it; other entries of the old row stay."""
     row = {key: value for key, value in old.items() if metric_of(key) not in task.names}
     for key, (aggregation, records) in task.written.items():
         if aggregation is not None:
@@ -62,12 +51,7 @@ def _stderr_of_documents(records: Sequence[Any]) -> Any:
 
 
 def renew_groups(content: dict[str, Any], tasks: Mapping[str, TaskRecords]) -> list[str]:
-    """Renews the rows of the groups all of whose tasks were worked out again, and returns these groups.
-
-    Args:
-        content: The content of a result file, which is changed.
-        tasks: The tasks.
-    """
+    """Renews the rows in a result file of the groups all of whose tasks were worked out again; returns these groups."""
     subtasks = content.get("group_subtasks", {})
     renewed = []
     for group in subtasks:
@@ -116,10 +100,7 @@ def keep_tasks(content: dict[str, Any], names: Collection[str]) -> None:
 
 def metric_of(key: str) -> str:
     """Returns the metric that a key of a row is about."""
-    name = key.partition(",")[0]
-    for suffix in ("_stderr_clt", "_stderr_clustered", "_stderr"):
-        name = name.removesuffix(suffix)
-    return name
+    return re.sub("_stderr(_clt|_clustered)?$", "", key.partition(",")[0])
 
 
 def _renamed(name: str, metric: str) -> str:

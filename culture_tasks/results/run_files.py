@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import jsonlines
@@ -24,14 +24,7 @@ GRADED_FROM = "rejudged_from"
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """The files of one run.
-
-    Attributes:
-        harness: Which harness wrote them, or in whose layout they are.
-        result_file: The result file.
-        stamp: What its name and the names of its sample files share.
-        content: What the result file holds.
-    """
+    """The files of one run, in the layout of a harness: the result file and its content, and the stamp of all names."""
 
     harness: Harness
     result_file: Path
@@ -66,11 +59,9 @@ class RunFiles:
         """Returns the file of a task's samples."""
         return self.result_file.parent / samples_name(self.harness, task, self.stamp)
 
-    def logged_tasks(self) -> Iterator[str]:
-        """Yields the tasks whose samples were logged."""
-        for task in self.content.get("configs") or {}:
-            if self.samples_file(task).is_file():
-                yield task
+    def logged_tasks(self) -> list[str]:
+        """Returns the tasks whose samples were logged."""
+        return [task for task in self.content.get("configs") or {} if self.samples_file(task).is_file()]
 
 
 def read_run(path: Path) -> RunFiles | UnusedFile:
@@ -85,30 +76,18 @@ def read_run(path: Path) -> RunFiles | UnusedFile:
         content = parse_json(text)
     except (OSError, ValueError) as error:
         return UnusedFile(str(path), "damaged", f"not readable JSON ({error})")
-    later = _later_version(name.harness, content) if isinstance(content, dict) else ""
-    if later:
+    if isinstance(content, dict) and (later := _later_version(name.harness, content)):
         return UnusedFile(str(path), "unknown_layout", later)
     if not isinstance(content, dict) or not isinstance(content.get("results"), dict):
         return UnusedFile(str(path), "foreign", "it has no 'results', so no harness wrote it")
     return RunFiles(harness=name.harness, result_file=path, stamp=name.stamp, content=content)
 
 
-class KnownLayout(NamedTuple):
-    """Which result files of a harness can be read.
-
-    Attributes:
-        key: Where they say the harness's version.
-        below: The first version, as major and minor, whose layout isn't known.
-    """
-
-    key: str
-    below: tuple[int, int]
-
-
-LAYOUTS: Mapping[Harness, KnownLayout] = {
-    "lm_eval": KnownLayout("lm_eval_version", (0, 5)),
-    "lmms_eval": KnownLayout("lmms_eval_version", (0, 8)),
+LAYOUTS: Mapping[Harness, tuple[str, tuple[int, int]]] = {
+    "lm_eval": ("lm_eval_version", (0, 5)),
+    "lmms_eval": ("lmms_eval_version", (0, 8)),
 }
+"""Where a result file says its harness's version, and the first one, as major and minor, whose layout isn't known."""
 
 
 def _later_version(harness: Harness, content: Mapping[str, Any]) -> str:
@@ -118,7 +97,7 @@ def _later_version(harness: Harness, content: Mapping[str, Any]) -> str:
     """
     key, below = LAYOUTS[harness]
     version = str(content.get(key))
-    match = re.match(r"v?(\d{1,6})\.(\d{1,6})(?:\D|$)", version)
+    match = re.match(r"v?(\d+)\.(\d+)(?:\D|$)", version)
     if match is None or (int(match[1]), int(match[2])) < below:
         return ""
     known = ".".join(map(str, below))

@@ -14,13 +14,7 @@ from culture_tasks.results.finding import Harness
 
 
 class PromptHash(NamedTuple):
-    """Everything that was asked, as a hash.
-
-    Attributes:
-        items: Number of items.
-        sha: A hash over all prompts, and what else its maker put into it.
-        maker: Who made it: hashes of two makers can't be compared.
-    """
+    """All prompts of a number of items as a hash. Hashes of two makers can't be compared."""
 
     items: int
     sha: str
@@ -32,8 +26,7 @@ class Spent:
     """What the samples of a run took. Sums over all of them, or None where that isn't known of every sample.
 
     Attributes:
-        responses: Number of responses.
-        characters: Their length, in characters.
+        characters: Length of the responses.
         tokens_in: Tokens of the prompts, as the model's backend counts them.
         tokens_out: Tokens of the responses.
         judge: Tokens of all the judge's replies; None where no judge says so.
@@ -54,7 +47,6 @@ class Grader:
 
     Attributes:
         backend: ``openai``, ``lm_eval``, ``lexical`` or ``none``.
-        model: Its name.
         delimiters: Whether texts to grade were wrapped in delimiters.
         sampling: Its sampling parameters as canonical JSON.
         prompts: (rubric, prompt file, SHA-256) triples, sorted.
@@ -78,14 +70,13 @@ class RunSettings:
 
     Attributes:
         judges: Who graded; empty where no judge is needed, several where a file mixes them.
-        task_version: Version in the task's metadata.
         prompt: Prompt variant: template names and hashes, shots, system instruction; empty where the task says all.
         data: Fingerprints of the data, sorted.
         commits: Data sets of the Hub that were read, each with its commit. They tell other data apart in words, and
             decide nothing: a commit that leaves the rows as they are changes nothing.
         decoding: Generation settings as canonical JSON.
         chat_template: ``none``, ``the endpoint's``, or the beginning of its hash; empty where the file doesn't say.
-        asked: The prompts of all samples, as a hash with their number; None where they aren't known.
+        asked: The prompts of all samples; None where they aren't known.
         limit: Limit on the items as the harness was given it; None without one.
         partial: Whether judges, prompts and data aren't known, since the samples aren't there that say them.
     """
@@ -113,20 +104,14 @@ class Run:
 
     Attributes:
         key: Names it within the report.
-        model: The model's name as shown.
         model_args: The model's arguments, without those that only say where and how fast it ran.
-        harness: Which harness ran it.
-        task: The task's name.
         benchmark: Our benchmark that it belongs to; None for any other task of a harness.
-        settings: What decides comparability.
         date: When, as ISO 8601 in UTC where the file says so.
-        results_file: Path of the result file.
         samples_file: Path of the sample file; None without a usable one.
         items: Number of samples.
         scored: How many of them have a score.
         outcomes: How many replies ended how, by outcome.
         problems: What is wrong with its files, one line each.
-        spent: Tokens of model and judge, and the length of the responses; None where nothing says.
         measured: Where and how its requests were timed; empty where nothing says.
         own_data: How the user's own data differ from the benchmark's release; empty for the release.
         trained_on: Number of its items that its model was trained on, as the manifest of the training data says.
@@ -168,11 +153,8 @@ class Entrant:
     """One row of the report: a model, or a model under other settings.
 
     Attributes:
-        key: Names it within the report.
-        model: The model's name.
         variation: What sets it apart from other rows of that model, such as ``judge: text overlap``; may be empty.
-        published: Whether it comes from a paper.
-        source: Paper, table, judge and date of a published one; else empty.
+        published: Whether it comes from a paper; ``source`` then names paper, table, judge and date.
     """
 
     key: str
@@ -194,15 +176,12 @@ class Sample:
     Attributes:
         run: Key of its run.
         place: Its place among the run's samples, from 0.
-        item: Id of the item.
-        question: What was asked.
         references: Answers that count as right.
         response: What the model said: the first of several.
         outcome: How grading ended (:data:`culture_tasks.judges.rubric.verdicts.Outcome`); without a judge ``scored``,
             or ``unparsable`` where nothing could be read, which counts as wrong.
         score: On the unit's scale; None unless scored.
         rationale: The judge's reasons; without a judge what was read from the response. None without any.
-        groups: Its groups, by field.
         image: Id of its image, where the record has one.
         prompt: What the model was sent, where the harness logged it.
         doubt: Why the judge's verdict is doubtful; empty where it isn't, or where no judge graded.
@@ -224,13 +203,7 @@ class Sample:
 
 
 class RunRows(NamedTuple):
-    """Samples of one run as columns, without their texts.
-
-    Attributes:
-        places: The place of each among the run's samples.
-        items: Its item, numbered alike in all runs.
-        scores: Its score on the unit's scale; NaN without one.
-    """
+    """Samples of one run as columns, without their texts: places, items numbered alike in all runs, scores or NaN."""
 
     places: NDArray[np.int64]
     items: NDArray[np.int32]

@@ -12,20 +12,17 @@ from culture_tasks.results.columns import Columns
 from culture_tasks.results.runs import RunRows, Sample
 from culture_tasks.results.samples import LoggedSample, Record
 
-_NOTHING = RunRows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
-
 
 class FileSamples:
-    """The samples of runs in their files."""
+    """The samples of runs in their files, by run, each with the columns that were read of it."""
 
     def __init__(self, files: Mapping[str, tuple[Path, Columns]]) -> None:
-        """Takes the sample file of each run, with its columns."""
         self._files = {run: (path.absolute(), columns) for run, (path, columns) in files.items()}
 
     def rows(self, run: str, where: Sequence[tuple[str, str]] = ()) -> RunRows:
         """Returns the samples of a run that belong to these groups, without opening a file."""
         if run not in self._files:
-            return _NOTHING
+            return RunRows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
         columns = self._files[run][1]
         mask = columns.where(where)
         return RunRows(np.flatnonzero(mask), columns.items[mask], columns.scores[mask])
@@ -33,10 +30,7 @@ class FileSamples:
     def read(self, run: str, places: Iterable[int] | None = None) -> Iterator[Sample]:
         """Yields samples of a run by their places in its file, all of them in the file's order for None.
 
-        A line that has changed since the report was made is left out.
-
-        Raises:
-            OSError: If the file has gone.
+        A line that has changed since the report was made is left out. A file that has gone raises OSError.
         """
         if run not in self._files:
             return
@@ -77,8 +71,7 @@ def _doubts(record: Record) -> Iterator[str]:
     """Yields why a judge's verdict is to be looked at twice; nothing where no judge graded."""
     if record.judge is None:
         return
-    missing = sorted({run.outcome for run in record.runs} - {"scored", "unjudged"})
-    if missing:
+    if missing := sorted({run.outcome for run in record.runs} - {"scored", "unjudged"}):
         yield f"no verdict: {', '.join(missing)}"
     if any(run.asked_again for run in record.runs):
         yield "the judge was reminded of the format"

@@ -41,16 +41,11 @@ class GradedResponse(_Logged):
     """A response, with a judge's verdict or the label that was read from it.
 
     Attributes:
-        response: The model's response.
         outcome: How grading ended; without a judge ``scored``, or ``unparsable`` where nothing could be read.
-        rating: The judge's rating; None unless scored.
         rationale: The judge's reasons.
-        error: Why there is no verdict.
         completion: The judge's reply where it couldn't be read.
         label: The label that was read, where no judge grades.
         reply_model: The model that the endpoint named, where it isn't the one that was asked for.
-        endpoint: Where the judge was asked.
-        asked_again: Whether the judge was reminded of the format.
         tokens: Tokens that the judge read and wrote.
         discounts: Of these, the tokens that cost less.
         kept: Whether the verdict was there before the run.
@@ -106,27 +101,15 @@ class LoggedJudge(_Logged):
 
 
 class Record(_Logged):
-    """What a task of ours logs of a document.
+    """What a task of ours logs of a document (see :mod:`culture_tasks.harness.scoring`).
 
     Attributes:
-        benchmark: The benchmark.
-        metric: The task's main metric.
-        scale: The scale of its scores.
         item: The question, the same for every model and harness.
-        cluster: What the item shares with others.
-        groups: The groups that it belongs to, by field.
         data: Fingerprints of the data.
-        question: What was asked.
-        references: Answers that count as right.
         prompt: The prompt file, where the benchmark has several.
-        prompt_sha256: The prompt file's hash.
         image: The name of its image; empty without one.
         judge_language: Name of the language, where the judge is told.
         values: The document's values for further metrics.
-        facts: More about the document.
-        judge: Who graded; None where no judge does.
-        runs: The responses.
-        outcomes: How many of them ended how.
         score: The document's score, as the harness counts; None without one.
         run_scores: The score of each response, where there are several.
     """
@@ -163,16 +146,9 @@ class Record(_Logged):
 
 
 class LoggedSample:
-    """A line of a sample file.
-
-    Attributes:
-        path: The file.
-        number: The line's number, from 1.
-        offset: Where the line begins.
-    """
+    """A line of a sample file, from number 1 on, which begins at an offset; parsed when asked for, with a DataError."""
 
     def __init__(self, path: Path, number: int, offset: int, text: bytes) -> None:
-        """Takes the line as it is; its parts are parsed when they are asked for, and may raise DataError."""
         self.path, self.number, self.offset = path, number, offset
         self._text = text
 

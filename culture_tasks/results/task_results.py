@@ -42,14 +42,10 @@ _NEUTRAL: Mapping[str, object] = {"temperature": 1.0, "top_p": 1.0, "top_k": Non
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """One task of one result file, as the harness left it.
+    """One task or group of one result file, as the harness left it.
 
     Attributes:
-        harness: Which harness wrote it.
-        path: The result file.
-        task: The task or group.
-        model: The model's name as the harness has it.
-        model_args: Its arguments without those of :data:`_EXECUTION`.
+        model_args: The model's arguments without those of :data:`_EXECUTION`.
         pretrained: The model whose weights were loaded, as the arguments name it; empty where they don't.
         adapter: The adapter on top of these weights; empty without one.
         date: When, as ISO 8601.
@@ -57,15 +53,12 @@ class TaskResult:
         own_data: How the user's own data differ from the benchmark's release; empty for the release.
         expected: Number of items that were asked for; None where the file doesn't say.
         metrics: Numbers by metric name, with any filter but ``none`` after a comma.
-        errors: Standard errors by metric name.
-        higher_is_better: By metric name, without a filter.
+        errors: Their standard errors, by the same names.
         members: Tasks of a group.
         samples_file: Where the samples would be.
         graded_from: Result file that this one is a new grading of.
         together: The tasks that were run together with it, itself included.
         seconds: How long all of these took, with the loading of the model and the grading.
-        spent: Tokens of the model, where the result file says them.
-        costs: What a model of ours says that the run cost.
         shard: The part of the task that was run, or of a group's tasks; None for whole ones.
     """
 
@@ -128,7 +121,7 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
         "seconds": seconds if type(seconds) in (int, float) and 0.0 <= seconds < math.inf else None,
         "costs": ModelCosts.read(data),
     }
-    shards = {task: Shard.read(_config(data, task).get("metadata")) for task in data.get("configs") or ()}
+    shards = {task: Shard.read(_of(data, "configs", task).get("metadata")) for task in data.get("configs") or ()}
     of_groups = next(filter(None, shards.values()), None)
     for task, values in data["results"].items():
         if not isinstance(values, dict):
@@ -138,16 +131,14 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
             **shared,
             task=task,
             settings=_settings(task, data, run.harness),
-            own_data="; ".join(": ".join(pair) for pair in _named(_config(data, task), OWN_DATA)),
+            own_data="; ".join(": ".join(pair) for pair in _named(_of(data, "configs", task), OWN_DATA)),
             expected=_counts(data, task)[1],
             metrics=numbers[False],
             errors=numbers[True],
             higher_is_better={
-                name: better
-                for name, better in ((data.get("higher_is_better") or {}).get(task) or {}).items()
-                if isinstance(better, bool)
+                name: better for name, better in _of(data, "higher_is_better", task).items() if better is not None
             },
-            members=tuple((data.get("group_subtasks") or {}).get(task) or ()),
+            members=tuple(_of(data, "group_subtasks", task)),
             samples_file=run.samples_file(task),
             spent=_spent((data.get("efficiency") or {}).get("by_task"), task),
             shard=shards.get(task, of_groups),
@@ -165,12 +156,11 @@ def _model_name(run: RunFiles, args: Mapping[str, str]) -> Any:
 
 def _spent(by_task: Any, task: str) -> Spent | None:
     """Returns the tokens that lmms-eval has counted, where it has those of every document; it writes 0 for none."""
-    own = by_task.get(task) if isinstance(by_task, dict) else None
-    if not isinstance(own, dict) or not own.get("docs") or own["docs"] != own.get("docs_with_token_counts"):
+    own = (by_task or {}).get(task) or {}
+    if not own.get("docs") or own["docs"] != own.get("docs_with_token_counts"):
         return None
-    read, written = (_number(own.get(f"total_{name}_tokens")) or None for name in ("input", "output"))
-    known = [value if type(value) is int and value > 0 else None for value in (read, written)]
-    return Spent(tokens_in=known[0], tokens_out=known[1])
+    tokens_in, tokens_out = (_number(own.get(f"total_{name}_tokens")) or None for name in ("input", "output"))
+    return Spent(tokens_in=tokens_in, tokens_out=tokens_out)
 
 
 def _model_args(given: Any) -> dict[str, str]:
@@ -199,14 +189,15 @@ def _date(run: RunFiles) -> str:
     return (run.time.replace(tzinfo=run.zone).astimezone(UTC) if run.zone else run.time).isoformat()
 
 
-def _config(data: Mapping[str, Any], task: str) -> Mapping[str, Any]:
-    return (data.get("configs") or {}).get(task) or {}
+def _of(data: Mapping[str, Any], part: str, task: str) -> Any:
+    """Returns what a part of a result file says of a task; an empty mapping where that is nothing."""
+    return (data.get(part) or {}).get(task) or {}
 
 
 def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> RunSettings:
-    config = _config(data, task)
+    config = _of(data, "configs", task)
     original, effective = _counts(data, task)
-    shots = (data.get("n-shot") or {}).get(task)
+    shots = _of(data, "n-shot", task)
     template = _chat_template(data, harness)
     version = _number((data.get("versions") or {}).get(task))
     sha = (data.get("task_hashes") or {}).get(task)
@@ -232,7 +223,7 @@ def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> RunSettin
 
 def _counts(data: Mapping[str, Any], task: str) -> tuple[int | None, int | None]:
     """Returns the number of all items and of the items that were run; None where the file doesn't say."""
-    counts = (data.get("n-samples") or {}).get(task) or {}
+    counts = _of(data, "n-samples", task)
     original, effective = counts.get("original"), counts.get("effective")
     for count in (original, effective):
         if count is not None and (type(count) is not int or not 0 <= count < 10**9):

@@ -20,15 +20,9 @@ LEVELS_ABOVE = 3
 
 
 class TrainedOn:
-    """Knows what models were trained on."""
+    """Knows what models were trained on: the user's ``MODEL=DIR`` pairs, a pattern and the folder of data, and more."""
 
     def __init__(self, chosen: Sequence[str] = ()) -> None:
-        """Takes ``MODEL=DIR`` pairs: a pattern of models, and the folder of the data that they were trained on.
-
-        Raises:
-            SettingsError: If a pair can't be read.
-            DataError: If a folder has no manifest that can be read.
-        """
         self._chosen: list[tuple[str, str, Manifest]] = []
         for text in chosen:
             pattern, _, folder = (part.strip() for part in text.partition("="))
@@ -44,17 +38,13 @@ class TrainedOn:
             self._chosen.append((text, pattern, manifest))
         self._fitting: set[str] = set()
         self._models: set[str] = set()
-        self._found: dict[str, Manifest | None] = {}
+        self._by_folder: dict[str, Manifest | None] = {}
 
     def items(self, result: TaskResult, model: str, problems: list[UnusedFile]) -> dict[str, set[str]]:
         """Returns the items of tests that the model of a result was trained on, by task.
 
-        Items of own data may have the names of the release's: a manifest of the release says nothing of them.
-
-        Args:
-            result: The result.
-            model: The model's name in the report.
-            problems: Gets the files that have a manifest's name and can't be used, each once.
+        Items of own data may have the names of the release's: a manifest of the release says nothing of them. Files
+        with a manifest's name that can't be used are added to the problems, each once.
         """
         self._models.add(model)
         manifests: list[Manifest | None] = []
@@ -63,9 +53,9 @@ class TrainedOn:
                 self._fitting.add(text)
                 manifests.append(manifest)
         for folder in dict.fromkeys((result.model, result.pretrained, result.adapter)):
-            if folder not in self._found:
-                self._found[folder] = _beside(folder, problems)
-            manifests.append(self._found[folder])
+            if folder not in self._by_folder:
+                self._by_folder[folder] = _beside(folder, problems)
+            manifests.append(self._by_folder[folder])
         items: dict[str, set[str]] = {}
         for known in manifests:
             if known is not None and (known.own_data or not result.own_data):
@@ -74,11 +64,7 @@ class TrainedOn:
         return items
 
     def refuse_unfitting(self) -> None:
-        """Makes sure that each pattern fitted a model.
-
-        Raises:
-            SettingsError: If one didn't.
-        """
+        """Raises a SettingsError for a pattern that fitted no model."""
         for text, pattern, _ in self._chosen:
             if self._models and text not in self._fitting:
                 raise SettingsError(

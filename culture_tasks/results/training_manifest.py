@@ -24,15 +24,13 @@ class _Part(BaseModel):
 
 
 class TrainingSource(_Part):
-    """Where responses came from.
+    """Where responses came from: a table of rated rows, or the results of a model on a task.
 
     Attributes:
-        kind: A table of rated rows, or the results of a model on a task.
         name: Name of the file or Hub data set, without its folder.
         fingerprint: Hash of the questions, responses and ratings that were read.
         responses: Number of rated responses that were read.
-        model: The model that answered; empty for rows, which have several.
-        task: The task that was answered; empty for rows.
+        model: The model that answered; empty for rows, which have several, as is ``task``.
     """
 
     kind: Literal["rows", "results"]
@@ -44,10 +42,9 @@ class TrainingSource(_Part):
 
 
 class RatedBy(_Part):
-    """Who rated the responses.
+    """Who rated the responses: people, a judge, or another column of the rows.
 
     Attributes:
-        kind: People, a judge, or another column of the rows.
         name: ``people``, the judge as ``backend:model``, or the column's name.
         judges: The judge's identity with each rubric, as its records say it; empty unless a judge rated.
         scale: Lowest and highest rating; None where the data don't say.
@@ -60,13 +57,9 @@ class RatedBy(_Part):
 
 
 class NearDuplicate(_Part):
-    """A question to train on that is much like one of a test.
+    """A question to train on, by its fingerprint, that is much like an item of a test.
 
-    Attributes:
-        question: Fingerprint of the former.
-        task: The test.
-        item: The test's item.
-        similarity: Share of their words and pairs of words that both have, 1 being all.
+    The similarity is the share of their words and pairs of words that both have, 1 being all.
     """
 
     question: str
@@ -82,8 +75,7 @@ class Rule(_Part):
         pairs: ``paper``: best against worst, one pair per question; ``all``: every two responses with different
             ratings.
         min_gap: Smallest difference of ratings in a pair.
-        languages: Languages kept; empty means all.
-        categories: Categories kept; empty means all.
+        languages: Languages kept; empty means all, as for ``categories``.
         culture: Which questions were drawn, in equal numbers (CARE, section 4.5); None means all.
         fraction: Share of the training questions that was kept; smaller ones are part of larger ones.
         dev: Share of the questions that was set apart for development.
@@ -108,11 +100,7 @@ class Manifest(_Part):
     """What a folder of preference data was made of.
 
     Attributes:
-        format: Version of this layout.
-        sources: Where responses came from.
         commits: The commit of each data set that was read from the Hub, of tests too.
-        rated_by: Who rated them.
-        rule: How pairs were made.
         seed: Seed of every draw.
         counts: Numbers of questions, responses, pairs and of what was left out, by name.
         files: SHA-256 of each data file, by its path in the folder.
@@ -120,8 +108,7 @@ class Manifest(_Part):
         dev_items: Fingerprints of the questions for development.
         tested_items: Items of tests among both, by task; empty unless the user asked for test questions.
         own_data: Whether tests were read from the user's own data rather than from the benchmark's release.
-        near_duplicates: Questions among both that are much like one of a test and were kept, with the nearest of each
-            test.
+        near_duplicates: Questions among both that were kept, with the nearest item of each test.
     """
 
     format: Literal[1] = FORMAT
@@ -140,14 +127,7 @@ class Manifest(_Part):
 
     @classmethod
     def load(cls, path: Path) -> Manifest:
-        """Reads a manifest.
-
-        Args:
-            path: The file, or the folder that it is in.
-
-        Raises:
-            DataError: If it is missing, broken, or of a later version.
-        """
+        """Reads a manifest, or that of a folder; a DataError says that it is missing, broken, or of a later version."""
         file = path / FILE_NAME if path.is_dir() else path
         try:
             return cls.model_validate_json(file.read_bytes())

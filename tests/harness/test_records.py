@@ -77,11 +77,6 @@ def test_two_readers_at_once_get_the_same():
     assert found == [1.0, 1.0]
 
 
-def test_an_empty_record_is_refused():
-    with pytest.raises(ValueError, match="at least one"):
-        PendingRecord({}, dict)
-
-
 @pytest.mark.parametrize("read", ["getitem", "get", "contains"])
 def test_reading_a_part_completes_its_record(read):
     record = pending()

@@ -32,7 +32,7 @@ def read(tmp_path):
 
 def test_a_record_says_who_is_asked_what(read):
     [judged] = read(sample(judge_language="Chinese"))
-    assert (judged.metric, judged.rubric.name, judged.scale.high) == ("lave", "lave", 1.0)
+    assert (judged.record.metric, judged.rubric.name, judged.record.scale.high) == ("lave", "lave", 1.0)
     assert judged.parts == {"brazil": True, "india": False}
     assert list(judged.scored) == [0]
     requests = judged.expected(failed_only=False)

@@ -119,14 +119,14 @@ def test_settings_are_read_alike_from_both_harnesses(tmp_path, harness, content,
     ],
 )
 def test_a_layout_of_a_later_harness_is_refused_by_name(tmp_path, harness, version, message):
-    found = read_run(result_file(tmp_path, harness, **{LAYOUTS[harness].key: version}))
+    found = read_run(result_file(tmp_path, harness, **{LAYOUTS[harness][0]: version}))
     assert (found.kind, found.detail[: len(message)]) == ("unknown_layout", message) if message else found.content
 
 
 def test_the_layouts_that_are_known_are_those_of_the_versions_that_are_installed():
     needed = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
-    for harness, layout in LAYOUTS.items():
-        below = ".".join(map(str, layout.below))
+    for harness, (_, first_unknown) in LAYOUTS.items():
+        below = ".".join(map(str, first_unknown))
         assert any(each.startswith(harness.replace("_", "-") + ">") and each.endswith(f"<{below}") for each in needed)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex, overload
 
@@ -43,7 +44,6 @@ class Images(list[Any]):
     __slots__ = ("unseen",)
 
     def __init__(self, images: Iterable[Any] = ()) -> None:
-        """Makes a list that nobody has looked at."""
         super().__init__(images)
         self.forget_looks()
 
@@ -79,11 +79,7 @@ def _cut(needed: int, limit: int, task: str = "a task of culture-tasks") -> Imag
 
 
 def refuse_examples(task: str, shots: int | None) -> None:
-    """Refuses few-shot examples of an image task: lm-eval passes on the images of the question alone.
-
-    Raises:
-        SettingsError: If there are any.
-    """
+    """Refuses few-shot examples of an image task: lm-eval passes on the images of the question alone."""
     if shots:
         raise SettingsError(
             f"{task}: num_fewshot={shots}, but lm-eval shows the examples of an image task without their images. "
@@ -98,11 +94,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
     _seed: int | None = None
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        """Extends lm-eval's results, loads and checks the data, and makes our request types known to its models.
-
-        Args:
-            config: The YAML file's content.
-        """
+        """Extends lm-eval's results, loads and checks the data, and makes our request types known to its models."""
         extend_results()
         super().__init__(config={name: value for name, value in config.items() if name != "class"})
         name_shard(self)
@@ -189,20 +181,26 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
 
 
 def _answer(model: Any, requests: Sequence[Instance]) -> list[str]:
-    """Has a model answer requests of ours: the method that lm-eval calls.
-
-    Raises:
-        ImagesNotShownError: If images of a document wouldn't reach the model, or didn't.
-    """
+    """Has a model answer requests of ours, if their images reach it: the method that lm-eval calls."""
     _refuse_cutting(requests, getattr(model, "max_images", None))
     for request in requests:
         _images_of(request).forget_looks()
     if isinstance(model, TemplateAPI):
-        _refuse_plain_prompts(requests)
+        if plain := [one for one in requests if _images_of(one) and not isinstance(one.args[0], JsonChatStr)]:
+            raise ImagesNotShownError(
+                f"{plain[0].task_name}: an API model of lm-eval takes images with chat messages only. "
+                "Add --apply_chat_template, and name a model such as local-chat-completions."
+            )
         answers = _run_by_run(model, requests)
     else:
         answers = model.generate_until(requests)
-    _refuse_unseen(model, requests)
+    if blind := [request for request in requests if _images_of(request) and _images_of(request).unseen]:
+        images = _images_of(blind[0])
+        raise ImagesNotShownError(
+            f"{blind[0].task_name}: the model {type(model).__name__} looked at {len(images) - len(images.unseen)} of "
+            f"{len(images)} images of a document, and so with {len(blind) - 1} more. Its answers aren't scored. Use a "
+            "model that is shown images: hf-multimodal, vllm-vlm, or an API model of chat completions."
+        )
     return answers
 
 
@@ -236,9 +234,10 @@ def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
     lm-eval repeats a request by naming it several times in a row. Run r has the model's seed plus r.
     """
     runs: list[list[int]] = []
-    times: dict[int, int] = {}
+    times: Counter[int] = Counter()
     for place, request in enumerate(requests):
-        run = times[id(request)] = times.get(id(request), -1) + 1
+        run = times[id(request)]
+        times[id(request)] += 1
         runs += [[]] if run == len(runs) else []
         runs[run].append(place)
     if len(runs) > 1 and any("seed" in request.args[1] for request in requests):
@@ -282,24 +281,3 @@ def _refuse_cutting(requests: Iterable[Instance], limit: Any) -> None:
     for request in requests:
         if len(_images_of(request)) > limit:
             raise _cut(len(_images_of(request)), limit, str(request.task_name))
-
-
-def _refuse_plain_prompts(requests: Iterable[Instance]) -> None:
-    for request in requests:
-        if _images_of(request) and not isinstance(request.args[0], JsonChatStr):
-            raise ImagesNotShownError(
-                f"{request.task_name}: an API model of lm-eval takes images with chat messages only. "
-                "Add --apply_chat_template, and name a model such as local-chat-completions."
-            )
-
-
-def _refuse_unseen(model: Any, requests: Sequence[Instance]) -> None:
-    """Refuses answers to documents whose images the model didn't look at."""
-    blind = [request for request in requests if _images_of(request) and _images_of(request).unseen]
-    if blind:
-        images = _images_of(blind[0])
-        raise ImagesNotShownError(
-            f"{blind[0].task_name}: the model {type(model).__name__} looked at {len(images) - len(images.unseen)} of "
-            f"{len(images)} images of a document, and so with {len(blind) - 1} more. Its answers aren't scored. Use a "
-            "model that is shown images: hf-multimodal, vllm-vlm, or an API model of chat completions."
-        )

@@ -10,7 +10,7 @@ images numbers them there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
@@ -85,24 +85,18 @@ class Conversation(list[Message]):
 
 
 def results(task: Task, doc: Mapping[str, Any], responses: Sequence[Any]) -> dict[str, Any]:
-    """Returns a document's records, if the model looked at its images.
-
-    Raises:
-        ImagesNotShownError: If its images were handed out and not all looked at.
-    """
+    """Returns a document's records; refuses one whose images were handed out and not all looked at."""
     if task.shows_images:
         refuse_unseen(doc)
     return scorer_of(task.name)(doc, responses)
 
 
-_KINDS: Mapping[str, Callable[..., Any]] = {
-    "documents": documents,
-    "text": text,
-    "visuals": visuals,
-    "messages": messages,
-    "results": results,
-}
-
-
 def __getattr__(name: str) -> Any:
-    return hook_named(name, __name__, _KINDS)
+    kinds: dict[str, Any] = {
+        "documents": documents,
+        "text": text,
+        "visuals": visuals,
+        "messages": messages,
+        "results": results,
+    }
+    return hook_named(name, __name__, kinds)

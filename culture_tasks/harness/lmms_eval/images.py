@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Looks:
-    """Which of a document's images were looked at, when they were handed out once.
-
-    Attributes:
-        number: How many images the document has.
-        unseen: Places of those whose pixels nobody has read.
-    """
+    """How many images of a document were handed out once, and the places of those whose pixels nobody has read."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -60,11 +55,7 @@ def watched(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]:
 
 
 def refuse_unseen(doc: Mapping[str, Any]) -> None:
-    """Refuses a document whose images were handed out and not all looked at.
-
-    Raises:
-        ImagesNotShownError: For such a document.
-    """
+    """Refuses a document whose images were handed out and not all looked at."""
     looks = _looks.get(current_session(), {}).get(_key(doc))
     with one_message():
         if looks is not None and looks.unseen:

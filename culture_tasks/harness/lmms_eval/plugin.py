@@ -20,37 +20,31 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from culture_tasks.benchmarks.interface import Entry, Group, Tag
+from culture_tasks.benchmarks.interface import Group, Tag
 from culture_tasks.benchmarks.registry import entries, in_harness, task_file, tasks_below
 from culture_tasks.errors import CultureTasksError, SettingsError
 
-_MARK = "_culture_tasks_extended"
 _VLLM = {"lmms_eval.models.chat.vllm": "VLLM", "lmms_eval.models.chat.vllm_generate": "VLLMGenerate"}
 _KNOWLEDGE_INSERTION = "culture_tasks.harness.lmms_eval.knowledge_insertion.KnowledgeInsertion"
 
 
 def register() -> list[Any]:
-    """Extends lmms-eval's task manager; safe to call again.
-
-    Returns:
-        The models that this package adds.
-    """
+    """Extends lmms-eval's task manager, once, and returns the models that this package adds."""
     from lmms_eval.models.registry_v2 import ModelManifest
     from lmms_eval.tasks import TaskManager
 
-    if not getattr(TaskManager, _MARK, False):
+    if not hasattr(TaskManager, "__culture_tasks__"):
         TaskManager.initialize_tasks = _with_our_tasks(TaskManager.initialize_tasks)
         TaskManager.match_tasks = _with_checks_ahead(TaskManager.match_tasks)
         TaskManager.load_task_or_group = _with_checks(TaskManager.load_task_or_group)
-        setattr(TaskManager, _MARK, True)
+        TaskManager.__culture_tasks__ = True
     return [ModelManifest("knowledge_insertion", chat_class_path=_KNOWLEDGE_INSERTION)]
 
 
 def _with_our_tasks(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     @functools.wraps(original)
     def initialize_tasks(self: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        index = original(self, *args, **kwargs)
-        return {**task_index(), **index}
+        return {**task_index(), **original(self, *args, **kwargs)}
 
     return initialize_tasks
 
@@ -113,6 +107,7 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
         from lmms_eval.api.task import ConfigurableTask
 
         from culture_tasks.harness.lmms_eval.results import extend_results
+        from culture_tasks.harness.loading import load_for_evaluation
         from culture_tasks.harness.result_rows import extend
 
         names = [task_list] if isinstance(task_list, str) else list(task_list or [])
@@ -123,7 +118,8 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
             for name, of_vllm in _VLLM.items():
                 if loaded := sys.modules.get(name):  # by now, if it is the model's
                     extend(getattr(loaded, of_vllm), "make_one_request", _with_limit_of_the_task)
-        check_before_inference(name for name in names if isinstance(name, str))
+            for task in our_tasks(name for name in names if isinstance(name, str)):
+                load_for_evaluation(task)
         tasks = original(self, task_list, *args, **kwargs)
         with one_message():
             _name_shards(tasks)
@@ -197,31 +193,18 @@ def _with_records(original: Callable[..., None]) -> Callable[..., None]:
 
 def task_index() -> dict[str, dict[str, Any]]:
     """Returns our entries of lmms-eval's task index, made from the benchmarks: no file is read at start-up."""
-    return {name: _index_entry(entry) for name, entry in entries().items() if in_harness(entry, "lmms_eval")}
-
-
-def _index_entry(entry: Entry) -> dict[str, Any]:
-    if isinstance(entry, Tag):
-        return {"type": "tag", "task": list(entry.members), "yaml_path": -1}
-    path = str(task_file(entry, "lmms_eval"))
-    if isinstance(entry, Group):
-        return {"type": "group", "task": -1, "yaml_path": path}
-    return {"type": "task", "yaml_path": path}
+    index: dict[str, dict[str, Any]] = {}
+    for name, entry in entries().items():
+        if not in_harness(entry, "lmms_eval"):
+            continue
+        if isinstance(entry, Tag):
+            index[name] = {"type": "tag", "task": list(entry.members), "yaml_path": -1}
+        else:
+            kind = {"type": "group", "task": -1} if isinstance(entry, Group) else {"type": "task"}
+            index[name] = {**kind, "yaml_path": str(task_file(entry, "lmms_eval"))}
+    return index
 
 
 def our_tasks(names: Iterable[str]) -> list[str]:
     """Returns the tasks below those names that are ours, each once."""
     return list(dict.fromkeys(task.name for name in names if name in entries() for task in tasks_below(name)))
-
-
-def check_before_inference(names: Iterable[str]) -> None:
-    """Loads and checks the documents of those names that are ours, each once.
-
-    Raises:
-        CultureTasksError: With one clear message, if anything asked for can't be run.
-    """
-    from culture_tasks.harness.loading import load_for_evaluation
-
-    with one_message():
-        for task in our_tasks(names):
-            load_for_evaluation(task)

@@ -9,37 +9,11 @@ group's row has the categories and counts too.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from culture_tasks.benchmarks.registry import DataRead
 from culture_tasks.harness import result_rows
 from culture_tasks.harness.model_costs import KEY, ModelCosts
-from culture_tasks.harness.shards import TaskShard
-
-
-class Rows(defaultdict[str, dict[str, Any]]):
-    """lmms-eval's results, on their way from one of its functions to the next.
-
-    Attributes:
-        tasks: What the samples of each task have.
-        data: What each task has its documents from.
-        shards: The shard that each task's documents are.
-    """
-
-    def __init__(
-        self,
-        rows: Mapping[str, dict[str, Any]],
-        tasks: Mapping[str, result_rows.Task],
-        data: Mapping[str, DataRead],
-        shards: Mapping[str, TaskShard | None],
-    ) -> None:
-        """Takes the rows, what the samples of each task have, and which documents they are of."""
-        super().__init__(dict, rows)
-        self.tasks = tasks
-        self.data = data
-        self.shards = shards
 
 
 def extend_results() -> None:
@@ -65,19 +39,14 @@ def _with_costs(original: Callable[..., Any]) -> Callable[..., Any]:
 def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_results(outputs: Sequence[Any]) -> Any:
         rows, samples, configs, versions, shots, better = original(outputs)
-        tasks = {one.task_name: result_rows.written(one.task.aggregation(), one.sample_metrics) for one in outputs}
-        data = {one.task_name: result_rows.data_of(one.task) for one in outputs}
-        shards = {one.task_name: result_rows.shard_of_task(one.task) for one in outputs}
+        tasks = {one.task_name: result_rows.evaluated(one.task, one.sample_metrics) for one in outputs}
         for name, task in tasks.items():
-            if task:
-                configs[name], better[name] = result_rows.only_written(
-                    task, configs[name], better[name], data=data[name]
+            if task.written:
+                configs[name], better[name] = result_rows.finish(
+                    name, task, row=rows[name], samples=samples[name], config=configs[name], better=better[name]
                 )
-                result_rows.mark_own_data(rows[name], data[name])
-                result_rows.mark_shard(rows[name], shards[name])
-                result_rows.number_in_task(samples[name], shards[name])
-            result_rows.finish(name, task, shards[name])
-        return Rows(rows, tasks, data, shards), samples, configs, versions, shots, better
+        result_rows.evaluated_tasks().update(tasks)
+        return rows, samples, configs, versions, shots, better
 
     return consolidate_results
 
@@ -85,16 +54,16 @@ def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
 def _of_groups(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_group_results(rows: Any, versions: Any, task_dict: Mapping[Any, Any]) -> Any:
         results = original(rows, versions, task_dict)
-        if isinstance(rows, Rows):
-            for name, task in rows.tasks.items():
-                result_rows.complete_row(rows[name], task)
-            for group, members in _groups(task_dict):
-                row, tasks = rows[group.group_name], [rows.tasks.get(name, {}) for name in members]
-                result_rows.complete_group_row(row, tasks, _keys(group.config["aggregate_metric_list"], row))
-                named = {"alias": group.group_alias or group.group_name}
-                result_rows.mark_own_data(named, *(rows.data[name] for name in members if name in rows.data))
-                result_rows.mark_shard(named, *(rows.shards.get(name) for name in members))
-                group._config.group_alias = named["alias"]  # lmms-eval names a group by its file, not by its row
+        tasks = result_rows.evaluated_tasks()
+        for name, task in tasks.items():
+            result_rows.complete_row(rows[name], task.written)
+        for group, names in _groups(task_dict):
+            row, members = rows[group.group_name], [tasks.get(name, result_rows.OF_OTHERS) for name in names]
+            weights = _weights(group.config["aggregate_metric_list"], row)
+            result_rows.complete_group_row(row, [task.written for task in members], weights)
+            named = {"alias": group.group_alias or group.group_name}
+            result_rows.mark(named, members)
+            group._config.group_alias = named["alias"]  # lmms-eval names a group by its file, not by its row
         return results
 
     return consolidate_group_results
@@ -117,7 +86,7 @@ def _tasks(task_dict: Mapping[Any, Any]) -> Iterator[str]:
             yield inside.task_name
 
 
-def _keys(entries: Sequence[Mapping[str, Any]] | None, row: Mapping[str, Any]) -> dict[str, bool]:
+def _weights(entries: Sequence[Mapping[str, Any]] | None, row: Mapping[str, Any]) -> dict[str, bool]:
     """Returns the keys of a group's row, and whether its file weighs each by size."""
     return {
         key: entry["weight_by_size"]
