@@ -9,8 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.cli.model_options import add_model_options, model_options, settings_of
-from culture_tasks.cli.options import at_least, names
+from culture_tasks.cli.options import (
+    add_model_options,
+    add_repeatable,
+    at_least,
+    model_options,
+    names,
+    settings_of,
+)
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.text_tables import as_text, printable
 
@@ -41,9 +47,7 @@ def add_table(actions: argparse._SubParsersAction[Any]) -> None:
     table.add_argument("--batch-size", default="auto", metavar="N", help="requests answered together (default: auto)")
     table.add_argument("--backend", choices=("vllm",), help="engine for the methods that leave weights alone")
     table.add_argument("--backend-args", type=names, default=(), metavar="NAME=VALUE,…", help="its arguments")
-    table.add_argument(
-        "--set", action="append", default=[], metavar="METHOD.OPTION=VALUE", help="set an option of a method"
-    )
+    add_repeatable(table, "--set", "METHOD.OPTION=VALUE", "set an option of a method")
     add_model_options(table)
     table.set_defaults(handler=_run)
 

@@ -145,8 +145,10 @@ class Prices(BaseModel):
         """Where the prices are from and of when, in words; empty where the file doesn't say."""
         return ", ".join(part for part in (self.source, self.date.isoformat() if self.date else "") if part)
 
-    def shown(self, amount: float) -> str:
+    def shown(self, amount: float | None) -> str:
         """Returns an amount with its currency: two digits after the point, four where it is below 1."""
+        if amount is None:
+            return "no price"
         return f"{amount:,.{2 if amount >= 1.0 or amount == 0.0 else 4}f} {self.currency}"
 
 

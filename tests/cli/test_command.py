@@ -20,11 +20,11 @@ def run(*arguments, **options):
 
 
 def failing(error):
-    def register(subparsers):
+    def register(add_parser):
         def handler(_):
             raise error
 
-        subparsers.add_parser("fail").set_defaults(handler=handler)
+        add_parser().set_defaults(handler=handler)
 
     return type("Module", (), {"register": staticmethod(register)})
 

@@ -17,8 +17,8 @@ from support.fault_server import FaultServer, fails, hangs, says
 from support.judging import KEY
 
 from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.cli import installation
-from culture_tasks.cli.installation import SetupCheck, examine
+from culture_tasks.cli import doctor
+from culture_tasks.cli.doctor import Finding, examine
 from culture_tasks.cli.main import main
 from culture_tasks.judges.endpoint import readiness
 from culture_tasks.judges.endpoint.pacing import Patience
@@ -44,9 +44,8 @@ def server(monkeypatch):
     running.close()
 
 
-def found(subject, **options) -> SetupCheck:
-    [finding] = [each for each in examine(**options) if each.subject == subject]
-    return finding
+def found(subject, **options) -> Finding:
+    return dict(examine(**options))[subject]
 
 
 # The judge
@@ -115,16 +114,16 @@ def test_an_endpoint_that_never_replies_is_not_waited_for_and_a_library_s_error_
         raise RuntimeError(f"no route to {settings.openai_base_url}")
 
     server.script(hangs)
-    monkeypatch.setattr(installation, "_JUDGE_SECONDS", 0.2)
+    monkeypatch.setattr(doctor, "_JUDGE_SECONDS", 0.2)
     assert found("judge").state == "fix"
-    monkeypatch.setattr(installation, "make_judge", broken)
+    monkeypatch.setattr(doctor, "make_judge", broken)
     finding = found("judge")
     assert (finding.found, finding.remedy) == ("can't be looked at (RuntimeError)", "")
 
 
 def test_a_wrong_setting_is_said_and_the_rest_is_looked_at(monkeypatch, capsys):
     monkeypatch.setenv("CULTURE_JUDGE_TIMEOUT", "soon")
-    findings = {each.subject: each for each in examine()}
+    findings = dict(examine())
     assert findings["settings"].state == "fix"
     assert "CULTURE_JUDGE_TIMEOUT='soon'" in findings["settings"].remedy
     assert "judge" not in findings
@@ -137,14 +136,14 @@ def test_a_wrong_setting_is_said_and_the_rest_is_looked_at(monkeypatch, capsys):
 
 
 def test_data_are_looked_at_by_benchmark(monkeypatch, fixture_data):
-    states = {each.subject: each for each in examine() if each.subject in DATA}
+    states = {subject: each for subject, each in examine() if subject in DATA}
     assert set(states) == DATA
     assert states["CARE"].found == "data: not downloaded; the first run downloads them"
     cedar = states["CEDAR"]
     assert (cedar.state, cedar.found) == ("note", "data: missing")
     assert cedar.remedy == "Put it into cedar/ of CULTURE_TASKS_DATA. Source: local folder; the full data by request."
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-    assert {(each.state, each.found) for each in examine() if each.subject in DATA} == {("ok", "data: local")}
+    assert {(each.state, each.found) for subject, each in examine() if subject in DATA} == {("ok", "data: local")}
 
 
 def test_data_that_can_not_be_used_are_to_be_mended(monkeypatch, tmp_path, fixture_data):
@@ -156,7 +155,7 @@ def test_data_that_can_not_be_used_are_to_be_mended(monkeypatch, tmp_path, fixtu
     assert finding.remedy == f"{tmp_path / 'care' / 'Arabic-test.json'}: is empty."
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path / "nowhere"))
     assert found("data").state == "fix"
-    assert not [each for each in examine() if each.subject in DATA]
+    assert not DATA & dict(examine()).keys()
 
 
 def test_data_are_read_where_that_is_asked_for(monkeypatch, tmp_path, fixture_data):
@@ -167,7 +166,7 @@ def test_data_are_read_where_that_is_asked_for(monkeypatch, tmp_path, fixture_da
     (tmp_path / "care" / "Arabic-test.json").write_text(json.dumps(rows), encoding="utf-8")
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
     assert found("CARE").state == "ok"
-    findings = {each.subject: each for each in examine(read_data=True)}
+    findings = dict(examine(read_data=True))
     assert findings["CARE"].state == "fix"
     assert "row 3, field 'answer'" in findings["CARE"].found
     assert findings["CARE"].remedy == "`culture-tasks data check care` lists all."
@@ -188,7 +187,7 @@ def test_a_verdict_cache_that_can_not_be_used_is_to_be_mended(monkeypatch, tmp_p
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
     assert found("verdict cache").state == "note"
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(tmp_path / "deep" / "verdicts.sqlite3"))
-    monkeypatch.setattr(installation.os, "access", lambda path, mode: path != tmp_path)
+    monkeypatch.setattr(doctor.os, "access", lambda path, mode: path != tmp_path)
     assert found("verdict cache").state == "fix"
 
 
@@ -197,7 +196,7 @@ def test_packages_are_compared_with_what_is_required_and_extras_are_listed(monke
     assert finding.state == "ok"
     assert finding.facts["versions"]["lm-eval"] == metadata.version("lm-eval")
     required = ["datasets>=999", "gone", "torch", 'gone; extra == "video"', 'torch; extra == "vllm"']
-    monkeypatch.setattr(installation.metadata, "requires", lambda _: required)
+    monkeypatch.setattr(doctor.metadata, "requires", lambda _: required)
     finding = found("packages")
     assert (finding.state, finding.remedy) == ("fix", "pip install 'datasets>=999' 'gone'")
     assert f"not as needed: datasets {metadata.version('datasets')}, gone missing" in finding.found
@@ -220,30 +219,28 @@ def test_a_gpu_that_torch_does_not_see_or_a_look_that_fails_is_to_be_mended(monk
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for program, state in ((None, "note"), ("/usr/bin/nvidia-smi", "fix")):
-        monkeypatch.setattr(installation.shutil, "which", lambda name, program=program: program)
+        monkeypatch.setattr(doctor.shutil, "which", lambda name, program=program: program)
         assert found("GPU").state == state
     cards = SimpleNamespace(name="H200", total_memory=141e9)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: cards)
     assert found("GPU").found == "2 × H200 (141 GB)"
-    monkeypatch.setattr(installation, "_gpu", broken)
+    monkeypatch.setattr(doctor, "_gpu", broken)
     said = "can't be looked at (RuntimeError: libcudart.so: no such file)"
     assert (found("GPU").state, found("GPU").found) == ("fix", said)
 
 
 def test_little_room_on_the_disk_is_said(monkeypatch):
     for gigabytes, state in ((500, "ok"), (5, "note"), (0.5, "fix")):
-        monkeypatch.setattr(
-            installation.shutil, "disk_usage", lambda _, free=gigabytes: SimpleNamespace(free=free * 1e9)
-        )
+        monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _, free=gigabytes: SimpleNamespace(free=free * 1e9))
         assert found("disk").state == state
 
 
 def test_json_has_every_finding_and_no_token(capsys, monkeypatch):
     monkeypatch.setenv("CULTURE_JUDGE", "none")
     monkeypatch.setenv("HF_TOKEN", "hf_very_secret")
-    findings = {each.subject: each for each in examine()}
+    findings = dict(examine())
     assert findings["Hub"].facts["logged_in"]
     assert main(["doctor", "--json"]) == 0
     text = capsys.readouterr().out
@@ -265,8 +262,8 @@ def test_a_plug_in_that_fails_before_ours_is_named_with_what_it_does_to_us(tmp_p
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other_models\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[lmms_eval.models]\nother_models = other_models:register\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    [finding] = installation._harness("lmms_eval")
-    assert (finding.subject, finding.state) == ("lmms-eval", "fix")
+    finding = doctor._harness("lmms_eval")
+    assert finding.state == "fix"
     assert finding.found.startswith(f"doesn't know {finding.facts['names']} of our {finding.facts['names']} tasks")
     assert finding.remedy.startswith(
         "The lmms-eval plug-in 'other_models' (other_models:register) fails to load: RuntimeError: no licence. "
@@ -278,24 +275,24 @@ def test_a_harness_that_can_not_be_imported_says_why(tmp_path, monkeypatch):
     (tmp_path / "lm_eval").mkdir()
     (tmp_path / "lm_eval" / "__init__.py").write_text("raise ImportError('libtorch is gone')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    [finding] = installation._harness("lm_eval")
+    finding = doctor._harness("lm_eval")
     assert (finding.state, finding.found) == ("fix", "can't be started: ImportError: libtorch is gone")
 
 
 def test_names_that_a_harness_takes_from_elsewhere_and_a_missing_plug_in_are_said(monkeypatch):
     content = json.dumps({"names": 3, "missing": [], "taken": {"care": "/other/care.yaml"}})
     probe = SimpleNamespace(returncode=0, stdout=content, stderr="")
-    monkeypatch.setattr(installation.subprocess, "run", lambda *_, **__: probe)
-    [finding] = installation._harness("lm_eval")
+    monkeypatch.setattr(doctor.subprocess, "run", lambda *_, **__: probe)
+    finding = doctor._harness("lm_eval")
     said = "takes 1 of our 3 names from elsewhere, such as care from /other/care.yaml"
     assert (finding.state, finding.found) == ("fix", said)
-    monkeypatch.setattr(installation.metadata, "entry_points", lambda group: ())
+    monkeypatch.setattr(doctor.metadata, "entry_points", lambda group: ())
     assert (found("lmms-eval").state, found("lm-eval").state) == ("fix", "ok")
 
 
 @pytest.mark.slow
 def test_a_harness_that_knows_our_tasks_is_well():
-    [finding] = installation._harness("lmms_eval")
+    finding = doctor._harness("lmms_eval")
     assert (finding.state, finding.found) == ("ok", f"knows all {finding.facts['names']} of our tasks and groups")
 
 

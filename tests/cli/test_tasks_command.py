@@ -12,7 +12,7 @@ import pytest
 
 from culture_tasks.benchmarks.registry import benchmark_of, entries
 from culture_tasks.cli.main import main
-from culture_tasks.cli.task_table import HEADER, alike
+from culture_tasks.cli.tasks import HEADER, alike
 from culture_tasks.data import sources
 from culture_tasks.data.sources import Source, availability
 from culture_tasks.harness import index_probe
