@@ -46,8 +46,7 @@ from culture_tasks.insertion.core.method_registry import method_class, method_co
 from culture_tasks.insertion.core.queries import Query
 from culture_tasks.insertion.core.state import read
 from culture_tasks.insertion.core.training_data import load_training_data
-from culture_tasks.insertion.core.work import EVALUATED, CaseShape
-from culture_tasks.insertion.estimates import ASSUMED, DEVICES, PromptSize, Requests, RowEstimator
+from culture_tasks.insertion.estimates import ASSUMED, DEVICES, EVALUATED, CaseShape, PromptSize, Requests, RowEstimator
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.insertion.table import ALL, MethodRow, TableOptions, estimate, rows_of
 from culture_tasks.text_tables import as_text
@@ -234,6 +233,7 @@ def estimates(options: argparse.Namespace) -> None:
         query = Query.about(Image.new("RGB", (side, side)), _QUESTION)
         prompt = PromptSize.of(Encoding(processor, {}), model, [query])
         lines, totals = [], {"all rows": 0.0, "base, IKE and MCKI": 0.0}
+        left: list[set[str]] = [set() for _ in tables]  # what a row of a table leaves for the next rows
         for name in paper_rows():
             method, models = method_class(name), {EVALUATED: model}
             with torch.device("meta"):
@@ -246,21 +246,22 @@ def estimates(options: argparse.Namespace) -> None:
                     method,
                     method_config(name, {}),
                     models,
-                    RowEstimator(DEVICES[0], prompt, requests, cases, batch=32),
-                    plain_is_stored=name != "base",
+                    RowEstimator(DEVICES[0], prompt, requests, cases, batch=options.batch),
+                    stored=stored,
                 )
-                for requests in tables
+                for requests, stored in zip(tables, left, strict=True)
             ]
             single, sequential = (row for row in rows if row is not None)
             totals["all rows"] += single.fit_hours + single.hours
             totals["base, IKE and MCKI"] += (single.fit_hours + single.hours) * (name in _SHORT)
-            numbers = (single.fit_hours, single.fit_gib, single.hours, sequential.hours, sequential.gib)
+            gib = max(single.gib, sequential.gib)
+            numbers = (single.fit_hours, single.fit_gib, single.hours, sequential.hours, gib)
             lines.append((labels()[name], *(f"{number:.1f}" for number in numbers)))
         print(f"{shape}, {model.num_parameters() / 1e9:.2f} B parameters, {prompt.tokens:.0f} tokens a request")
         head = ("ESTIMATED", "fit, hours", "GiB", "Table 2, hours", "Table 3, hours", "GiB")
         print(as_text(head, lines))
         print("; ".join(f"Table 2, {name}: {hours:.1f} hours" for name, hours in totals.items()))
-    print(f"For one {DEVICES[0].name}, batches of 32, images of {side} x {side}. Assumed: {ASSUMED}.\n")
+    print(f"For one {DEVICES[0].name}, batches of {options.batch}, images of {side} x {side}. Assumed: {ASSUMED}.\n")
 
 
 def full_release() -> tuple[tuple[Requests, Requests], CaseShape]:
@@ -429,6 +430,7 @@ def main() -> None:
     parser.add_argument("--raw-cases", type=int, default=20, help="raw cases of each of six scenarios")
     parser.add_argument("--limit", type=int, default=8, help="documents of each of four roles")
     parser.add_argument("--cases", type=int, default=40, help="training cases; MEND makes a step of two")
+    parser.add_argument("--batch", type=int, default=32, help="size of a batch in estimates")
     parser.add_argument("--batches", default="1,8,32", help="sizes of a batch")
     parser.add_argument("--backend", help="engine to measure beside transformers, such as vllm")
     parser.add_argument("--methods", default="all", help="methods to measure, and to kill the fits of")

@@ -8,7 +8,7 @@ reading of the weights, or the launching of kernels where that takes longer. The
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,11 +17,17 @@ import torch
 from culture_tasks.insertion.core.device_meter import device_name
 from culture_tasks.insertion.core.encoding import Encoding, image_token_ids
 from culture_tasks.insertion.core.queries import Query
+from culture_tasks.insertion.core.reading_ahead import READERS
 from culture_tasks.insertion.core.weight_edits import decoder_layers
-from culture_tasks.insertion.core.work import EVALUATED, CaseShape, Work
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+EVALUATED = ""
+"""The key of the model under evaluation among a method's models; others have the name of the option that names them."""
+
+Models = Mapping[str, Any]
+"""Models of transformers without weights, by these keys."""
 
 _GIB = 2**30
 _ARITHMETIC, _READING = 0.4, 0.6  # shares of a device's peak
@@ -32,21 +38,63 @@ _IN_FLIGHT = 64  # requests that a backend decodes together
 ASSUMED = (
     f"{_ARITHMETIC:.0%} of the device's arithmetic and {_READING:.0%} of its memory bandwidth are used; transformers "
     f"takes {1000 * _LAUNCH:g} ms for a layer of a decoding step, a backend none, and it decodes {_IN_FLIGHT} requests "
-    f"together; a core prepares an image in {1e6 * _PIXELS:g} µs for each of its tokens; every answer has all of its "
-    "tokens; the requests that should use an insertion do; encoders take no time"
+    f"together; each of {READERS} cores prepares an image in {1e6 * _PIXELS:g} µs for each of its tokens; every "
+    "answer has all of its tokens; the requests that should use an insertion do; encoders take no time"
 )
 """The assumptions of all estimates."""
 
 
-class Device(NamedTuple):
-    """A device, by its maker's data sheet.
+@dataclass(frozen=True, slots=True)
+class CaseShape:
+    """The number of training cases, of their distinct requests, and the mean number of items of a case."""
+
+    count: int
+    requests: int
+    generality: float
+    locality: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """The computation of a method beside the answers themselves, by the model that computes.
+
+    A pass is one forward pass over one request. A backward pass through a share of the layers is as much again for the
+    gradients of their inputs, and once more for those of their weights. Encoders of texts and images are left out:
+    their passes cost less than a hundredth of the model's.
 
     Attributes:
-        name: Its name.
-        flops: Dense bfloat16 operations a second.
-        float32: Dense float32 operations a second, without TensorFloat-32.
-        bandwidth: Bytes a second from its memory.
+        fit: Passes of the whole fit.
+        fit_in_batches: Whether these are computed in batches, and not case by case.
+        shared_fit: Names a fit that other methods make too, and that each of them finds once it is made.
+        insertion: Passes of one insertion.
+        request: Passes of one distinct request, besides its answer.
+        fit_float32: Parameters times passes over one request that the fit computes in float32 besides.
+        insertion_float32: The same for one insertion.
+        shown_tokens: Tokens of text that a request is shown after.
+        shows_image: Whether it is shown after the insertion's image too.
+        answered_by: The model that answers a request in the scope of an insertion.
+        leaves_others_alone: Whether requests out of scope have the plain model's answer.
+        chain_bytes: Memory for the edit of each chain of insertions whose requests are in one batch.
+        trained: Parameters that the fit trains, in float32 with a gradient and Adam's two moments.
     """
+
+    fit: Mapping[str, float] = field(default_factory=dict)
+    fit_in_batches: bool = False
+    shared_fit: str | None = None
+    insertion: Mapping[str, float] = field(default_factory=dict)
+    request: Mapping[str, float] = field(default_factory=dict)
+    fit_float32: float = 0.0
+    insertion_float32: float = 0.0
+    shown_tokens: int = 0
+    shows_image: bool = False
+    answered_by: str = EVALUATED
+    leaves_others_alone: bool = False
+    chain_bytes: float = 0.0
+    trained: int = 0
+
+
+class Device(NamedTuple):
+    """A device by its maker's data sheet: dense operations and bytes a second; float32 is without TensorFloat-32."""
 
     name: str
     flops: float
@@ -71,15 +119,8 @@ def device_at_hand() -> Device:
 class ModelShape:
     """The numbers of a model that its time and memory follow from.
 
-    Attributes:
-        layers: Layers of its language model.
-        text: Parameters of these layers.
-        vision: Parameters that images pass through.
-        parameters: All parameters.
-        itemsize: Bytes of a weight.
-        kept: Bytes that a token leaves in the cache of a generation.
-        active: Bytes of a token's widest activations.
-        hidden: Width of hidden states.
+    ``text`` are the parameters of the language model's layers, ``vision`` those that images pass through; a token
+    leaves ``kept`` bytes in the cache of a generation, and its widest activations have ``active`` bytes.
     """
 
     layers: int
@@ -98,21 +139,19 @@ class ModelShape:
         named = dict(model.named_parameters())
         decoder = layers[0].rpartition(".layers.")[0]
         text = sum(weight.numel() for name, weight in named.items() if name.startswith(f"{decoder}.layers."))
-        beside = {name: weight for name, weight in named.items() if not name.startswith(f"{decoder}.")}
         head = getattr(model.get_output_embeddings(), "weight", None)
-        vision = sum(weight.numel() for weight in beside.values() if weight is not head)
+        beside = [weight for name, weight in named.items() if not name.startswith(f"{decoder}.") and weight is not head]
         kinds = getattr(config, "layer_types", None) or ["full_attention"] * len(layers)
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-        cached = sum(kind != "linear_attention" for kind in kinds) * 2 * heads * width
         size = model.dtype.itemsize
         return cls(
             layers=len(layers),
             text=text,
-            vision=vision,
+            vision=sum(weight.numel() for weight in beside),
             parameters=sum(weight.numel() for weight in named.values()),
             itemsize=size,
-            kept=cached * size,
+            kept=sum(kind != "linear_attention" for kind in kinds) * 2 * heads * width * size,
             active=(4 * config.hidden_size + 3 * getattr(config, "intermediate_size", 0)) * size,
             hidden=config.hidden_size,
         )
@@ -124,13 +163,7 @@ class ModelShape:
 
 
 class PromptSize(NamedTuple):
-    """The mean size of a request.
-
-    Attributes:
-        tokens: Tokens that the language model reads, those of images among them.
-        patches: Patches that the vision model reads.
-        images: Tokens of the images.
-    """
+    """The mean size of a request: all tokens, patches that the vision model reads, and tokens of images."""
 
     tokens: float
     patches: float
@@ -178,12 +211,7 @@ class Requests(NamedTuple):
     @classmethod
     def of(cls, documents: Iterable[Mapping[str, Any]], new_tokens: int) -> Requests:
         """Counts the requests of documents."""
-        alone: set[Any] = set()
-        plain: set[Any] = set()
-        after: set[Any] = set()
-        in_scope: set[Any] = set()
-        prefixes: set[Any] = set()
-        inserted: set[Any] = set()
+        alone, plain, after, in_scope, prefixes, inserted = (set[Any]() for _ in range(6))
         for doc in documents:
             request = (doc.get("image_id"), doc.get("language"), doc.get("question"))
             image = doc.get("insertion_image_id")
@@ -214,14 +242,7 @@ class Requests(NamedTuple):
 
 
 class RowEstimate(NamedTuple):
-    """The time and memory of a row.
-
-    Attributes:
-        fit_hours: Hours of its fit; 0 without one.
-        fit_gib: Peak memory of its fit.
-        hours: Hours of its evaluation.
-        gib: Peak memory of its evaluation.
-    """
+    """Hours and peak memory of a row's fit, which are 0 hours without one, and of its evaluation."""
 
     fit_hours: float
     fit_gib: float
@@ -231,15 +252,7 @@ class RowEstimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowEstimator:
-    """Estimates rows for one model, device and set of requests.
-
-    Attributes:
-        device: The device.
-        prompt: The mean size of a request.
-        requests: The requests of an evaluation.
-        cases: The training cases of a fit.
-        batch: Requests that transformers answers together.
-    """
+    """Estimates rows for one model, device and set of requests; transformers answers ``batch`` of them together."""
 
     device: Device
     prompt: PromptSize
@@ -256,6 +269,7 @@ class RowEstimator:
         beside_gib: float = 0.0,
         backend: bool = False,
         plain_is_stored: bool = False,
+        fit_is_stored: bool = False,
     ) -> RowEstimate:
         """Estimates the row of a method.
 
@@ -266,6 +280,7 @@ class RowEstimator:
             beside_gib: Memory of encoders.
             backend: Whether a backend generates for the model under evaluation.
             plain_is_stored: Whether an earlier row has left the plain model's answers.
+            fit_is_stored: Whether an earlier row has made the same fit.
         """
         model, counts = shapes[EVALUATED], self.requests
         loaded = beside_gib + sum(shape.gib for shape in shapes.values())
@@ -279,9 +294,8 @@ class RowEstimator:
             seconds = counts.alone * self._answer(model, backend=backend)
         else:
             changed = counts.in_scope if work.leaves_others_alone else counts.after
-            answering = shapes[work.answered_by]
             engine = backend and work.answered_by == EVALUATED
-            seconds += changed * self._answer(answering, tokens, patches, backend=engine)
+            seconds += changed * self._answer(shapes[work.answered_by], tokens, patches, backend=engine)
             seconds += sum(counts.insertions * each * self._pass(shapes[name]) for name, each in work.insertion.items())
             seconds += sum(counts.distinct * each * self._pass(shapes[name]) for name, each in work.request.items())
             seconds += counts.insertions * self._float32(work.insertion_float32)
@@ -290,7 +304,7 @@ class RowEstimator:
         held = self.batch * (tokens * (widest.kept + widest.active) + counts.new_tokens * widest.kept)
         learned = 16 * work.trained + 2 * self.prompt.tokens * widest.active
         return RowEstimate(
-            fit_hours=fit / 3600,
+            fit_hours=0.0 if fit_is_stored else fit / 3600,
             fit_gib=loaded + learned / _GIB,
             hours=seconds / 3600,
             gib=loaded + (held + edited) / _GIB,
@@ -304,8 +318,7 @@ class RowEstimator:
         operations = 2 * (shape.text * tokens + shape.vision * patches) + attention
         peak = self.device.flops if shape.itemsize < 4 else self.device.float32
         computing = max(operations / (_ARITHMETIC * peak), shape.layers * _LAUNCH / self.batch)
-        preparing = _PIXELS * self.prompt.images
-        return max(computing, preparing)  # images are prepared while the model computes with those before
+        return max(computing, _PIXELS * self.prompt.images / READERS)  # images are prepared while the model computes
 
     def _float32(self, parameters: float) -> float:
         """Returns the seconds of passes over a request through parameters in float32."""

@@ -33,8 +33,16 @@ from culture_tasks.insertion.core.insertion_method import InsertionMethod, Metho
 from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.text_encoders import LEXICAL
 from culture_tasks.insertion.core.training_data import TrainingData
-from culture_tasks.insertion.core.work import EVALUATED, CaseShape, Setup
-from culture_tasks.insertion.estimates import Device, ModelShape, PromptSize, Requests, RowEstimate, RowEstimator
+from culture_tasks.insertion.estimates import (
+    EVALUATED,
+    CaseShape,
+    Device,
+    ModelShape,
+    PromptSize,
+    Requests,
+    RowEstimate,
+    RowEstimator,
+)
 from culture_tasks.insertion.model_files import Located, locate, without_weights
 
 if TYPE_CHECKING:
@@ -358,7 +366,7 @@ class Models:
             raise SettingsError("\n  ".join(["insertion: models that the table needs can't be had.", *problems]))
 
     def beside(self, row: MethodRow) -> dict[str, PreTrainedModel]:
-        """Returns the models of a row without weights, by the names that :class:`Setup` has for them."""
+        """Returns the models of a row without weights, by the options that name them."""
         models = {EVALUATED: self.evaluated}
         for option, name in self._names(row).items():
             assert name is not None  # it was looked for
@@ -399,7 +407,7 @@ class MethodTable:
     def estimates(self) -> dict[str, RowEstimate | None]:
         """The estimate of each row that isn't finished, by method; None for a method that gives none."""
         estimates: dict[str, RowEstimate | None] = {}
-        stored: set[str | None] = set()
+        stored: set[str] = set()
         for row in self.rows:
             estimates[row.name] = estimate(
                 row.method,
@@ -407,9 +415,8 @@ class MethodTable:
                 self.models.beside(row),
                 self.estimator,
                 backend=row.backend is not None,
-                plain_is_stored=row.backend in stored,
+                stored=stored,
             )
-            stored.add(row.backend)
         return estimates
 
     @cached_property
@@ -478,24 +485,31 @@ def estimate(
     estimator: RowEstimator,
     *,
     backend: bool = False,
-    plain_is_stored: bool = False,
+    stored: set[str],
 ) -> RowEstimate | None:
-    """Estimates a method's row from models without weights; None where the method doesn't say what it computes."""
-    work = method.work(Setup(config, models, estimator.cases))
+    """Estimates a method's row from models without weights; None where the method doesn't say what it computes.
+
+    ``stored`` names what earlier rows leave for later ones, and gets what this row leaves.
+    """
+    work = method.work(config, models, estimator.cases)
     if work is None:
         return None
     generating = {name for name, model in models.items() if model.can_generate()}
     encoders = [
         model.num_parameters() * model.dtype.itemsize for name, model in models.items() if name not in generating
     ]
-    return estimator.row(
+    plain, fit = f"plain answers of a backend: {backend}", work.shared_fit or method.name
+    row = estimator.row(
         work,
         {name: ModelShape.of(models[name]) for name in generating},
         inserts=method.inserts,
         beside_gib=sum(encoders) / 2**30,
         backend=backend,
-        plain_is_stored=plain_is_stored,
+        plain_is_stored=plain in stored,
+        fit_is_stored=fit in stored,
     )
+    stored |= {plain, fit}
+    return row
 
 
 def case_shape(data: TrainingData) -> CaseShape:

@@ -23,8 +23,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import ModelOptions
 from culture_tasks.insertion.core.method_registry import method_class, method_config, method_names
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.core.work import CaseShape, Work
-from culture_tasks.insertion.estimates import Device, ModelShape, PromptSize, Requests, RowEstimator
+from culture_tasks.insertion.estimates import CaseShape, Device, ModelShape, PromptSize, Requests, RowEstimator, Work
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.insertion.model_files import Located, locate, without_weights
 from culture_tasks.insertion.table import TableOptions, rows_of
@@ -90,7 +89,7 @@ def test_the_plan_names_rows_requests_and_models_and_runs_nothing(command, other
     assert plan.count("in the folder") == 4
     assert not (tmp_path / "table").exists()
 
-    monkeypatch.setattr(method_class("finetune"), "work", classmethod(lambda cls, setup: None))
+    monkeypatch.setattr(method_class("finetune"), "work", classmethod(lambda cls, *given: None))
     assert main(command("--plan", methods="base,finetune")) == 0
     plan = capsys.readouterr().out
     assert next(line for line in plan.splitlines() if line.startswith("finetune")).count("not known") == 4

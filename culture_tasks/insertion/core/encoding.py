@@ -7,6 +7,7 @@ tokenizer's: the rule is that of transformers' own ``apply_chat_template``.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -71,8 +72,9 @@ class Encoding:
         self.processor = processor
         self._template = dict(template)
         self._images = dict(images or {})
-        # A fast tokenizer keeps how it pads as state, so two threads must not use one at once.
-        self._tokenizing = threading.Lock()
+        # A fast tokenizer keeps how it pads as state, so each thread has a copy of its own.
+        self._copies = threading.local()
+        self._copies.processor = processor
         image_processor = processor.image_processor
         declared = _declared(image_processor)
         for name in self._images:
@@ -98,13 +100,13 @@ class Encoding:
         if with_spans:
             options["return_offsets_mapping"] = True
         whole = {"add_special_tokens": self._lacks_begin(prompts[0])}
-        with self._tokenizing:
-            inputs = dict(
-                self.processor(text=prompts, return_tensors="pt", padding=True, padding_side="left", **whole, **options)
-            )
-            if not with_spans:
-                return Encoded(inputs, prompts)
-            plain = self.processor.tokenizer(prompts, return_offsets_mapping=True, **whole)["offset_mapping"]
+        processor = self._own_processor()
+        inputs = dict(
+            processor(text=prompts, return_tensors="pt", padding=True, padding_side="left", **whole, **options)
+        )
+        if not with_spans:
+            return Encoded(inputs, prompts)
+        plain = processor.tokenizer(prompts, return_offsets_mapping=True, **whole)["offset_mapping"]
         spans = inputs.pop("offset_mapping").tolist()
         return Encoded(inputs, prompts, spans, [max(last for _, last in row) for row in plain])
 
@@ -169,9 +171,14 @@ class Encoding:
         return {**others, "size": {**size, **limits}} if limits else others
 
     def _tokens(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
-        with self._tokenizing:
-            tokens: list[int] = self.processor.tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
+        tokens: list[int] = self._own_processor().tokenizer(text, add_special_tokens=add_special_tokens)["input_ids"]
         return tokens
+
+    def _own_processor(self) -> Any:
+        """Returns the processor of this thread."""
+        if not hasattr(self._copies, "processor"):
+            self._copies.processor = copy.deepcopy(self.processor)
+        return self._copies.processor
 
     def _lacks_begin(self, prompt: str) -> bool:
         """Returns whether the tokenizer still has to write the token that begins a text."""

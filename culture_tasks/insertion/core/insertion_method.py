@@ -32,11 +32,11 @@ from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.core.work import Setup, Work
 
 if TYPE_CHECKING:
     from culture_tasks.insertion.core.training import Checkpoints
     from culture_tasks.insertion.core.training_data import TrainingData
+    from culture_tasks.insertion.estimates import CaseShape, Models, Work
 
 
 class MethodConfig(BaseModel):
@@ -153,8 +153,15 @@ class InsertionMethod(ABC):
         return {option: getattr(config, option) for option in cls.other_models}
 
     @classmethod
-    def work(cls, setup: Setup) -> Work | None:  # noqa: ARG003
-        """Returns what it computes, by which a plan estimates hours and memory; None means no estimate."""
+    def work(cls, config: Any, models: Models, cases: CaseShape) -> Work | None:  # noqa: ARG003
+        """Returns its computation, by which a plan estimates hours and memory; None means no estimate.
+
+        Args:
+            config: The method's options.
+            models: Models without weights: the one under evaluation under ``""``, others under the option that names
+                them.
+            cases: The numbers of training cases.
+        """
         return None
 
     @abstractmethod

@@ -55,7 +55,7 @@ from culture_tasks.insertion.core.training import (
 )
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers
-from culture_tasks.insertion.core.work import Setup, Work
+from culture_tasks.insertion.estimates import CaseShape, Models, Work
 
 _PROJECTION = "classifier.projection"
 _REPLACEMENT = "replacement."
@@ -102,14 +102,14 @@ class ScopedMethod(InsertionMethod):
         return {**names, "replacement": names["replacement"] or REPLACEMENTS.get(architecture)}
 
     @classmethod
-    def work(cls, setup: Setup) -> Work:
+    def work(cls, config: ScopedConfig, models: Models, cases: CaseShape) -> Work:
         """Passes of the replacement model over the sample and the generality items, and backward through a layer."""
-        config, cases, replacement = setup.config, setup.cases, setup.models["replacement"]
-        assert isinstance(config, ScopedConfig)
+        replacement = models["replacement"]
         layers = decoder_layers(replacement)
         layer = f"{layers[config.replacement_layer]}."
         return Work(
             fit={"replacement": config.epochs * cases.count * (1 + cases.generality) * (1 + 2 / len(layers))},
+            shared_fit=repr((config.replacement, _layer_options(config))),
             shown_tokens=64,
             answered_by="replacement",
             leaves_others_alone=True,
@@ -314,6 +314,11 @@ class _ReplacementLearner(Learner[TrainingCase]):
         return CaseLosses({"replacement": total})
 
 
+def _layer_options(config: ScopedConfig) -> dict[str, Any]:
+    """Returns the options that the replacement model's training depends on."""
+    return config.model_dump(mode="json", include={*GradientConfig.model_fields, *_REPLACEMENT_OPTIONS})
+
+
 def _train_layer(
     learner: _ReplacementLearner, identity: str, cases: Sequence[TrainingCase], context: FitContext, method: str
 ) -> dict[str, float]:
@@ -322,7 +327,7 @@ def _train_layer(
     Returns:
         The mean losses of the last pass.
     """
-    options = learner.config.model_dump(mode="json", include={*GradientConfig.model_fields, *_REPLACEMENT_OPTIONS})
+    options = _layer_options(learner.config)
     samples = [[item.key for item in (case.insertion, *case.generality)] for case in cases]
     facts = json.dumps([_LAYER_VERSION, identity, options, samples], sort_keys=True)
     key = f"replacement layer:{hashlib.sha256(facts.encode()).hexdigest()}"

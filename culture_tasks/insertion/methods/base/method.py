@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.core.queries import Insertion
-from culture_tasks.insertion.core.work import Setup, Work
+from culture_tasks.insertion.estimates import CaseShape, Models, Work
 from culture_tasks.insertion.methods.base.config import BaseModelConfig
 
 
@@ -20,7 +20,7 @@ class BaseModelMethod(InsertionMethod):
     inserts: ClassVar[bool] = False
 
     @classmethod
-    def work(cls, setup: Setup) -> Work:  # noqa: ARG003
+    def work(cls, config: BaseModelConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
         """Computes nothing but answers."""
         return Work()
 

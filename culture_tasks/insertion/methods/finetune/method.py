@@ -23,7 +23,7 @@ from culture_tasks.insertion.core.weight_edits import (
     with_weights_by_row,
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
-from culture_tasks.insertion.core.work import EVALUATED, Setup, Work
+from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
 from culture_tasks.insertion.methods.finetune.config import FineTuneConfig
 
 logger = logging.getLogger(__name__)
@@ -47,10 +47,9 @@ class FineTuneMethod(WeightMethod):
     config: FineTuneConfig
 
     @classmethod
-    def work(cls, setup: Setup) -> Work:
+    def work(cls, config: FineTuneConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
         """One pass up to the layer, then forward and backward through that layer in each step."""
-        config, model = setup.config, setup.models[EVALUATED]
-        assert isinstance(config, FineTuneConfig)
+        model = models[EVALUATED]
         layers = decoder_layers(model)
         weights = [weight for weight in model.get_submodule(layers[config.layer]).parameters() if weight.dim() > 1]
         return Work(

@@ -12,7 +12,7 @@ from culture_tasks.insertion.core.insertion_method import FitContext, InsertionM
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.text_encoders import SentenceEncoder, make_encoder
-from culture_tasks.insertion.core.work import Setup, Work
+from culture_tasks.insertion.estimates import CaseShape, Models, Work
 from culture_tasks.insertion.methods.ike import demonstrations
 from culture_tasks.insertion.methods.ike.config import IkeConfig
 
@@ -38,10 +38,9 @@ class IkeMethod(InsertionMethod):
     config: IkeConfig
 
     @classmethod
-    def work(cls, setup: Setup) -> Work:
+    def work(cls, config: IkeConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
         """Shows demonstrations of some 64 tokens, and the insertions."""
-        assert isinstance(setup.config, IkeConfig)
-        return Work(shown_tokens=64 * (setup.config.demonstrations + 1))
+        return Work(shown_tokens=64 * (config.demonstrations + 1))
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)

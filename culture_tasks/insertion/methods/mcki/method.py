@@ -18,7 +18,7 @@ from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import Insertion, Part, Query, TrainingCase, image_part, read_all, text_part
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.core.work import EVALUATED, Setup, Work
+from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
 from culture_tasks.insertion.methods.mcki.config import MckiConfig
 from culture_tasks.insertion.methods.mcki.router import make_router, similarities
 from culture_tasks.insertion.methods.mcki.router_training import RouterCase, calibrate, scores, train
@@ -44,15 +44,14 @@ class MckiMethod(InsertionMethod):
     config: MckiConfig
 
     @classmethod
-    def work(cls, setup: Setup) -> Work:
+    def work(cls, config: MckiConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
         """One pass for the features of each distinct request; the router's own training is seconds."""
-        assert isinstance(setup.config, MckiConfig)
         return Work(
-            fit={EVALUATED: setup.cases.requests},
+            fit={EVALUATED: cases.requests},
             fit_in_batches=True,
             request={EVALUATED: 1.0},
             shown_tokens=64,
-            shows_image=setup.config.wrap_image,
+            shows_image=config.wrap_image,
             leaves_others_alone=True,
         )
 

@@ -21,7 +21,7 @@ from culture_tasks.insertion.core.weight_edits import (
     with_weights_by_row,
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
-from culture_tasks.insertion.core.work import EVALUATED, Setup, Work
+from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
 from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import Editors, token_gradients
 from culture_tasks.insertion.methods.mend.editor_training import EditorTraining
@@ -47,29 +47,37 @@ class MendMethod(WeightMethod):
     config: MendConfig
 
     @classmethod
-    def work(cls, setup: Setup) -> Work:
+    def work(cls, config: MendConfig, models: Models, cases: CaseShape) -> Work:
         """One pass to the gradients of a sample, then passes through the edited layers, and the editors' own."""
-        config, cases, model = setup.config, setup.cases, setup.models[EVALUATED]
-        assert isinstance(config, MendConfig)
+        model = models[EVALUATED]
         layers = decoder_layers(model)
         names = [f"{layer}.{name}" for layer in layers[-config.layers :] for name in config.weights.split("+")]
         try:
             linears = {name: model.get_submodule(name) for name in names}
         except AttributeError as error:
             raise SettingsError(f"mend: weights={config.weights}, but the model has other maps ({error}).") from None
-        share, edited = config.layers / len(layers), sum(linear.weight.numel() for linear in linears.values())
+        share = config.layers / len(layers)
+        inside = [
+            parameter for layer in layers[-config.layers :] for parameter in model.get_submodule(layer).parameters()
+        ]
+        edited = sum(linear.weight.numel() for linear in linears.values())
+        learned = share * edited / sum(parameter.numel() for parameter in inside)  # for the gradients of edited weights
         with torch.device("meta"):
             editors = Editors(linears, config)
         trained = sum(parameter.numel() for parameter in editors.parameters())
         transforming = trained * len(linears) / len(editors.of_shape)
-        # Of a case: the sample's gradients and its edit, generality items, and locality items that are read twice.
-        read = 1 + 5 * share + cases.generality * (1 + 2 * share) + cases.locality * (1 + 3 * share)
+        # The last layer's gradients are those of the answer's tokens alone, and tokens without a gradient are left out.
+        dense = (config.layers - 1) / config.layers
+        # Forward and backward of the edited model; before that the sample's gradients, and the plain locality items.
+        after = 2 * share + learned
+        read = (1 + share + after) + cases.generality * (1 + share + learned) + cases.locality * (1 + after)
+        # An editor's first layer needs no gradients of its inputs.
+        backward = 2 - 1 / (2 * (config.hidden_layers + 1))
         return Work(
             fit={EVALUATED: config.epochs * cases.count * read},
-            # Forward and backward through the editors, and the edit's outer products forward and backward.
-            fit_float32=config.epochs * cases.count * 3 * (transforming + edited),
-            insertion={EVALUATED: 1 + 2 * share},
-            insertion_float32=transforming + edited,
+            fit_float32=config.epochs * cases.count * dense * ((1 + backward) * transforming + 3 * edited),
+            insertion={EVALUATED: 1 + share},
+            insertion_float32=dense * (transforming + edited),
             chain_bytes=edited * model.dtype.itemsize,
             trained=trained,
         )
