@@ -31,6 +31,9 @@ _shards: dict[str, TaskShard | None] = {}
 _read: dict[str, DataRead] = {}
 _ahead: dict[str, tuple[Settings, datasets.Dataset]] = {}
 _to_grade: dict[str, Documents] = {}
+_own_data_told: set[tuple[str, Path | None]] = set()
+"""The benchmarks and data folders whose own data a warning has named already."""
+
 _lock = threading.Lock()
 
 
@@ -70,7 +73,10 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     with reading_data(session.settings) as read:
         documents = task.data.load(session.settings)
     if read.own:
-        _log.warning("%s: own data, not the benchmark's release (%s: %s)", name, *next(iter(read.own.items())))
+        place = benchmark_of(name).name, session.settings.data_folder
+        if place not in _own_data_told:
+            _own_data_told.add(place)
+            _log.warning("%s: own data, not the benchmark's release (%s: %s)", name, *next(iter(read.own.items())))
         documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
     whole = data = _as_dataset(documents)
     shard = None
