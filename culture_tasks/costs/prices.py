@@ -30,15 +30,7 @@ EXAMPLE = '{"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": 10}
 
 
 class Tokens(Protocol):
-    """Tokens of some requests; the discounted ones are among the others.
-
-    Attributes:
-        prompt_tokens: Tokens that the model read.
-        completion_tokens: Tokens that it wrote.
-        cached_tokens: Of those that it read, the ones that were in the endpoint's prompt cache.
-        batch_prompt_tokens: Of those that it read, the ones of requests in batches.
-        batch_completion_tokens: Of those that it wrote, the ones of requests in batches.
-    """
+    """Tokens of some requests: read and written ones; those from a prompt cache and of batches are among them."""
 
     @property
     def prompt_tokens(self) -> int: ...  # noqa: D102  # see the class
@@ -105,9 +97,9 @@ class Price(BaseModel):
 
 def whole_sum(parts: Iterable[float | None]) -> float | None:
     """Returns a sum; None where a part is missing, and where there is none."""
-    found = list(parts)
-    known = [part for part in found if part is not None]
-    return sum(known) if known and len(known) == len(found) else None
+    amounts = list(parts)
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known and len(known) == len(amounts) else None
 
 
 class Prices(BaseModel):
@@ -171,13 +163,10 @@ def _list_price(name: str) -> Price | None:
         except LookupError:
             continue
         listed = model.get_prices(datetime.datetime.now(datetime.UTC))
-        amounts = [
-            amount.base if isinstance(amount, TieredPrices) else amount
-            for amount in (listed.input_mtok, listed.output_mtok, listed.cache_read_mtok)
-        ]
-        if amounts[0] is None or amounts[1] is None:
+        amounts = (listed.input_mtok, listed.output_mtok, listed.cache_read_mtok)
+        tokens_in, tokens_out, cached = (each.base if isinstance(each, TieredPrices) else each for each in amounts)
+        if tokens_in is None or tokens_out is None:
             return None
-        tokens_in, tokens_out, cached = (None if amount is None else float(amount) for amount in amounts)
         return Price(input=tokens_in, output=tokens_out, cached_input=cached, batch=_BATCH)
     return None
 
@@ -198,6 +187,5 @@ def read_prices(path: Path | None) -> Prices:
         ) from None
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        said = f"{where}: {first['msg']}" if where else first["msg"]
-        raise SettingsError(f"prices: {path} isn't a file of prices ({said}). Expected {EXAMPLE}.") from None
+        problem = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        raise SettingsError(f"prices: {path} isn't a file of prices ({problem}). Expected {EXAMPLE}.") from None

@@ -76,7 +76,7 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
         place = benchmark_of(name).name, session.settings.data_folder
         if place not in _own_data_told:
             _own_data_told.add(place)
-            _log.warning("%s: own data, not the benchmark's release (%s: %s)", name, *next(iter(read.own.items())))
+            _log.warning("%s: own data, not the benchmark's release (%s: %s)", place[0], *next(iter(read.own.items())))
         documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
     whole = data = _as_dataset(documents)
     shard = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from culture_tasks.data.tables import SUFFIXES
 from culture_tasks.errors import DataError, nearest
@@ -22,31 +22,22 @@ from culture_tasks.results.training_manifest import Manifest, Rule
 from culture_tasks.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenPairs:
-    """The pairs of a build.
+class ChosenPairs(NamedTuple):
+    """The pairs of a build by split, what they were made of and how many there are of everything.
 
-    Attributes:
-        rated: What they were made of.
-        pairs: The pairs, by split.
-        counts: How many there are of everything, and what was left out.
-        overlap: What all questions, before any were held out, share with tests.
+    ``overlap`` is what all questions share with tests, before any were held out.
     """
 
     rated: RatedQuestions
-    pairs: dict[str, list[PreferencePair]]
-    counts: dict[str, int]
+    pairs: Mapping[str, Sequence[PreferencePair]]
+    counts: Mapping[str, int]
     overlap: Overlap
 
 
 def gather(sources: Sequence[str], taken: Taken, rating: str | None, settings: Settings) -> RatedQuestions:
-    """Reads sources: result files and folders together, and tables of rated rows.
+    """Reads sources: tables of rated rows, and result files and folders, which are read together.
 
-    Args:
-        sources: As the user names them.
-        taken: What is taken of results.
-        rating: Column of the ratings in rows; None for people's.
-        settings: The user's settings.
+    ``rating`` is the column of the ratings in rows; None means people's.
 
     Raises:
         DataError: If a source can't be used, or they don't go together.
@@ -63,12 +54,12 @@ def gather(sources: Sequence[str], taken: Taken, rating: str | None, settings: S
 
 
 def _holds_results(source: str) -> bool:
+    known = [name for key, each in offered().items() for name in (key, each.source.hub) if name]
     path = Path(source).expanduser()
-    if any(source in (name, each.source.hub) for name, each in offered().items()):
+    if source in known:
         return False
     if path.exists() or path.suffix.lower() in SUFFIXES:
         return path.is_dir() or parse_name(path) is not None
-    known = [name for key, each in offered().items() for name in (key, each.source.hub) if name]
     raise DataError(
         f"preferences: {source}: no such file or folder.{nearest(source, known)} Expected a file of rated rows "
         f"({', '.join(SUFFIXES)}), a folder of results, or {' or '.join(known)}."
@@ -76,13 +67,7 @@ def _holds_results(source: str) -> bool:
 
 
 def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[HeldOut]) -> ChosenPairs:
-    """Makes the pairs of a build.
-
-    Args:
-        rated: The rated responses.
-        rule: How pairs are made.
-        seed: Seed of every draw.
-        tests: Questions of tests to look for.
+    """Makes the pairs of a build, and looks for the questions of tests.
 
     Raises:
         DataError: If a choice matches nothing, or no pair is left.
@@ -92,10 +77,8 @@ def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[HeldOut
     counts["questions_of_unknown_language"] = sum(question.language == UNKNOWN for question in rated.questions)
     counts.update(rated.left_out)
     questions = selected(rated.questions, rule, counts)
-    found = overlap(questions, tests)
-    held_out = {
-        fingerprint for fingerprint, items in found.same.items() if any(task in rule.hold_out for task, _ in items)
-    }
+    shared = overlap(questions, tests)
+    held_out = {name for name, items in shared.same.items() if any(task in rule.hold_out for task, _ in items)}
     counts["questions_held_out"] = len(held_out)
     questions = [question for question in questions if question.fingerprint not in held_out]
     all_pairs, without = pairs_of(questions, rule, seed)
@@ -111,7 +94,7 @@ def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[HeldOut
     for name in SPLITS:
         counts[f"{name}_questions"] = len(parts[name])
         counts[f"{name}_pairs"] = len(pairs[name])
-    return ChosenPairs(rated, pairs, dict(counts), found)
+    return ChosenPairs(rated, pairs, dict(counts), shared)
 
 
 def selected(questions: Iterable[RatedQuestion], rule: Rule, counts: Counter[str]) -> list[RatedQuestion]:
@@ -120,9 +103,9 @@ def selected(questions: Iterable[RatedQuestion], rule: Rule, counts: Counter[str
     Raises:
         DataError: If no question is of one of them.
     """
-    kept = list(questions)
+    left = list(questions)
     for name, wanted in (("language", rule.languages), ("category", rule.categories)):
-        known = Counter(getattr(question, name) for question in kept)
+        known = Counter(getattr(question, name) for question in left)
         for value in wanted:
             if value not in known:
                 there = ", ".join(f"{each or 'none'} ({count})" for each, count in known.most_common())
@@ -130,10 +113,10 @@ def selected(questions: Iterable[RatedQuestion], rule: Rule, counts: Counter[str
                     f"preferences: --{name} {value}: no question has it.{nearest(value, known)} There are: {there}."
                 )
         if wanted:
-            chosen = [question for question in kept if getattr(question, name) in wanted]
-            counts[f"questions_of_another_{name}"] = len(kept) - len(chosen)
-            kept = chosen
-    return kept
+            before = len(left)
+            left = [question for question in left if getattr(question, name) in wanted]
+            counts[f"questions_of_another_{name}"] = before - len(left)
+    return left
 
 
 def _why_no_pair(counts: Counter[str], rule: Rule) -> str:
@@ -159,20 +142,14 @@ def build(
     seed: int,
     folder: Path,
     *,
-    commits: Mapping[str, str] | None = None,
+    commits: Mapping[str, str],
     own_data: bool = False,
     model: str = PAPER_MODELS[0],
 ) -> Manifest:
-    """Writes a folder of training data, with recipes that train on them.
+    """Writes a folder of training data, which must not exist or be empty, with recipes that train the model on them.
 
-    Args:
-        chosen: The pairs.
-        rule: How they were made.
-        seed: Seed of every draw.
-        folder: The folder; it must not exist, or be empty.
-        commits: The commits that were read from the Hub, by data set.
-        own_data: Whether tests were read from the user's own data.
-        model: The model that the recipes train.
+    The commits are those that were read from the Hub, by data set; ``own_data`` says whether tests were read from the
+    user's own data.
 
     Raises:
         SettingsError: If the folder can't be written.
@@ -181,21 +158,17 @@ def build(
     used = frozenset(items["train"] + items["dev"])
     from_tests = (chosen.overlap.same, chosen.rated.test_items)
     of_tests = [item for known in from_tests for fingerprint in used for item in known.get(fingerprint, ())]
-    return write_folder(
-        folder,
-        chosen.pairs,
-        Manifest(
-            sources=tuple(chosen.rated.sources),
-            commits=dict(sorted((commits or {}).items())),
-            rated_by=chosen.rated.rated_by,
-            rule=rule,
-            seed=seed,
-            counts=chosen.counts,
-            items=items["train"],
-            dev_items=items["dev"],
-            tested_items=items_by_task(of_tests),
-            own_data=own_data,
-            near_duplicates=tuple(near for near in chosen.overlap.near if near.question in used),
-        ),
-        model,
+    manifest = Manifest(
+        sources=tuple(chosen.rated.sources),
+        commits=dict(sorted(commits.items())),
+        rated_by=chosen.rated.rated_by,
+        rule=rule,
+        seed=seed,
+        counts=chosen.counts,
+        items=items["train"],
+        dev_items=items["dev"],
+        tested_items=items_by_task(of_tests),
+        own_data=own_data,
+        near_duplicates=tuple(near for near in chosen.overlap.near if near.question in used),
     )
+    return write_folder(folder, chosen.pairs, manifest, model)

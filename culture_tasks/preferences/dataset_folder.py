@@ -30,9 +30,6 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 Row = dict[str, Any]
 
-Labelled = dict[tuple[str, str], tuple[PreferencePair, RatedAnswer]]
-"""Responses with a pair that each is in, by their question and text."""
-
 
 def _facts(question: RatedQuestion) -> Row:
     """Returns the facts of a question that rows have beside the text; trainers pass over them."""
@@ -51,26 +48,30 @@ def _sft(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
 
 
 def _dpo(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
-    for pair in pairs:
+    for question, chosen, rejected in pairs:
         yield {
-            "prompt": pair.question.text,
-            "chosen": pair.chosen.text,
-            "rejected": pair.rejected.text,
-            **_facts(pair.question),
-            "chosen_rating": float(pair.chosen.rating),
-            "rejected_rating": float(pair.rejected.rating),
-            "chosen_by": pair.chosen.by,
-            "rejected_by": pair.rejected.by,
+            "prompt": question.text,
+            "chosen": chosen.text,
+            "rejected": rejected.text,
+            **_facts(question),
+            "chosen_rating": float(chosen.rating),
+            "rejected_rating": float(rejected.rating),
+            "chosen_by": chosen.by,
+            "rejected_by": rejected.by,
         }
+
+
+Labelled = dict[tuple[str, str], tuple[RatedQuestion, RatedAnswer]]
+"""Responses by their question's fingerprint and their text."""
 
 
 def _labelled(pairs: Iterable[PreferencePair]) -> tuple[Labelled, Labelled]:
     """Returns the responses that are the better ones of some pair, and those that are the worse ones of some."""
     better: Labelled = {}
     worse: Labelled = {}
-    for pair in pairs:
-        better[pair.question.fingerprint, pair.chosen.text] = pair, pair.chosen
-        worse[pair.question.fingerprint, pair.rejected.text] = pair, pair.rejected
+    for question, chosen, rejected in pairs:
+        better[question.fingerprint, chosen.text] = question, chosen
+        worse[question.fingerprint, rejected.text] = question, rejected
     return better, worse
 
 
@@ -88,7 +89,7 @@ def _kto(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
     wanted, unwanted = (
         sorted(
             (row for key, row in some.items() if key not in other),
-            key=lambda row: drawn(seed, "kto", row[0].question.fingerprint),
+            key=lambda row: drawn(seed, "kto", row[0].fingerprint),
         )
         for some, other in ((better, worse), (worse, better))
     )
@@ -96,12 +97,12 @@ def _kto(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
     for two in itertools.zip_longest(wanted, unwanted[half:] + unwanted[:half]):
         for label, row in zip((True, False), two, strict=True):
             if row is not None:
-                pair, answer = row
+                question, answer = row
                 yield {
-                    "prompt": pair.question.text,
+                    "prompt": question.text,
                     "completion": answer.text,
                     "label": label,
-                    **_facts(pair.question),
+                    **_facts(question),
                     "rating": float(answer.rating),
                     "by": answer.by,
                 }
@@ -170,11 +171,7 @@ def new_folder(target: Path) -> Iterator[Path]:
 
 
 def check_new(folder: Path) -> None:
-    """Makes sure that a folder isn't there yet, or is empty and not the one that the command runs in.
-
-    Raises:
-        SettingsError: If it is there.
-    """
+    """Refuses a folder that is there already, unless it is empty and not the one that the command runs in."""
     if folder.is_dir() and folder.samefile(Path()):  # it would be replaced from under the user's feet
         raise SettingsError(f"preferences: -o {folder} is the working directory. Name a new folder in it with -o.")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):

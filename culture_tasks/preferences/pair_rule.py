@@ -10,6 +10,7 @@ import hashlib
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
@@ -36,12 +37,7 @@ def drawn(seed: int, purpose: str, *texts: str) -> int:
 
 
 def pairs_of(questions: Iterable[RatedQuestion], rule: Rule, seed: int) -> tuple[list[PreferencePair], Counter[str]]:
-    """Makes pairs by a rule.
-
-    Args:
-        questions: Questions with their rated responses.
-        rule: Whether all pairs are made or one per question, and the smallest gap.
-        seed: Seed by which one of several equally good or bad responses is drawn.
+    """Makes pairs by a rule; of several equally good or bad responses, one is drawn.
 
     Returns:
         The pairs, those of a question together, in the order of the questions; and how many questions have no pair, by
@@ -72,9 +68,8 @@ def _pairs(question: RatedQuestion, rule: Rule, seed: int) -> Iterator[Preferenc
     order = sorted(
         question.answers, key=lambda answer: drawn(seed, "response", question.fingerprint, answer.text.strip())
     )
-    yield PreferencePair(
-        question, max(order, key=lambda answer: answer.rating), min(order, key=lambda answer: answer.rating)
-    )
+    by_rating = attrgetter("rating")
+    yield PreferencePair(question, max(order, key=by_rating), min(order, key=by_rating))
 
 
 def of_culture(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> list[RatedQuestion]:
@@ -87,12 +82,8 @@ def of_culture(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> lis
         return list(questions)
     kept: set[str] = set()
     for language in {question.language for question in questions}:
-        native, foreign = (
-            _in_drawn_order(
-                (each for each in questions if each.language == language and each.culture == kind), "culture", seed
-            )
-            for kind in ("native", "foreign")
-        )
+        some = _in_drawn_order((each for each in questions if each.language == language), "culture", seed)
+        native, foreign = ([each for each in some if each.culture == kind] for kind in ("native", "foreign"))
         number = min(len(native), len(foreign))
         natives = {"native": number, "foreign": 0, "mixed": number // 2}[rule.culture]
         kept |= {each.fingerprint for each in (*native[:natives], *foreign[: number - natives])}

@@ -21,7 +21,7 @@ from culture_tasks.people.rated_responses import (
     offered,
     rubric_of,
 )
-from culture_tasks.preferences.rated_questions import PEOPLE, Gathering, RatingScale, Seen, kind_of_culture
+from culture_tasks.preferences.rated_questions import PEOPLE, Gathering, RatedAnswer, RatingScale, kind_of_culture
 from culture_tasks.results.training_manifest import RatedBy, TrainingSource
 
 RATING_COLUMNS = ("human_rating", "rating")
@@ -32,13 +32,7 @@ _AT_ONCE = 1_000
 
 
 def gather_rows(source: str, rating: str | None, data_folder: Path | None, gathering: Gathering) -> None:
-    """Reads the rows of a table.
-
-    Args:
-        source: A benchmark that offers rated responses, their data set on the Hub, or a file.
-        rating: Column of the ratings; None for people's.
-        data_folder: The user's data folder, where a benchmark's are looked for before the Hub.
-        gathering: Gets the responses.
+    """Reads the rows of a table: those that a benchmark offers (by its name or its data set's), or a file's.
 
     Raises:
         DataError: If the table, a row, or a rating can't be used.
@@ -94,18 +88,15 @@ def _gather(table: RowTable, column: str, gathering: Gathering) -> tuple[str, in
         else:
             way_out = "Correct it; if the column isn't people's rating, name the one that is meant with --rating."
             check_rating(where, column, rating, rubric, way_out)
+        by = PEOPLE if row.response.strip() in row.references else row.model or row.source or ""
         gathering.add(
-            Seen(
-                question=row.question,
-                references=row.references,
-                language=language_of(row.question, language=row.language, culture=row.associated_culture),
-                category=category,
-                culture=kind_of_culture(row.associated_culture),
-                rubric="" if rubric is None else rubric.name,
-                response=row.response,
-                rating=rating,
-                by=PEOPLE if row.response.strip() in row.references else row.model or row.source or "",
-            )
+            row.question,
+            "" if rubric is None else rubric.name,
+            RatedAnswer(row.response, rating, by),
+            references=row.references,
+            language=language_of(row.question, language=row.language, culture=row.associated_culture),
+            category=category,
+            culture=kind_of_culture(row.associated_culture),
         )
     for rating, index in {min(without_scale), max(without_scale)} if without_scale else ():
         gathering.without_scale.append((rating, table.where(index)))
