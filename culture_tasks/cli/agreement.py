@@ -63,15 +63,10 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--confidence", type=between_0_and_1, default=0.95, metavar="P", help=confidence)
     skipping = "skip rows that can't be used, instead of refusing the data"
     parser.add_argument("--skip-invalid", action="store_true", help=skipping)
-    parser.set_defaults(handler=run)
+    parser.set_defaults(handler=_run)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Runs the command.
-
-    Raises:
-        CultureTasksError: If the judges, the data or the settings can't be used.
-    """
+def _run(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     folder: Path | None = options.output
     if folder is not None:  # it must be writable before any verdict is paid for

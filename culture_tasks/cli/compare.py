@@ -59,15 +59,10 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcome to a JSON file")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the outcome to a JUnit XML file")
     add_choices(parser)
-    parser.set_defaults(handler=run, error_status=2)
+    parser.set_defaults(handler=_run, error_status=2)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Runs the command.
-
-    Raises:
-        CultureTasksError: If A or B isn't one model's results, or an option can't be used.
-    """
+def _run(options: argparse.Namespace) -> int:
     try:
         margins = parse_margins(options.margin)
         models = compare_models(options.a, options.b, choices(options), only=options.require)

@@ -161,11 +161,7 @@ def _fit(options: argparse.Namespace) -> int:
 
 
 def _is_done(folder: Path, method: InsertionMethod, data: TrainingData) -> bool:
-    """Whether the folder holds exactly this state.
-
-    Raises:
-        StateError: If it holds another one that may not be replaced.
-    """
+    """Whether the folder holds exactly this state."""
     from culture_tasks.insertion.core import state
 
     if not state.exists(folder):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import io
 import logging
 import os
+import pkgutil
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -16,23 +16,23 @@ from culture_tasks.errors import CultureTasksError
 from culture_tasks.text_tables import printable
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
-    "doctor": ("doctor", "look at everything that a run needs, and say what to do"),
-    "tasks": ("tasks", "list the tasks, and where their data are now"),
-    "include-path": ("include_path", "print the folder to give to a harness's --include_path"),
-    "data": ("data", "check a benchmark's data, or draw its cases"),
-    "lm-eval": ("lm_eval", "run lm_eval with our tasks added"),
-    "merge": ("merge", "put the shards of a run together"),
-    "cost": ("cost", "estimate what a judge will cost, before it is asked"),
-    "rejudge": ("rejudge", "grade the logged samples of finished runs again"),
-    "report": ("report", "write tables over all models and benchmarks"),
-    "compare": ("compare", "compare the runs of two models, also as a check in CI"),
-    "agreement": ("agreement", "compare a judge with people, or with another judge"),
-    "spotcheck": ("spotcheck", "have people check the judge, and correct its score"),
-    "cache": ("cache", "show what the verdict cache holds, clear it, export it, or merge several"),
-    "insertion": ("insertion", "fill the papers' table of knowledge insertion, or fit one method"),
-    "preferences": ("preferences", "pairs of rated responses to train on with TRL"),
+    "doctor": ("doctor:register", "look at everything that a run needs, and say what to do"),
+    "tasks": ("tasks:register", "list the tasks, and where their data are now"),
+    "include-path": ("tasks:register_include_path", "print the folder to give to a harness's --include_path"),
+    "data": ("data:register", "check a benchmark's data, or draw its cases"),
+    "lm-eval": ("lm_eval:register", "run lm_eval with our tasks added"),
+    "merge": ("merge:register", "put the shards of a run together"),
+    "cost": ("cost:register", "estimate what a judge will cost, before it is asked"),
+    "rejudge": ("rejudge:register", "grade the logged samples of finished runs again"),
+    "report": ("report:register", "write tables over all models and benchmarks"),
+    "compare": ("compare:register", "compare the runs of two models, also as a check in CI"),
+    "agreement": ("agreement:register", "compare a judge with people, or with another judge"),
+    "spotcheck": ("spotcheck:register", "have people check the judge, and correct its score"),
+    "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
+    "insertion": ("insertion:register", "fill the papers' table of knowledge insertion, or fit one method"),
+    "preferences": ("preferences:register", "pairs of rated responses to train on with TRL"),
 }
-"""The module of each command, whose ``register`` makes its parser and sets the ``handler``; and what it does."""
+"""The function of each command that makes its parser and sets the ``handler``; and what it does."""
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
@@ -44,11 +44,11 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"culture-tasks {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name, (module, about) in _COMMANDS.items():
+    for name, (register, about) in _COMMANDS.items():
         raw = argparse.RawDescriptionHelpFormatter
         add_parser = partial(commands.add_parser, name, help=about, formatter_class=raw)
         if chosen is None or chosen == name:
-            importlib.import_module(f"culture_tasks.cli.{module}").register(add_parser)
+            pkgutil.resolve_name(f"culture_tasks.cli.{register}")(add_parser)
         else:
             add_parser()
     return parser

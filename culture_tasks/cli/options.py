@@ -106,11 +106,7 @@ def model_options(options: argparse.Namespace, device: str | None) -> ModelOptio
 
 
 def settings_of(flag: str, given: Sequence[str]) -> dict[str, str]:
-    """Returns the values of an option of knowledge insertion that is given as ``NAME=VALUE``, by name.
-
-    Raises:
-        SettingsError: If one isn't of that form.
-    """
+    """Returns the values of an option of knowledge insertion that is given as ``NAME=VALUE``, by name."""
     parsed: dict[str, str] = {}
     for setting in given:
         name, equals, value = setting.partition("=")

@@ -12,14 +12,14 @@ from culture_tasks.benchmarks.registry import reading_data
 from culture_tasks.cli.options import AddParser, add_repeatable, not_negative, number, rated_data, unwritable
 from culture_tasks.errors import DataUnavailableError
 from culture_tasks.people.rated_responses import named_category
-from culture_tasks.preferences.build import build, choose, gather, selected
-from culture_tasks.preferences.dataset_folder import check_new
-from culture_tasks.preferences.graded_results import Taken
+from culture_tasks.preferences.dataset_folder import build, check_new
 from culture_tasks.preferences.held_out import Overlap, held_out_by, overlap
 from culture_tasks.preferences.merging import merge
+from culture_tasks.preferences.pairs import choose, selected
 from culture_tasks.preferences.preference_pictures import write_pictures
 from culture_tasks.preferences.preference_stat import preference_stat
 from culture_tasks.preferences.rated_questions import LEFT_OUT, RatedQuestions
+from culture_tasks.preferences.rating_sources import Taken, gather
 from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS
 from culture_tasks.results.training_manifest import NearDuplicate, Rule
 from culture_tasks.settings import Settings

@@ -58,7 +58,7 @@ def register(add_parser: AddParser) -> None:
     _add_beside(parser.add_argument_group("what to set beside the scores"))
     add_choices(parser)
     parser.add_argument("--all-runs", action="store_true", help="also show older runs, each in its own row")
-    parser.set_defaults(handler=run)
+    parser.set_defaults(handler=_run)
 
 
 def _add_shown(shown: argparse._ArgumentGroup) -> None:
@@ -112,12 +112,7 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-coverage", type=share, metavar="SHARE", help=coverage)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Runs the command.
-
-    Raises:
-        CultureTasksError: If there is nothing to report, or an option can't be used.
-    """
+def _run(options: argparse.Namespace) -> int:
     folder: Path = options.output
     formats = parse_formats(options.formats)
     if folder.exists() and not folder.is_dir():

@@ -1,4 +1,4 @@
-"""``culture-tasks tasks``: every task, and where its data are now; and the task table of the README."""
+"""``culture-tasks tasks``: every task, and where its data are now; the task table; ``culture-tasks include-path``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from itertools import groupby
 from typing import Any
 
 from culture_tasks.benchmarks.interface import HARNESSES, Entry, Task
-from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, in_harness, reading_data, tasks_below
+from culture_tasks.benchmarks.registry import (
+    benchmark_of,
+    benchmarks,
+    entries,
+    in_harness,
+    reading_data,
+    task_folder,
+    tasks_below,
+)
 from culture_tasks.cli.options import AddParser
 from culture_tasks.data.sources import availability
 from culture_tasks.harness.index_probe import plug_in_problems
@@ -38,6 +46,21 @@ def register(add_parser: AddParser) -> None:
     form.add_argument("--markdown", action="store_true", help="print one Markdown table with metrics and judges")
     form.add_argument("--json", action="store_true", help="print every task and group as JSON")
     parser.set_defaults(handler=_list)
+
+
+def register_include_path(add_parser: AddParser) -> None:
+    """Adds the command ``include-path``."""
+    parser = add_parser(
+        description="Prints the folder of our tasks, to give to a harness's --include_path. For example:\n"
+        'lm_eval run … --tasks care --include_path "$(culture-tasks include-path lm_eval)"',
+    )
+    parser.add_argument("harness", choices=HARNESSES, help="the harness that the tasks are for")
+    parser.set_defaults(handler=_print_folder)
+
+
+def _print_folder(options: argparse.Namespace) -> int:
+    print(task_folder(options.harness))
+    return 0
 
 
 def _list(options: argparse.Namespace) -> int:

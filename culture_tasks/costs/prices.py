@@ -45,14 +45,10 @@ class Tokens(Protocol):
 
 
 class Price(BaseModel):
-    """The price of a model: by tokens, by the hour, or both.
+    """The price of a model: of a million tokens that it reads and writes, of an hour that it runs, or both.
 
-    Attributes:
-        input: Of a million tokens that it reads.
-        output: Of a million tokens that it writes.
-        cached_input: Of a million tokens that it reads from the endpoint's prompt cache; None means as ``input``.
-        batch: What a request in a batch costs, as a share of the price; 1 means the same.
-        hour: Of an hour that it runs.
+    ``cached_input`` is that of tokens from the endpoint's prompt cache, where it differs; ``batch`` what a request in a
+    batch costs, as a share of the price.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -103,13 +99,9 @@ def whole_sum(parts: Iterable[float | None]) -> float | None:
 
 
 class Prices(BaseModel):
-    """A file of prices. Models that it doesn't have cost their list price, which is in USD.
+    """A file of prices, by name of the model or judge or by a pattern of names; the first that fits counts.
 
-    Attributes:
-        currency: What they are in.
-        date: When they were read.
-        source: Where they are published.
-        models: Prices by name of the model or judge, or by a pattern of names; the first that fits counts.
+    Models that it doesn't have cost their list price, which is in USD. The date is that of reading the source.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -172,11 +164,7 @@ def _list_price(name: str) -> Price | None:
 
 
 def read_prices(path: Path | None) -> Prices:
-    """Reads a file of prices; None means the list prices alone.
-
-    Raises:
-        SettingsError: If it can't be read, or isn't laid out as prices are.
-    """
+    """Reads a file of prices; None means the list prices alone."""
     if path is None:
         return list_prices()
     try:

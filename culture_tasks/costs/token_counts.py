@@ -46,9 +46,6 @@ def counter_for(model: str, tokenizer: str | None = None) -> TokenCounter:
     """Returns the best way of counting that there is for a model, or the tokenizer that the user names.
 
     A tokenizer is an encoding of tiktoken's, a name on the Hub or a folder.
-
-    Raises:
-        SettingsError: If the user's tokenizer can't be loaded.
     """
     import tiktoken
 

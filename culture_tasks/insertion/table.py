@@ -60,18 +60,12 @@ _MEASURED = 8  # requests whose tokens are counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """A table's model and settings.
+    """A table's model and settings; None means all documents, all training cases, and no backend.
 
     Attributes:
         out: The folder: ``states/``, ``results/``, ``logs/`` and ``report/`` are in it.
-        pretrained: The multimodal model.
-        model: How it is loaded.
-        tasks: Names of tasks and groups to evaluate on.
-        limit: Documents of each task; None means all.
-        fit_limit: Training cases of a fit; None means all.
         batch_size: Requests that are answered together; ``auto`` for evaluations to begin with 32, and fits with 16.
-        backend: Model class of lmms-eval that generates for the methods that leave weights alone, or None.
-        backend_arguments: Its arguments.
+        backend: Model class of lmms-eval that generates for the methods that leave weights alone.
         options: The options of methods, by method.
         judge: Hash of the choice of a judge.
     """
@@ -103,19 +97,11 @@ class TableOptions:
         default = ModelOptions()
         given = {name: getattr(self.model, name) for name in names}
         chosen = {name: None if value == getattr(default, name) else value for name, value in given.items()}
-        return {**chosen, "enable_thinking": self.model.template.get("enable_thinking") or None, **self.model.images}
+        return {**chosen, "enable_thinking": self.model.template.get("enable_thinking") or None}
 
 
 class MethodRow:
-    """One method's fit and evaluation.
-
-    Attributes:
-        options: The settings of the table.
-        method: The method, ``name`` its name, ``config`` its options.
-        backend: The backend that generates, if the method can have one.
-        state: The folder of its state, ``results`` that of its results.
-        log: The file with all that its processes print.
-    """
+    """One method's fit and evaluation: its options, the folders of its state and results, and its processes' log."""
 
     def __init__(self, options: TableOptions, method: type[InsertionMethod]) -> None:
         self.options, self.method, self.name = options, method, method.name
@@ -139,19 +125,11 @@ class MethodRow:
             "backend_arguments": dict(options.backend_arguments) if self.backend else {},
             "config": self.config.model_dump(mode="json"),
             "images": dict(options.model.images),
-            **{
-                name: value
-                for name, value in options.loading.items()
-                if "device" not in name and name not in options.model.images
-            },
+            **{name: value for name, value in options.loading.items() if "device" not in name},
         }
 
     def check(self) -> None:
-        """Refuses a folder that holds this row with other settings, or graded by another judge.
-
-        Raises:
-            SettingsError: With the settings that differ.
-        """
+        """Refuses a folder that holds this row with other settings, or graded by another judge."""
         recorded = self._recorded()
         if recorded and recorded.get("judge") != self.options.judge:
             raise SettingsError(
@@ -166,11 +144,7 @@ class MethodRow:
             )
 
     def is_fitted(self, data: TrainingData) -> bool:
-        """Whether the state is of this method, its options, the model's name and the data; the rest is checked later.
-
-        Raises:
-            StateError: If the state can't be read.
-        """
+        """Whether the state is of this method, its options, the model's name and the data; more is checked later."""
         if not self.method.needs_state:
             return True
         if not state.exists(self.state):
@@ -183,8 +157,7 @@ class MethodRow:
     def is_evaluated(self) -> bool:
         """Whether the record says that the result file is of these settings and this state."""
         recorded = self._recorded()
-        made = {"settings": self.settings, "state": self._fingerprint()}
-        return {**recorded, **made} == recorded and (self.options.out / str(recorded.get("results"))).is_file()
+        return {**recorded, **self._made()} == recorded and (self.options.out / str(recorded.get("results"))).is_file()
 
     @property
     def fit_command(self) -> list[str]:
@@ -198,6 +171,7 @@ class MethodRow:
             "batch-size": 16 if options.batch_size == "auto" else options.batch_size,
             "limit": options.fit_limit,
             **options.loading,
+            **options.model.images,
         }
         command = [*CULTURE_TASKS, "insertion", "fit"]
         for name, value in flags.items():
@@ -211,7 +185,8 @@ class MethodRow:
     def evaluation_command(self) -> list[str]:
         """The command that evaluates it."""
         options = self.options
-        arguments: dict[str, Any] = {"pretrained": options.pretrained, "method": self.name, **options.loading}
+        arguments: dict[str, Any] = {"pretrained": options.pretrained, "method": self.name}
+        arguments |= {**options.loading, **options.model.images}
         arguments |= {"state": self.state} if self.method.needs_state else options.options.get(self.name, {})
         if self.backend is not None:
             arguments |= {"backend": self.backend, **options.backend_arguments}
@@ -222,11 +197,7 @@ class MethodRow:
         return command + ([] if options.limit is None else ["--limit", str(options.limit)])
 
     def run(self, data: TrainingData) -> None:
-        """Fits and evaluates it, as far as that isn't done.
-
-        Raises:
-            CultureTasksError: If one of its processes fails.
-        """
+        """Fits and evaluates it, as far as that isn't done."""
         with self._alone() as log:
             if not self.is_fitted(data):
                 self._process(self.fit_command, log)
@@ -239,8 +210,8 @@ class MethodRow:
             files = sorted(self.results.rglob("*_results.json"))
             if not files:  # lmms-eval ends with status 0 after an error
                 raise CultureTasksError(f"{self.name}: the evaluation ended without results. See {self.log}")
-            made = {"settings": self.settings, "state": self._fingerprint()}
-            record = made | {"results": str(files[-1].relative_to(self.options.out)), "judge": self.options.judge}
+            place = str(files[-1].relative_to(self.options.out))
+            record = self._made() | {"results": place, "judge": self.options.judge}
             partial = self._record.with_suffix(".partial")
             partial.write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
             partial.replace(self._record)
@@ -252,8 +223,9 @@ class MethodRow:
             return {}
         return content
 
-    def _fingerprint(self) -> str | None:
-        return state.read(self.state)[0].fingerprint if self.method.needs_state else None
+    def _made(self) -> dict[str, Any]:
+        fingerprint = state.read(self.state)[0].fingerprint if self.method.needs_state else None
+        return {"settings": self.settings, "state": fingerprint}
 
     @contextmanager
     def _alone(self) -> Iterator[IO[bytes]]:
@@ -277,10 +249,8 @@ class MethodRow:
         log.flush()
         sys.stderr.write(shown)
         inherited = (log.fileno(),) if os.name == "posix" else ()
-        started = subprocess.Popen(  # noqa: S603 - this interpreter
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=inherited
-        )
-        with started as process:
+        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "pass_fds": inherited}
+        with subprocess.Popen(command, **streams) as process:  # noqa: S603 - this interpreter
             assert process.stdout is not None
             try:
                 while chunk := os.read(process.stdout.fileno(), 65_536):
@@ -296,11 +266,7 @@ class MethodRow:
 
 
 def rows_of(options: TableOptions, names: Sequence[str]) -> list[MethodRow]:
-    """Returns the rows of methods, their options checked; ``all`` names those of the papers' tables.
-
-    Raises:
-        SettingsError: If a method or an option is unknown, or the folder holds a row with other settings.
-    """
+    """Returns the rows of methods, checked; ``all`` names those of the papers' tables."""
     chosen = list(dict.fromkeys(each for name in names for each in (methods.paper_rows() if name == ALL else (name,))))
     for name in options.options:
         if name not in chosen:
@@ -320,11 +286,7 @@ class TableModels(NamedTuple):
 
 
 def find_models(options: TableOptions, rows: Iterable[MethodRow]) -> TableModels:
-    """Looks for all models of a table before any is loaded.
-
-    Raises:
-        SettingsError: If models can't be had; all of them are named.
-    """
+    """Looks for all models of a table before any is loaded."""
     chosen, problems = options.model, dict[str, None]()
     located: dict[str, Located] = {}
     shapes: dict[str, Any] = {}

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.preferences.pair_rule import PreferencePair, drawn
+from culture_tasks.preferences.held_out import items_by_task
+from culture_tasks.preferences.pairs import SPLITS, ChosenPairs, PreferencePair, drawn
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
-from culture_tasks.preferences.recipes.recipe_files import recipe_files
-from culture_tasks.results.training_manifest import FILE_NAME, Manifest
+from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS, recipe_files
+from culture_tasks.results.training_manifest import FILE_NAME, Manifest, Rule
 from culture_tasks.text import storable
-
-SPLITS = ("train", "dev")
 
 Method = Literal["sft", "dpo", "kto"]
 METHODS: tuple[Method, ...] = get_args(Method)
@@ -121,36 +120,60 @@ def rows_of(method: Method, pairs: Sequence[PreferencePair], *, plain: bool, see
         yield row
 
 
-def write_folder(
-    folder: Path, pairs: Mapping[str, Sequence[PreferencePair]], manifest: Manifest, model: str
+def build(
+    chosen: ChosenPairs,
+    rule: Rule,
+    seed: int,
+    folder: Path,
+    *,
+    commits: Mapping[str, str],
+    own_data: bool = False,
+    model: str = PAPER_MODELS[0],
 ) -> Manifest:
-    """Writes the data, the recipes and the manifest, which gets the numbers of rows and the hashes of the files."""
+    """Writes a folder of training data, which must not exist or be empty, with recipes that train the model on them.
+
+    The commits are those that were read from the Hub, by data set; ``own_data`` says whether tests were read from the
+    user's own data.
+    """
+    pairs = chosen.pairs
+    items = {split: tuple(sorted({pair.question.fingerprint for pair in pairs[split]})) for split in SPLITS}
+    used = frozenset(items["train"] + items["dev"])
+    from_tests = (chosen.overlap.same, chosen.rated.test_items)
+    of_tests = [item for known in from_tests for fingerprint in used for item in known.get(fingerprint, ())]
     files: dict[str, str] = {}
-    counts: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
+    rows: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
     with new_folder(folder) as part:
-        for method in METHODS:
-            for split in SPLITS:
-                path = f"{method}/{split}.jsonl"
-                rows = rows_of(method, pairs[split], plain=manifest.rule.plain, seed=manifest.seed)
-                counts[split][method], sha256 = _write_rows(part / path, rows)
-                if counts[split][method]:
-                    files[path] = sha256
+        for method, split in itertools.product(METHODS, SPLITS):
+            path = f"{method}/{split}.jsonl"
+            written = rows_of(method, pairs[split], plain=rule.plain, seed=seed)
+            rows[split][method], sha256 = _write_rows(part / path, written)
+            if rows[split][method]:
+                files[path] = sha256
+        counts = {f"{method}_{split}_rows": rows[split][method] for method in METHODS for split in SPLITS}
         labelled = [_labelled(pairs[split]) for split in SPLITS]
-        added = {f"{method}_{split}_rows": counts[split][method] for method in METHODS for split in SPLITS}
-        added["kto_responses_with_both_labels"] = sum(len(better.keys() & worse.keys()) for better, worse in labelled)
-        written = manifest.model_copy(update={"counts": {**manifest.counts, **added}, "files": files})
-        (part / FILE_NAME).write_text(written.as_json(), encoding="utf-8")
+        both = sum(len(better.keys() & worse.keys()) for better, worse in labelled)
+        manifest = Manifest(
+            sources=tuple(chosen.rated.sources),
+            commits=dict(sorted(commits.items())),
+            rated_by=chosen.rated.rated_by,
+            rule=rule,
+            seed=seed,
+            counts={**chosen.counts, **counts, "kto_responses_with_both_labels": both},
+            files=files,
+            items=items["train"],
+            dev_items=items["dev"],
+            tested_items=items_by_task(of_tests),
+            own_data=own_data,
+            near_duplicates=tuple(near for near in chosen.overlap.near if near.question in used),
+        )
+        (part / FILE_NAME).write_text(manifest.as_json(), encoding="utf-8")
+        languages = sorted({pair.question.language for pair in pairs["train"]})
         recipes = recipe_files(
-            folder,
-            rows=counts["train"],
-            dev_rows=counts["dev"],
-            conversational=not manifest.rule.plain,
-            languages=sorted({pair.question.language for pair in pairs["train"]}),
-            model=model,
+            folder, rows["train"], rows["dev"], conversational=not rule.plain, languages=languages, model=model
         )
         for name, text in recipes.items():
             (part / name).write_text(text, encoding="utf-8")
-    return written
+    return manifest
 
 
 @contextmanager

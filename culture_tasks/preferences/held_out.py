@@ -56,11 +56,6 @@ def held_out_by(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[t
     """Returns the tasks whose questions are held out, and the questions of all tests that are looked for.
 
     The names are of tasks and groups that the user wants held out, beside the default; ``none`` is nothing at all.
-
-    Raises:
-        SettingsError: If there is no such task.
-        DataError: If the data of a test can't be used.
-        DataUnavailableError: If they aren't there.
     """
     if NOTHING in names:
         if len(names) > 1:

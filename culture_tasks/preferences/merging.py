@@ -22,10 +22,6 @@ def merge(
 
     The manifest of the data that the adapter was trained on comes along, so that reports know it wherever the model is.
     Without a base, the model below is the one that the adapter was trained on; it is returned.
-
-    Raises:
-        MissingExtraError: If peft isn't installed.
-        SettingsError: If the adapter, or the model below it, can't be loaded, or the folder can't be written.
     """
     trained_on = _trained_on(adapter)
     below = base or trained_on

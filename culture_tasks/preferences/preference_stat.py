@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.preferences.held_out import Overlap
-from culture_tasks.preferences.pair_rule import PreferencePair, pairs_of
+from culture_tasks.preferences.pairs import PreferencePair, pairs_of
 from culture_tasks.preferences.rated_questions import LEFT_OUT, RatedQuestion, RatedQuestions
 from culture_tasks.results.training_manifest import Rule
 from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, write_csv
@@ -30,24 +30,17 @@ NOT_SAID = "not said"
 
 @dataclass(frozen=True, slots=True)
 class GroupStat:
-    """The questions of a group.
+    """The questions of a group; numbers of pairs are None without one.
 
     Attributes:
-        by: What the questions are grouped by.
-        group: The group.
-        questions: Number of questions.
-        responses: Number of rated responses.
         paired: Number of questions with a pair.
         ties: Questions whose responses are all rated alike.
         single: Questions with one response.
-        pairs: Number of pairs.
-        mean_gap: Mean difference of the ratings of a pair; None without a pair.
+        mean_gap: Mean difference of the ratings of a pair.
         chosen_length: Median length of the chosen responses, in characters.
-        rejected_length: Median length of the rejected ones.
         longer: Share of pairs, from 0 to 1, whose chosen response is the longer one, equal ones counting half. 0.5
             means no bias; above it, a model learns to write more.
         longer_low: Lower end of its 95 % interval, by question; None where there are too few.
-        longer_high: Upper end.
     """
 
     by: Dimension

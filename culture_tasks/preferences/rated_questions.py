@@ -131,11 +131,7 @@ class Gathering:
         return fingerprint
 
     def note_rater(self, rated_by: RatedBy, where: str) -> None:
-        """Notes who rated some responses.
-
-        Raises:
-            DataError: If another rated others, or the same judge did with another prompt or other settings.
-        """
+        """Notes who rated some responses, and refuses a second rater, prompt or sampling."""
         if self._rater is None:
             self._rater, self._rated_where = rated_by, where
         first = self._rater
@@ -157,11 +153,7 @@ class Gathering:
         self._rater = first.model_copy(update={"judges": tuple(judges[name] for name in sorted(judges))})
 
     def note_scale(self, scale: RatingScale) -> None:
-        """Notes the scale of some ratings.
-
-        Raises:
-            DataError: If others are on another one.
-        """
+        """Notes the scale of some ratings, and refuses a second one."""
         first = self._scale = self._scale or scale
         if first[:2] != scale[:2]:
             raise DataError(
@@ -175,9 +167,6 @@ class Gathering:
 
         Of a question that several rubrics graded, those of the rubric with most responses count, or of equal ones, the
         first by name. Equal texts count once, with the mean of their ratings.
-
-        Raises:
-            DataError: If there is no rating, or ratings are on different scales.
         """
         if self._rater is None or not self._groups:
             raise DataError(

@@ -8,8 +8,7 @@ from support.sample_files import write_run
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.errors import DataError
-from culture_tasks.preferences.build import gather
-from culture_tasks.preferences.graded_results import Taken
+from culture_tasks.preferences.rating_sources import Taken, gather
 from culture_tasks.settings import Settings
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.rated_data import question
 
 from culture_tasks.preferences.dataset_folder import rows_of
-from culture_tasks.preferences.pair_rule import of_culture, pairs_of, split
+from culture_tasks.preferences.pairs import of_culture, pairs_of, split
 from culture_tasks.results.training_manifest import Rule
 
 RATINGS = st.lists(st.integers(1, 10).map(float), min_size=1, max_size=8)

@@ -7,8 +7,7 @@ import pytest
 from support.rated_data import row, rows_of, write_rows
 
 from culture_tasks.errors import DataError
-from culture_tasks.preferences.build import gather
-from culture_tasks.preferences.graded_results import Taken
+from culture_tasks.preferences.rating_sources import Taken, gather
 from culture_tasks.settings import Settings
 
 

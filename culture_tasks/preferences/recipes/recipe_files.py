@@ -40,9 +40,9 @@ _DEV_NOTE = "ours: the paper names no development set; data built with --dev 0 h
 
 def recipe_files(
     folder: PurePath,
-    *,
     rows: Mapping[str, int],
     dev_rows: Mapping[str, int],
+    *,
     conversational: bool,
     languages: Sequence[str],
     model: str = PAPER_MODELS[0],

@@ -1,7 +1,8 @@
-"""The rule that makes pairs of ratings: best against worst, one pair per question (CARE, section 4), and its variants.
+"""The pairs of a build: the rule that makes them of ratings, what is selected first, and what is held out.
 
-Every draw depends on the seed and on the text that is drawn, and on nothing else: adding a question changes no other
-question's pair, and the order of the sources changes no draw.
+The rule is best against worst, one pair per question (CARE, section 4), or a variant. Every draw depends on the seed
+and on the text that is drawn, and on nothing else: adding a question changes no other question's pair, and the order of
+the sources changes no draw.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
+from culture_tasks.errors import DataError, nearest
+from culture_tasks.people.rated_responses import UNKNOWN
+from culture_tasks.preferences.held_out import HeldOut, Overlap, overlap
+from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion, RatedQuestions
 from culture_tasks.results.training_manifest import Rule
+
+SPLITS = ("train", "dev")
 
 
 class PreferencePair(NamedTuple):
@@ -111,3 +117,77 @@ def split(questions: Sequence[RatedQuestion], rule: Rule, seed: int) -> dict[str
 
 def _in_drawn_order(questions: Iterable[RatedQuestion], purpose: str, seed: int) -> list[RatedQuestion]:
     return sorted(questions, key=lambda question: drawn(seed, purpose, question.fingerprint))
+
+
+class ChosenPairs(NamedTuple):
+    """The pairs of a build by split, what they were made of and how many there are of everything.
+
+    ``overlap`` is what all questions share with tests, before any were held out.
+    """
+
+    rated: RatedQuestions
+    pairs: Mapping[str, Sequence[PreferencePair]]
+    counts: Mapping[str, int]
+    overlap: Overlap
+
+
+def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[HeldOut]) -> ChosenPairs:
+    """Makes the pairs of a build, and looks for the questions of tests."""
+    counts: Counter[str] = Counter({"questions": len(rated.questions)})
+    counts["responses"] = sum(len(question.answers) for question in rated.questions)
+    counts["questions_of_unknown_language"] = sum(question.language == UNKNOWN for question in rated.questions)
+    counts.update(rated.left_out)
+    questions = selected(rated.questions, rule, counts)
+    shared = overlap(questions, tests)
+    held_out = {name for name, items in shared.same.items() if any(task in rule.hold_out for task, _ in items)}
+    counts["questions_held_out"] = len(held_out)
+    questions = [question for question in questions if question.fingerprint not in held_out]
+    all_pairs, without = pairs_of(questions, rule, seed)
+    counts.update(without)
+    paired = list({pair.question.fingerprint: pair.question for pair in all_pairs}.values())
+    of_one_culture = of_culture(paired, rule, seed)
+    counts["questions_not_drawn_for_culture"] = len(paired) - len(of_one_culture)
+    if not of_one_culture:
+        raise DataError(_why_no_pair(counts, rule))
+    parts = split(of_one_culture, rule, seed)
+    counts["questions_beyond_fraction"] = len(of_one_culture) - len(parts["train"]) - len(parts["dev"])
+    pairs = {name: [pair for pair in all_pairs if pair.question.fingerprint in parts[name]] for name in SPLITS}
+    for name in SPLITS:
+        counts[f"{name}_questions"] = len(parts[name])
+        counts[f"{name}_pairs"] = len(pairs[name])
+    return ChosenPairs(rated, pairs, dict(counts), shared)
+
+
+def selected(questions: Iterable[RatedQuestion], rule: Rule, counts: Counter[str]) -> list[RatedQuestion]:
+    """Returns the questions of the languages and categories of a rule, and counts the others."""
+    left = list(questions)
+    for name, wanted in (("language", rule.languages), ("category", rule.categories)):
+        known = Counter(getattr(question, name) for question in left)
+        for value in wanted:
+            if value not in known:
+                there = ", ".join(f"{each or 'none'} ({count})" for each, count in known.most_common())
+                raise DataError(
+                    f"preferences: --{name} {value}: no question has it.{nearest(value, known)} There are: {there}."
+                )
+        if wanted:
+            before = len(left)
+            left = [question for question in left if getattr(question, name) in wanted]
+            counts[f"questions_of_another_{name}"] = before - len(left)
+    return left
+
+
+def _why_no_pair(counts: Counter[str], rule: Rule) -> str:
+    reasons = {
+        "questions_held_out": "of tests",
+        "questions_with_one_response": "with one response (equal texts count as one)",
+        "ties": "with responses that are all rated alike",
+        "questions_below_min_gap": f"without two ratings that are {rule.min_gap:g} apart (--min-gap)",
+        "questions_not_drawn_for_culture": (
+            "that --culture leaves out, since no language has both native and foreign ones"
+        ),
+    }
+    why = ", ".join(f"{counts[name]} {reason}" for name, reason in reasons.items() if counts[name])
+    return (
+        f"preferences: no pair is left of {counts['questions']} questions: {why}. Expected at least one question "
+        "with two responses that are rated differently."
+    )
