@@ -19,7 +19,7 @@ from culture_tasks import published
 from culture_tasks.benchmarks.interface import JudgedScore, MeanScore, Metric, Scale
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, tasks_below
 from culture_tasks.cli.main import build_parser
-from culture_tasks.cli.task_table import HEADER, alike, rows
+from culture_tasks.cli.tasks import HEADER, alike, rows
 from culture_tasks.docstrings import attribute_texts
 from culture_tasks.settings import Settings, variables
 from culture_tasks.text_tables import as_markdown, markdown_cell

@@ -6,31 +6,26 @@ import argparse
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from culture_tasks.cli.options import AddParser
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.rubric.verdicts import discounts_of
 from culture_tasks.settings import Settings
 
-if TYPE_CHECKING:
-    from culture_tasks.cli.main import Commands
 
-
-def register(commands: Commands) -> None:
-    """Adds the subcommand."""
-    parser = commands.add_parser("cache")
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+def register(add_parser: AddParser) -> None:
+    """Adds the command."""
+    actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
     for name, handler, text in (
         ("stats", _stats, "count the completions by judge and rubric"),
         ("clear", _clear, "delete completions"),
         ("export", _export, "write all completions as JSON lines"),
     ):
         action = actions.add_parser(name, help=text)
-        action.add_argument(
-            "--file", type=Path, help="the cache (default: CULTURE_JUDGE_CACHE, or the user's cache folder)"
-        )
+        file = "the cache (default: CULTURE_JUDGE_CACHE, or the user's cache folder)"
+        action.add_argument("--file", type=Path, help=file)
         action.set_defaults(handler=handler)
     merge = actions.add_parser("merge", help="copy the completions of several caches into one")
     merge.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a cache to read")
@@ -58,11 +53,9 @@ def _stats(options: argparse.Namespace) -> int:
     for judge in judges:
         usage = judge.usage
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
-        amount = prices.of_requests(judge.model, usage)
-        money = "no price" if amount is None else prices.shown(amount)
-        print(
-            f"  {judge.endpoint}  {judge.model}  {judge.rubric}: {judge.completions:,} completions, {tokens}, {money}"
-        )
+        money = prices.shown(prices.of_requests(judge.model, usage))
+        who = f"{judge.endpoint}  {judge.model}  {judge.rubric}"
+        print(f"  {who}: {judge.completions:,} completions, {tokens}, {money}")
     if judges and prices.origin:
         print(f"Prices: {prices.origin}")
     return 0

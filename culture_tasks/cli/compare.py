@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from culture_tasks.cli.report import add_choices, choices, say_problems
+from culture_tasks.cli.options import AddParser, add_repeatable
+from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError, SettingsError
-
-if TYPE_CHECKING:
-    from culture_tasks.cli.main import Commands
-    from culture_tasks.report.compare.gate import GateResult
-    from culture_tasks.report.compare.two_models import Tested, TwoModels
+from culture_tasks.report.compare.gate import GateResult, as_json, as_junit, gate, parse_margins
+from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, Tested, TwoModels, compare_models
+from culture_tasks.report.model import Cell
+from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, interval, number
+from culture_tasks.results.comparability import explain
+from culture_tasks.text_tables import as_text, plain
 
 _DESCRIPTION = """\
 Compares B with A on the items that both answered: difference with an interval, p value (Holm-adjusted over the
@@ -39,123 +40,84 @@ examples:
 """
 
 
-def register(commands: Commands) -> None:
-    """Adds the command ``compare``."""
-    parser = commands.add_parser(
-        "compare",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def register(add_parser: AddParser) -> None:
+    """Adds the command."""
+    parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("a", metavar="A", help="the first model's results")
     parser.add_argument("b", metavar="B", help="the second model's results")
-    parser.add_argument(
-        "--fail-on-regression", action="store_true", help="let the exit status say whether B may pass, as above"
+    passing = "let the exit status say whether B may pass, as above"
+    parser.add_argument("--fail-on-regression", action="store_true", help=passing)
+    require = (
+        "look at this task or group alone, and require it; may be a pattern, and be repeated (default: all that A has)"
     )
-    parser.add_argument(
-        "--require",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="look at this task or group alone, and require it; may be a pattern, and be repeated (default: all that "
-        "A has)",
+    add_repeatable(parser, "--require", "NAME", require)
+    margin = (
+        "let a drop pass that is no larger, on the benchmark's own scale; NAME may be a pattern, or name a culture as "
+        "in culturalvqa:nigeria; may be repeated"
     )
-    parser.add_argument(
-        "--margin",
-        action="append",
-        default=[],
-        metavar="NAME=NUMBER",
-        help="let a drop pass that is no larger, on the benchmark's own scale; NAME may be a pattern, or name a "
-        "culture as in culturalvqa:nigeria; may be repeated",
-    )
+    add_repeatable(parser, "--margin", "NAME=NUMBER", margin)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcome to a JSON file")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the outcome to a JUnit XML file")
-    add_choices(parser, all_runs=False)
-    parser.set_defaults(handler=run, error_status=2)
+    add_choices(parser)
+    parser.set_defaults(handler=_run, error_status=2)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Runs the command.
-
-    Raises:
-        CultureTasksError: If A or B isn't one model's results, or an option can't be used.
-    """
-    from culture_tasks.report.compare.gate import gate, parse_margins
-    from culture_tasks.report.compare.two_models import compare_models
-
+def _run(options: argparse.Namespace) -> int:
     try:
         margins = parse_margins(options.margin)
-        found = compare_models(options.a, options.b, choices(options), only=options.require)
-        checked = gate(found, required=options.require, margins=margins)
+        models = compare_models(options.a, options.b, choices(options), only=options.require)
+        result = gate(models, required=options.require, margins=margins)
     except CultureTasksError as error:
         _write(error, options)
         raise
-    _write(checked, options)
-    options.reader_gone_status = checked.status if options.fail_on_regression else 0
-    _say(found)
+    _write(result, options)
+    options.reader_gone_status = result.status if options.fail_on_regression else 0
+    _print(models)
     if not options.fail_on_regression:
         return 0
-    _say_checks(checked, found)
-    return checked.status
+    listed = {(benchmark, reason) for benchmark, reason, _ in models.not_compared}
+    for check in result.having("regression") + result.having("not compared"):
+        if (check.name, check.message) not in listed:
+            print(f"{check.outcome}: {plain(f'{check.name}: {check.message}')}")
+    counts = Counter(check.outcome for check in result.checks)
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+    print(f"gate: {'failed' if result.status else 'passed'} ({outcomes})")
+    return result.status
 
 
-def _write(checked: GateResult | CultureTasksError, options: argparse.Namespace) -> None:
+def _write(result: GateResult | CultureTasksError, options: argparse.Namespace) -> None:
     """Writes the outcome's files: of an error too, so that none of an earlier comparison stays behind."""
-    from culture_tasks.report.compare.gate import as_json, as_junit
-
     for path, write in ((options.json, as_json), (options.junit, as_junit)):
         if path is None:
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(write(checked), encoding="utf-8", newline="\n")
+            path.write_text(write(result), encoding="utf-8", newline="\n")
         except OSError as error:
             raise SettingsError(f"compare: can't write {path} ({error.strerror}). Choose another file.") from None
 
 
-def _say(found: TwoModels) -> None:
-    from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE
-    from culture_tasks.text_tables import as_text, plain
-
-    say_problems([problem for side in found.sides for problem in side.problems])
-    for key, side in zip("AB", found.sides, strict=True):
+def _print(models: TwoModels) -> None:
+    print_problems([problem for side in models.sides for problem in side.problems])
+    for key, side in zip("AB", models.sides, strict=True):
         more = f" and {len(side.files) - 1} more" if len(side.files) > 1 else ""
         print(f"{key}: {plain(side.model)} ({plain(side.files[-1])}{more})")
-    if found.tests:
-        print()
-        print(as_text(("benchmark", *_HEADER), [_row(tested) for tested in found.tests]))
-    apart = [tested for tested in found.cultures if tested.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
-    if apart:
-        print()
-        print(as_text(("culture", *_HEADER), [_row(tested) for tested in apart]))
-    if found.cultures:
-        print(f"\n{len(apart)} of {len(found.cultures)} cultures differ")
-    for benchmark, reason, _ in found.not_compared:
+    apart = [tested for tested in models.cultures if tested.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
+    for first, tests in (("benchmark", models.tests), ("culture", apart)):
+        if tests:
+            print(f"\n{as_text((first, *_HEADER), [_row(tested) for tested in tests])}")
+    if models.cultures:
+        print(f"\n{len(apart)} of {len(models.cultures)} cultures differ")
+    for benchmark, reason, _ in models.not_compared:
         print(f"not compared: {plain(f'{benchmark}: {reason}')}")
-    if not found.tests:
+    if not models.tests:
         print("nothing could be compared")
-
-
-def _say_checks(checked: GateResult, found: TwoModels) -> None:
-    from culture_tasks.text_tables import plain
-
-    listed = {(benchmark, reason) for benchmark, reason, _ in found.not_compared}
-    for check in checked.having("regression") + checked.having("not compared"):
-        if (check.name, check.message) not in listed:
-            print(f"{check.outcome}: {plain(f'{check.name}: {check.message}')}")
-    counts = Counter(check.outcome for check in checked.checks)
-    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-    print(f"gate: {'failed' if checked.status else 'passed'} ({outcomes})")
 
 
 _HEADER = ("A", "B", "B - A", "interval", "p (Holm)", "items", "verdict")
 
 
 def _row(tested: Tested) -> tuple[str, ...]:
-    from culture_tasks.report.model import Cell
-    from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, interval, number
-    from culture_tasks.results.comparability import explain
-
     test, scale = tested.test, tested.scale
     difference = Cell(test.difference, scale, test.low, test.high)
     needed = f" ({number(test.items_needed, ITEMS_NEEDED)} items needed)" if test.items_needed else ""

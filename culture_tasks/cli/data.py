@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.registry import benchmarks, reading_data
+from culture_tasks.cli.options import AddParser
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import printable
 
-if TYPE_CHECKING:
-    from culture_tasks.cli.main import Commands
 
-
-def register(commands: Commands) -> None:
-    """Adds the subcommands."""
-    parser = commands.add_parser("data")
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+def register(add_parser: AddParser) -> None:
+    """Adds the command."""
+    actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
     checking = actions.add_parser(
         "check",
         help="report what is in the data and what is wrong with them",

@@ -1,66 +1,390 @@
-"""``culture-tasks doctor``: what a run needs of this machine, and what to do where something is missing."""
+"""``culture-tasks doctor``: what a run needs of this machine, and what to do where something is missing.
+
+Nothing is downloaded or written, and a judge is asked one question at most. A look that fails is a finding, too.
+"""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import json
+import os
 import platform
 import shutil
+import subprocess
+import sys
 import textwrap
+import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from packaging.requirements import Requirement
 
 from culture_tasks import __version__
+from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Harness
+from culture_tasks.benchmarks.registry import benchmarks, reading_data, rubrics, tasks_below
+from culture_tasks.cli.options import AddParser
+from culture_tasks.data.hub import endpoint
+from culture_tasks.data.sources import availability
+from culture_tasks.errors import CultureTasksError, JudgeNotConfiguredError, SettingsError
+from culture_tasks.harness.index_probe import GROUP
+from culture_tasks.judges.cache import cache_files
+from culture_tasks.judges.rubric.verdicts import JudgeItem
+from culture_tasks.judges.selection import make_judge, spec_for
+from culture_tasks.pages import fonts
+from culture_tasks.settings import Settings
 from culture_tasks.text_tables import printable
 
-if TYPE_CHECKING:
-    from culture_tasks.cli.main import Commands
+State = Literal["ok", "note", "fix"]
+"""``note`` is for what only some runs need, ``fix`` for what stands in the way."""
+
+_PROJECT = "culture-tasks"
+_SHOWN = ("lm-eval", "lmms-eval", "torch", "transformers", "datasets", "vllm")
+_PROBE_SECONDS = 180.0
+_JUDGE_SECONDS = 30.0
+_SAMPLE = JudgeItem("What is the capital of Japan?", ("Tokyo",), "Tokyo", language="English")
+_GIGABYTE = 1e9
+_LITTLE, _HARDLY_ANY = 20.0, 1.0  # gigabytes
+_SCRIPTS: Mapping[str, str] = {
+    "Arabic": "العربية",
+    "Bengali": "অসমীয়া",
+    "Chinese": "中文",
+    "Devanagari": "हिन्दी",
+    "Ethiopic": "አማርኛ",
+    "Japanese": "ひらがなカタカナ",
+    "Korean": "한국어",
+}
+"""Scripts in which benchmarks ask, and which names in a report may be in."""
+
+_DESCRIPTION = """\
+Looks at packages, harnesses, judge, data, GPU, fonts, caches and disk. The judge is asked one question, as before a
+run. Nothing is downloaded. Exit status 1: something has to be fixed.
+"""
 
 
-def register(commands: Commands) -> None:
-    """Adds the subcommand."""
-    parser = commands.add_parser(
-        "doctor",
-        description="Looks at packages, harnesses, judge, data, GPU, fonts, caches and disk. The judge is asked one "
-        "question, as before a run. Nothing is downloaded. Exit status 1: something has to be fixed.",
-    )
+def register(add_parser: AddParser) -> None:
+    """Adds the command."""
+    parser = add_parser(description=_DESCRIPTION)
     parser.add_argument("--no-judge", action="store_true", help="don't ask the judge, which may cost something")
     parser.add_argument("--read-data", action="store_true", help="read and check all data, downloading what is missing")
-    parser.add_argument(
-        "--deep",
-        action="store_true",
-        help="build each harness's index of tasks and look for ours in it (half a minute)",
-    )
+    deep = "build each harness's index of tasks and look for ours in it (half a minute)"
+    parser.add_argument("--deep", action="store_true", help=deep)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.set_defaults(handler=_examine)
 
 
 def _examine(options: argparse.Namespace) -> int:
-    from culture_tasks.benchmarks.registry import benchmarks
-    from culture_tasks.cli.installation import examine
-
     findings = examine(ask_judge=not options.no_judge, read_data=options.read_data, deep=options.deep)
     if options.json:
-        listed = [dataclasses.asdict(finding) for finding in findings]
+        listed = [{"subject": subject, **dataclasses.asdict(finding)} for subject, finding in findings]
         well = all(finding["state"] != "fix" for finding in listed)
-        content = {"version": __version__, "well": well, "findings": listed}
-        print(json.dumps(content, ensure_ascii=False, indent=1))
+        print(json.dumps({"version": __version__, "well": well, "findings": listed}, ensure_ascii=False, indent=1))
         return 0 if well else 1
     print(f"culture-tasks {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     columns = shutil.get_terminal_size(fallback=(100, 24)).columns
     width = max(len(benchmark.title) for benchmark in benchmarks().values())
     states: Counter[str] = Counter()
-    for finding in findings:
+    for subject, finding in findings:
         states[finding.state] += 1
-        beginning = f"{finding.state:<4}  {finding.subject:<{width}}  "
-        print(_filled(finding.found, beginning, columns), flush=True)
-        if finding.remedy:
-            print(_filled(finding.remedy, f"{'':{len(beginning)}}-> ", columns), flush=True)
+        beginning = f"{finding.state:<4}  {subject:<{width}}  "
+        lines = [(finding.found, beginning), (finding.remedy, f"{'':{len(beginning)}}-> ")]
+        for text, indent in lines if finding.remedy else lines[:1]:
+            after = " " * len(indent)
+            wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=after)
+            print("\n".join(wrapped), flush=True)
     print(f"{states['fix']} to fix, {states['note']} to note, {states['ok']} ok")
     return 1 if states["fix"] else 0
 
 
-def _filled(text: str, beginning: str, columns: int) -> str:
-    lines = textwrap.wrap(printable(text), columns, initial_indent=beginning, subsequent_indent=" " * len(beginning))
-    return "\n".join(lines)
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a look found, what to do (empty where nothing is to be done), and the facts for programs."""
+
+    state: State
+    found: str
+    remedy: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = False) -> Iterator[tuple[str, Finding]]:
+    """Looks at everything, and yields what was looked at, in a word or two, with its finding as it comes.
+
+    Args:
+        ask_judge: Whether the judge may be asked one question, which may cost something.
+        read_data: Whether all data are read and checked, and downloaded where they aren't at hand.
+        deep: Whether each harness builds its index of tasks, which takes half a minute.
+    """
+    looks: list[tuple[str, Callable[[], Finding]]] = [("packages", _packages), ("extras", _extras)]
+    looks += [(name.replace("_", "-"), partial(_harness if deep else _plug_in, name)) for name in HARNESSES]
+    try:
+        settings = Settings.from_environment()
+    except SettingsError as error:
+        found = "judge, data and verdict cache weren't looked at: a setting is wrong"
+        yield "settings", Finding("fix", found, str(error))
+    else:
+        looks += [("judge", partial(_judge, settings, ask_judge))] if rubrics() else []
+        looks.append(("verdict cache", partial(_verdict_cache, settings)))
+        folder = settings.data_folder
+        if folder is not None and not folder.is_dir():
+            found = f"CULTURE_TASKS_DATA={folder}: no such folder"
+            looks.append(("data", lambda: Finding("fix", found, "Name an existing one, or unset it.")))
+        else:
+            looks += [(each.title, partial(_data, each, settings, read_data)) for each in benchmarks().values()]
+    looks += [("Hub", _hub), ("GPU", _gpu), ("fonts", _fonts), ("disk", _disk)]
+    for subject, look in looks:
+        try:
+            finding = look()
+        except CultureTasksError as error:
+            finding = Finding("fix", "can't be used", str(error))
+        except Exception as error:  # noqa: BLE001 - whatever is broken here is what the user wants to know
+            # An error of a judge's libraries may hold its address or key; errors of ours don't.
+            said = "" if subject == "judge" else f": {' '.join(str(error).split())[:300]}"
+            finding = Finding("fix", f"can't be looked at ({type(error).__name__}{said})")
+        yield subject, finding
+
+
+# Packages
+
+
+def _packages() -> Finding:
+    required, _ = _requirements()
+    versions = {name: version for name in _SHOWN if (version := _version(name))}
+    shown = ", ".join(f"{name} {version}" for name, version in versions.items())
+    facts = {"versions": {"python": sys.version.split()[0], **versions}, "extras": _installed_extras()}
+    wrong = [each for each in required if not _is_met(each)]
+    if not wrong:
+        return Finding("ok", shown, facts=facts)
+    named = ", ".join(f"{each.name} {_version(each.name) or 'missing'}" for each in wrong)
+    install = " ".join(f"'{each.name}{each.specifier}'" for each in wrong)
+    return Finding("fix", f"{shown}; not as needed: {named}", f"pip install {install}", facts)
+
+
+def _extras() -> Finding:
+    extras = _installed_extras()
+    there, missing = (", ".join(name for name, is_there in extras.items() if is_there is one) for one in (True, False))
+    return Finding("ok", f"installed: {there or 'none'}; not installed: {missing or 'none'}")
+
+
+def _requirements() -> tuple[list[Requirement], list[Requirement]]:
+    """Returns what is always required, and what extras require."""
+    every = [Requirement(line) for line in metadata.requires(_PROJECT) or ()]
+    always = [each for each in every if each.marker is None or each.marker.evaluate({"extra": ""})]
+    return always, [each for each in every if each not in always]
+
+
+def _installed_extras() -> dict[str, bool]:
+    _, optional = _requirements()
+    extras = metadata.metadata(_PROJECT).get_all("Provides-Extra") or ()
+    return {
+        extra: all(_is_met(each) for each in optional if each.marker and each.marker.evaluate({"extra": extra}))
+        for extra in extras
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _is_met(requirement: Requirement) -> bool:
+    version = _version(requirement.name)
+    return version is not None and requirement.specifier.contains(version, prereleases=True)
+
+
+# Harnesses
+
+
+def _plug_in(harness: Harness) -> Finding:
+    """Looks whether a harness is told of our tasks, without starting it."""
+    ours = any(point.value.startswith("culture_tasks.") for point in metadata.entry_points(group=GROUP))
+    if harness == "lmms_eval" and not ours:
+        remedy = "Reinstall culture-tasks with `pip install .` in its checkout."
+        return Finding("fix", "doesn't see this package", remedy)
+    way = "`culture-tasks lm-eval run`" if harness == "lm_eval" else "its own command"
+    return Finding("ok", f"runs our tasks through {way} (--deep builds its index of tasks)")
+
+
+def _harness(harness: Harness) -> Finding:
+    """Builds a harness's index of tasks in another process, and looks for our names in it."""
+    # -P leaves out the current folder, which a harness's own command doesn't look into either.
+    command = [sys.executable, "-P", "-m", "culture_tasks.harness.index_probe", harness]
+    how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
+    try:
+        probe = subprocess.run(command, **how, timeout=_PROBE_SECONDS, check=False)  # noqa: S603 - one of our modules
+    except subprocess.TimeoutExpired:
+        return Finding("fix", f"has not built its index of tasks within {_PROBE_SECONDS:g} seconds")
+    if probe.returncode != 0:
+        lines = [line.strip() for line in probe.stderr.splitlines() if line.strip()] or ["no message"]
+        retry = f"`{Path(sys.executable).name} -m culture_tasks.harness.index_probe {harness}` shows all of it."
+        return Finding("fix", f"can't be started: {lines[-1][:300]}", retry)
+    facts = json.loads(probe.stdout)
+    if missing := facts["missing"]:
+        remedy = " ".join(facts.get("plug_ins") or ["Reinstall culture-tasks."])
+        found = f"doesn't know {len(missing)} of our {facts['names']} tasks and groups, such as {missing[0]}"
+        return Finding("fix", found, remedy, facts)
+    if taken := facts["taken"]:
+        name, path = next(iter(taken.items()))
+        found = f"takes {len(taken)} of our {facts['names']} names from elsewhere, such as {name} from {path}"
+        return Finding("fix", found, "Remove the other package, or its task files.", facts)
+    by = " through `culture-tasks lm-eval run`" if harness == "lm_eval" else ""
+    return Finding("ok", f"knows all {facts['names']} of our tasks and groups{by}", facts=facts)
+
+
+# Judge
+
+
+def _judge(settings: Settings, ask: bool) -> Finding:
+    """Asks the judge for its verdict on a right answer, past the cache."""
+    rubric = next(iter(rubrics().values()))
+    try:
+        spec = spec_for(settings, rubric.model)
+    except JudgeNotConfiguredError:
+        remedy = (
+            "Set OPENAI_API_KEY for the judges of the papers, CULTURE_JUDGE for another one, or CULTURE_JUDGE=none to "
+            "record the responses and grade them later."
+        )
+        return Finding("fix", "none is configured", remedy)
+    facts: dict[str, Any] = {"judge": str(spec)}
+    if spec.backend == "lexical":
+        return Finding("note", "text overlap stands in for a judge: good for trials, not for results", facts=facts)
+    if spec.backend == "none":
+        found = "none: responses are recorded, and graded later by `culture-tasks rejudge`"
+        return Finding("note", found, facts=facts)
+    facts["rubric"] = rubric.name
+    timeout = min(settings.judge_timeout, _JUDGE_SECONDS)
+    judge = make_judge(spec, settings.model_copy(update={"judge_cache": "off", "judge_timeout": timeout}))
+    began = time.monotonic()
+    try:
+        verdict = judge.check([(rubric, _SAMPLE)]) if ask else None
+    finally:
+        judge.close()
+    if not ask:
+        return Finding("ok", f"{spec}: not asked (--no-judge)", facts=facts)
+    if verdict is None and spec.backend == "openai":
+        return Finding("note", f"{spec}: its endpoint limits the rate now", facts=facts)
+    if verdict is None or verdict.score is None:
+        return Finding("ok", f"{spec}: can be loaded, as far as that shows without loading it", facts=facts)
+    tokens = verdict.usage.prompt_tokens + verdict.usage.completion_tokens
+    facts |= {"score": verdict.score, "tokens": tokens, "seconds": round(time.monotonic() - began, 2)}
+    found = (
+        f"{spec}: rated a right answer {verdict.score:g} on a scale of {rubric.lowest:g} to {rubric.highest:g} "
+        f"({rubric.name}; one question, {tokens} tokens, {facts['seconds']:.1f} s)"
+    )
+    if verdict.score == rubric.highest:
+        return Finding("ok", found, facts=facts)
+    return Finding("note", found, "A good judge gives a right answer the highest rating.", facts)
+
+
+def _verdict_cache(settings: Settings) -> Finding:
+    file = settings.cache_file
+    if file is None:
+        return Finding("note", "off: a repeated run asks the judge again", "Unset CULTURE_JUDGE_CACHE.")
+    completions = sum(each.completions for each in cache_files.stats(file))
+    facts = {"file": str(file), "completions": completions}
+    if not os.access(file if file.exists() else _existing(file.parent), os.W_OK):
+        remedy = "Make it writable, or name another file by CULTURE_JUDGE_CACHE."
+        return Finding("fix", f"{file}: can't be written", remedy, facts)
+    return Finding(
+        "ok", f"{file}: {f'{completions:,} completions' if file.exists() else 'made by the first run'}", facts=facts
+    )
+
+
+# Data
+
+
+def _data(benchmark: Benchmark, settings: Settings, read: bool) -> Finding:
+    folder = settings.data_folder
+    tasks = [task for entry in benchmark.entries() for task in tasks_below(entry.name)]
+    sources = dict.fromkeys(source for task in tasks for source in task.data.sources)
+    with reading_data(settings):
+        states = [availability((source,), folder) for source in sources]
+        counts = Counter(state.partition(": ")[0] for state in states)
+        report = benchmark.check(folder) if read and not counts["error"] and set(counts) != {"missing"} else None
+    facts = {"tables": dict(counts)}
+    if report is not None:
+        if report.usable:
+            return Finding("ok", "data: read, and usable", facts=facts)
+        more = len(report.problems) - 1
+        found = f"data: {report.problems[0]}{f' (and {more} more problems)' if more else ''}"
+        return Finding("fix", found, f"`culture-tasks data check {benchmark.name}` lists all.", facts)
+    kinds = {("unusable" if state == "error" else state): number for state, number in counts.items()}
+    parts = [f"{number} of {len(states)} tables {kind}" for kind, number in kinds.items()]
+    found = f"data: {', '.join(parts if len(parts) > 1 else kinds)}"
+    advice = [state.partition(": ")[2] for kind in ("error", "missing") for state in states if state.startswith(kind)]
+    if counts["error"]:
+        return Finding("fix", found, advice[0], facts)
+    if counts["missing"]:
+        remedy = f"{advice[0][0].upper()}{advice[0][1:]}. Source: {benchmark.data}."
+        return Finding("note", found, remedy, facts)
+    if counts["not downloaded"]:
+        return Finding("note", f"{found}; the first run downloads them", facts=facts)
+    return Finding("ok", found, facts=facts)
+
+
+def _hub() -> Finding:
+    from huggingface_hub import constants, get_token
+
+    offline, logged_in = bool(constants.HF_HUB_OFFLINE), get_token() is not None
+    found = f"{endpoint()}, {'logged in' if logged_in else 'not logged in (gated data need `hf auth login`)'}"
+    if offline:
+        found = f"not asked: HF_HUB_OFFLINE is set, and {constants.HF_HOME} is all there is"
+    return Finding("ok", found, facts={"endpoint": endpoint(), "offline": offline, "logged_in": logged_in})
+
+
+# Machine
+
+
+def _gpu() -> Finding:
+    import torch
+
+    if torch.cuda.is_available():
+        cards = [torch.cuda.get_device_properties(number) for number in range(torch.cuda.device_count())]
+        devices = [{"name": card.name, "gigabytes": round(card.total_memory / _GIGABYTE, 1)} for card in cards]
+        kinds = Counter(f"{device['name']} ({device['gigabytes']:.0f} GB)" for device in devices)
+        shown = ", ".join(f"{number} × {kind}" if number > 1 else kind for kind, number in kinds.items())
+        return Finding("ok", shown, facts={"devices": devices})
+    if torch.backends.mps.is_available():
+        return Finding("ok", "Apple's, as device mps", facts={"devices": [{"name": "mps"}]})
+    if shutil.which("nvidia-smi"):
+        built = f"is built for CUDA {torch.version.cuda}" if torch.version.cuda else "is built for CPUs alone"
+        remedy = "Compare `nvidia-smi`, which names the driver's CUDA; install a torch that is built for it."
+        return Finding("fix", f"torch sees none: torch {torch.__version__} {built}", remedy, {"devices": []})
+    return Finding("note", "none: models in this machine run on the CPU", facts={"devices": []})
+
+
+def _fonts() -> Finding:
+    without = [script for script, text in _SCRIPTS.items() if fonts.choose([text]).missing]
+    facts = {"without": without, "joins_letters": fonts.joins_letters()}
+    if without:
+        remedy = "Figures as PNG or PDF have boxes instead. Debian: apt install fonts-noto-core fonts-noto-cjk"
+        return Finding("note", f"none for {', '.join(without)}", remedy, facts)
+    if not facts["joins_letters"]:
+        remedy = "pip install 'matplotlib>=3.11', or take SVG or HTML, which are right."
+        return Finding("note", "this matplotlib draws Arabic and Devanagari letters apart", remedy, facts)
+    return Finding("ok", f"for Latin, {', '.join(_SCRIPTS)}", facts=facts)
+
+
+def _disk() -> Finding:
+    from huggingface_hub import constants
+
+    places = {"models and data": Path(constants.HF_HOME), "results": Path.cwd()}
+    free = {what: shutil.disk_usage(_existing(place)).free / _GIGABYTE for what, place in places.items()}
+    shown = "; ".join(f"{free[what]:.0f} GB free for {what} ({place})" for what, place in places.items())
+    facts = {what: {"folder": str(place), "gigabytes": round(free[what], 1)} for what, place in places.items()}
+    if min(free.values()) < _HARDLY_ANY:
+        return Finding("fix", shown, "Make room, or name another folder by HF_HOME.", facts)
+    if free["models and data"] < _LITTLE:
+        return Finding("note", shown, "A model of 7B takes 15 GB; HF_HOME names another folder.", facts)
+    return Finding("ok", shown, facts=facts)
+
+
+def _existing(folder: Path) -> Path:
+    """Returns a folder, or the nearest above it that exists."""
+    return next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())

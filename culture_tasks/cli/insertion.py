@@ -5,79 +5,69 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import math
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from culture_tasks.benchmarks.registry import reading_data
 from culture_tasks.cli.insertion_table import add_table
-from culture_tasks.cli.model_options import add_model_options, model_options, settings_of
-from culture_tasks.cli.options import at_least, number
+from culture_tasks.cli.options import (
+    AddParser,
+    add_model_options,
+    add_repeatable,
+    at_least,
+    model_options,
+    not_negative,
+    settings_of,
+)
 from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.settings import Settings
 from culture_tasks.text_tables import plain
 
 if TYPE_CHECKING:
-    from accelerate import PartialState
-
-    from culture_tasks.cli.main import Commands
-    from culture_tasks.insertion.core.adapter import MultimodalModel
     from culture_tasks.insertion.core.insertion_method import InsertionMethod
     from culture_tasks.insertion.core.training_data import TrainingData
 
 _FEATURES = "features.sqlite3"
 _CHECKPOINT = "training.safetensors"
 
+_FIT = (
+    "Fits a method on a benchmark's training cases and writes its state. After a crash, the same command continues "
+    "where it stopped. Under torchrun or accelerate launch, several GPUs share the work of methods that are trained by "
+    "gradients."
+)
 
-def register(commands: Commands) -> None:
-    """Adds the subcommand."""
-    parser = commands.add_parser("insertion")
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+def register(add_parser: AddParser) -> None:
+    """Adds the command."""
+    actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
     listed = actions.add_parser("methods", help="list the methods with their options and what each needs")
     listed.add_argument("--json", action="store_true", help="print them as JSON")
     listed.set_defaults(handler=_list)
     add_table(actions)
-    _add_fit(actions)
-    show = actions.add_parser("show", help="describe a fitted state")
-    show.add_argument("state", type=Path, help="folder that fit wrote")
-    show.set_defaults(handler=_show)
-
-
-def _add_fit(actions: argparse._SubParsersAction[Any]) -> None:
-    fit = actions.add_parser(
-        "fit",
-        help="fit a method on training cases",
-        description="Fits a method on a benchmark's training cases and writes its state. After a "
-        "crash, the same command continues where it stopped. Under torchrun or accelerate launch, several GPUs share "
-        "the work of methods that are trained by gradients.",
-    )
+    fit = actions.add_parser("fit", help="fit a method on training cases", description=_FIT)
     fit.add_argument("--method", required=True, help="a method that needs a state, such as mcki (see methods)")
     fit.add_argument("--pretrained", required=True, help="multimodal model, on the Hub or in a folder")
     fit.add_argument("--benchmark", help="benchmark whose training cases are used (default: the only one with some)")
     fit.add_argument("--data", type=Path, help="folder of local data (default: CULTURE_TASKS_DATA, else the Hub)")
     fit.add_argument("--out", type=Path, required=True, help="folder for the state")
-    fit.add_argument(
-        "--set", action="append", default=[], metavar="OPTION=VALUE", help="set an option of the method (see methods)"
-    )
-    fit.add_argument(
-        "--limit", type=at_least(1), metavar="N", help="use this many training cases, evenly spaced over all"
-    )
+    add_repeatable(fit, "--set", "OPTION=VALUE", "set an option of the method (see methods)")
+    limit = "use this many training cases, evenly spaced over all"
+    fit.add_argument("--limit", type=at_least(1), metavar="N", help=limit)
     fit.add_argument("--features", type=Path, help=f"file that caches features (default: {_FEATURES} in --out)")
     fit.add_argument("--overwrite", action="store_true", help="replace another state in --out")
-    fit.add_argument(
-        "--batch-size", type=at_least(1), default=1, metavar="N", help="requests whose features are computed together"
-    )
-    fit.add_argument(
-        "--checkpoint-minutes",
-        type=number("a number of at least 0", lambda value: 0.0 <= value < math.inf),
-        default=10.0,
-        metavar="MINUTES",
-        help="time between checkpoints of a training; 0 writes one after each step",
-    )
+    batch = "requests whose features are computed together"
+    fit.add_argument("--batch-size", type=at_least(1), default=1, metavar="N", help=batch)
+    minutes = "time between checkpoints of a training; 0 writes one after each step"
+    fit.add_argument("--checkpoint-minutes", type=not_negative, default=10.0, metavar="MINUTES", help=minutes)
     add_model_options(fit)
     fit.set_defaults(handler=_fit)
+    show = actions.add_parser("show", help="describe a fitted state")
+    show.add_argument("state", type=Path, help="folder that fit wrote")
+    show.set_defaults(handler=_show)
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -96,8 +86,12 @@ def _list(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(descriptions, indent=1, ensure_ascii=False, default=str))
         return 0
+    width = max(shutil.get_terminal_size((100, 24)).columns, 40)
     for description in descriptions:
-        print("\n".join(_wrapped(_lines(description))), end="\n\n")
+        for indent, text in _lines(description):
+            blank = " " * indent
+            print(textwrap.fill(plain(text), width, initial_indent=blank, subsequent_indent=blank))
+        print()
     return 0
 
 
@@ -123,27 +117,35 @@ def _lines(method: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
         yield 8, option["meaning"]
 
 
-def _wrapped(lines: Iterable[tuple[int, str]]) -> Iterator[str]:
-    width = max(shutil.get_terminal_size((100, 24)).columns, 40)
-    for indent, text in lines:
-        blank = " " * indent
-        yield from textwrap.wrap(plain(text), width, initial_indent=blank, subsequent_indent=blank) or [""]
-
-
 def _fit(options: argparse.Namespace) -> int:
+    import torch
+    from accelerate import PartialState
+
+    from culture_tasks.insertion.core.adapter import MultimodalModel
     from culture_tasks.insertion.core.method_registry import method_class, method_config
     from culture_tasks.insertion.core.progress import progress_bar
     from culture_tasks.insertion.core.training import Checkpoints
+    from culture_tasks.insertion.core.training_data import load_training_data
     from culture_tasks.insertion.core.value_store import ValueStore
 
     config = method_config(options.method, settings_of("--set", options.set))
     if not method_class(options.method).needs_state:
         raise SettingsError(f"insertion: {options.method} has nothing to fit. Use it without a state.")
-    data = _data(options)
-    processes = _processes(options)
-    method = method_class(options.method)(_model(options, processes), config)
+    settings = Settings.from_environment()
+    with reading_data(settings):
+        folder = options.data.expanduser() if options.data else settings.data_folder
+        data = load_training_data(folder, options.limit, options.benchmark)
+    processes = PartialState(cpu=options.device == "cpu" or not torch.cuda.is_available())
+    if processes.num_processes > 1 and options.device_map:
+        raise SettingsError(
+            f"insertion: --device-map {options.device_map} in {processes.num_processes} processes. Each needs the "
+            "whole model on one GPU: leave out --device-map, or start one process."
+        )
+    device = str(processes.device) if processes.num_processes > 1 else options.device
+    model = MultimodalModel.load(options.pretrained, model_options(options, device))
+    method = method_class(options.method)(model, config)
     method.batch_size = options.batch_size
-    if _is_done(options, method, data):
+    if not options.overwrite and _is_done(options.out, method, data):
         print(f"{options.out}: is already fitted")
         return 0
     checkpoints = Checkpoints(options.out / _CHECKPOINT, minutes=options.checkpoint_minutes)
@@ -158,53 +160,13 @@ def _fit(options: argparse.Namespace) -> int:
     return 0
 
 
-def _processes(options: argparse.Namespace) -> PartialState:
-    """Returns the processes of torchrun or accelerate launch, or this process alone.
-
-    Raises:
-        SettingsError: If several processes would spread the model over the same devices.
-    """
-    import torch
-    from accelerate import PartialState
-
-    processes = PartialState(cpu=options.device == "cpu" or not torch.cuda.is_available())
-    if processes.num_processes > 1 and options.device_map:
-        raise SettingsError(
-            f"insertion: --device-map {options.device_map} in {processes.num_processes} processes. Each needs the "
-            "whole model on one GPU: leave out --device-map, or start one process."
-        )
-    return processes
-
-
-def _data(options: argparse.Namespace) -> TrainingData:
-    from culture_tasks.benchmarks.registry import reading_data
-    from culture_tasks.insertion.core.training_data import load_training_data
-    from culture_tasks.settings import Settings
-
-    settings = Settings.from_environment()
-    folder = options.data.expanduser() if options.data else settings.data_folder
-    with reading_data(settings):
-        return load_training_data(folder, options.limit, options.benchmark)
-
-
-def _model(options: argparse.Namespace, processes: PartialState) -> MultimodalModel:
-    from culture_tasks.insertion.core.adapter import MultimodalModel
-
-    device = str(processes.device) if processes.num_processes > 1 else options.device
-    return MultimodalModel.load(options.pretrained, model_options(options, device))
-
-
-def _is_done(options: argparse.Namespace, method: InsertionMethod, data: TrainingData) -> bool:
-    """Whether the folder holds exactly this state.
-
-    Raises:
-        StateError: If it holds another one that may not be replaced.
-    """
+def _is_done(folder: Path, method: InsertionMethod, data: TrainingData) -> bool:
+    """Whether the folder holds exactly this state."""
     from culture_tasks.insertion.core import state
 
-    if options.overwrite or not state.exists(options.out):
+    if not state.exists(folder):
         return False
-    present, _ = state.read(options.out)
+    present, _ = state.read(folder)
     wanted = {
         "method": method.name,
         "version": method.answers_version,
@@ -216,7 +178,7 @@ def _is_done(options: argparse.Namespace, method: InsertionMethod, data: Trainin
     different = state.differences(present.compared, present.model_copy(update=wanted).compared)
     if different:
         raise state.StateError(
-            f"{options.out}: holds the state of another fit ({different}). "
+            f"{folder}: holds the state of another fit ({different}). "
             "Name another --out, or replace it with --overwrite."
         )
     return True

@@ -17,19 +17,16 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from culture_tasks.benchmarks.registry import task_folders
+from culture_tasks.cli.options import AddParser
 from culture_tasks.errors import ImagesNotShownError
 
-if TYPE_CHECKING:
-    from culture_tasks.cli.main import Commands
 
-
-def register(commands: Commands) -> None:
-    """Adds the subcommand, which passes all arguments on."""
-    parser = commands.add_parser(
-        "lm-eval",
+def register(add_parser: AddParser) -> None:
+    """Adds the command, which passes all arguments on."""
+    parser = add_parser(
         description="Passes everything on to lm_eval: culture-tasks lm-eval run --model hf …",
         add_help=False,
         prefix_chars="\0",  # nothing counts as an option, so everything is passed on
@@ -106,9 +103,8 @@ def _check_model(model: Any, with_images: list[str]) -> None:
 def _ours(index: Mapping[str, Any], selected: Iterable[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yields name and content of the selected tasks that load our data: our own, and variants of them.
 
-    Args:
-        index: lm-eval's tasks, groups and tags by name.
-        selected: Names, or contents of a file or of a group's entry, which may refer to a name.
+    ``index`` has lm-eval's tasks, groups and tags by name; what is selected is a name, or the content of a file or of a
+    group's entry, which may refer to a name.
     """
     from lm_eval.tasks._yaml_loader import load_yaml
 

@@ -3,69 +3,54 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import io
 import logging
 import os
+import pkgutil
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
 
 from culture_tasks import __version__
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.text_tables import printable
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
-    "doctor": ("doctor", "look at everything that a run needs, and say what to do"),
-    "tasks": ("tasks", "list the tasks, and where their data are now"),
-    "include-path": ("tasks", "print the folder to give to a harness's --include_path"),
-    "data": ("data", "check a benchmark's data, or draw its cases"),
-    "lm-eval": ("lm_eval", "run lm_eval with our tasks added"),
-    "merge": ("merge", "put the shards of a run together"),
-    "cost": ("cost", "estimate what a judge will cost, before it is asked"),
-    "rejudge": ("rejudge", "grade the logged samples of finished runs again"),
-    "report": ("report", "write tables over all models and benchmarks"),
-    "compare": ("compare", "compare the runs of two models, also as a check in CI"),
-    "agreement": ("agreement", "compare a judge with people, or with another judge"),
-    "spotcheck": ("spotcheck", "have people check the judge, and correct its score"),
-    "cache": ("cache", "show what the verdict cache holds, clear it, export it, or merge several"),
-    "insertion": ("insertion", "fill the papers' table of knowledge insertion, or fit one method"),
-    "preferences": ("preferences", "pairs of rated responses to train on with TRL"),
+    "doctor": ("doctor:register", "look at everything that a run needs, and say what to do"),
+    "tasks": ("tasks:register", "list the tasks, and where their data are now"),
+    "include-path": ("tasks:register_include_path", "print the folder to give to a harness's --include_path"),
+    "data": ("data:register", "check a benchmark's data, or draw its cases"),
+    "lm-eval": ("lm_eval:register", "run lm_eval with our tasks added"),
+    "merge": ("merge:register", "put the shards of a run together"),
+    "cost": ("cost:register", "estimate what a judge will cost, before it is asked"),
+    "rejudge": ("rejudge:register", "grade the logged samples of finished runs again"),
+    "report": ("report:register", "write tables over all models and benchmarks"),
+    "compare": ("compare:register", "compare the runs of two models, also as a check in CI"),
+    "agreement": ("agreement:register", "compare a judge with people, or with another judge"),
+    "spotcheck": ("spotcheck:register", "have people check the judge, and correct its score"),
+    "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
+    "insertion": ("insertion:register", "fill the papers' table of knowledge insertion, or fit one method"),
+    "preferences": ("preferences:register", "pairs of rated responses to train on with TRL"),
 }
-"""The module of each command, whose ``register`` adds it and sets the ``handler`` on its parsers; and what it does."""
-
-
-class Commands:
-    """The commands of a parser, to which modules add theirs."""
-
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        """Makes a command required."""
-        self._parsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
-    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser:
-        """Adds a command, and returns its parser."""
-        return self._parsers.add_parser(name, help=_COMMANDS[name][1], **options)
+"""The function of each command that makes its parser and sets the ``handler``; and what it does."""
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """Returns the parser of the whole command.
+    """Returns the parser of the whole command, with the options of one command, or with None those of all.
 
-    Args:
-        chosen: The command that is run, whose module alone is imported; others are there by name. An empty one is none
-            of them; None is all.
+    The modules of other commands aren't imported.
     """
     parser = argparse.ArgumentParser(prog="culture-tasks", description="Cultural benchmarks for lm-eval and lmms-eval.")
     parser.add_argument("--version", action="version", version=f"culture-tasks {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
-    commands = Commands(parser)
-    of_chosen, _ = _COMMANDS.get(chosen or "", ("", ""))
-    registered = set()
-    for name, (module, _) in _COMMANDS.items():
-        if chosen is not None and module != of_chosen:
-            commands.add_parser(name)
-        elif module not in registered:
-            importlib.import_module(f"culture_tasks.cli.{module}").register(commands)
-            registered.add(module)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, (register, about) in _COMMANDS.items():
+        raw = argparse.RawDescriptionHelpFormatter
+        add_parser = partial(commands.add_parser, name, help=about, formatter_class=raw)
+        if chosen is None or chosen == name:
+            pkgutil.resolve_name(f"culture_tasks.cli.{register}")(add_parser)
+        else:
+            add_parser()
     return parser
 
 
@@ -77,10 +62,7 @@ class _PrintableFormatter(logging.Formatter):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-        arguments: Command line without the program's name; None means the process's own.
+    """Runs the command on arguments, or on the process's own.
 
     Returns:
         Exit status: 0 for success, 1 for an error that was explained on standard error (2 where 1 means something else,
@@ -88,9 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else arguments
     parser = build_parser(next((word for word in given if not word.startswith("-")), ""))
-    options, rest = parser.parse_known_args(arguments)
-    if rest and not getattr(options, "passes_on", False):
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    options = parser.parse_args(given)
     log = logging.StreamHandler()
     log.setFormatter(_PrintableFormatter("%(levelname)s: %(message)s"))
     logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, handlers=[log])

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from culture_tasks.cli.options import AddParser
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
+from culture_tasks.harness.session import start_session
+from culture_tasks.results.merging import merge
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_text, plain
-
-if TYPE_CHECKING:
-    from culture_tasks.cli.main import Commands
 
 _DESCRIPTION = """\
 Puts the results of all shards of a run (CULTURE_SHARD=1/16 to 16/16) into one result file with its sample files, which
@@ -22,27 +21,17 @@ settings. The shards' files stay as they are.
 """
 
 
-def register(commands: Commands) -> None:
-    """Adds the command ``merge``."""
-    parser = commands.add_parser(
-        "merge",
-        description=_DESCRIPTION,
-        epilog="example: culture-tasks merge results/* --out results/merged",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "results", nargs="+", type=Path, help="the shards' result files, folders with them, or patterns"
-    )
-    parser.add_argument(
-        "-o", "--out", required=True, type=Path, metavar="DIR", help="folder to write; result files in it aren't read"
-    )
+def register(add_parser: AddParser) -> None:
+    """Adds the command."""
+    parser = add_parser(description=_DESCRIPTION, epilog="example: culture-tasks merge results/* --out results/merged")
+    results = "the shards' result files, folders with them, or patterns"
+    parser.add_argument("results", nargs="+", type=Path, help=results)
+    out = "folder to write; result files in it aren't read"
+    parser.add_argument("-o", "--out", required=True, type=Path, metavar="DIR", help=out)
     parser.set_defaults(handler=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    from culture_tasks.harness.session import start_session
-    from culture_tasks.results.merging import merge
-
     settings = Settings.from_environment()
     start_session(settings)
     try:

@@ -8,10 +8,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from culture_tasks.cli.options import AddParser
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
+from culture_tasks.harness.scoring import JudgedDocument
+from culture_tasks.harness.session import Session, hold_session
+from culture_tasks.judges.batch.batch_endpoint import BatchEndpoint
+from culture_tasks.judges.batch.batch_judge import BatchJudge
+from culture_tasks.judges.endpoint.budget import refused_requests
+from culture_tasks.judges.rubric.verdicts import discounts_of
+from culture_tasks.judges.selection import close_judges, parse_spec, spec_for
+from culture_tasks.rejudge import rejudging
+from culture_tasks.rejudge.batch_rounds import BatchRounds, described, state_file, state_files
+from culture_tasks.rejudge.rejudging import TaskToGrade
+from culture_tasks.results.run_files import RunFiles
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown, printable
 
@@ -20,61 +32,41 @@ _STILL_OPEN = 3
 
 _INTERRUPTED = 130
 
-if TYPE_CHECKING:
-    from culture_tasks.cli.main import Commands
-    from culture_tasks.harness.scoring import JudgedDocument
-    from culture_tasks.harness.session import Session
-    from culture_tasks.judges.batch.batch_judge import BatchJudge
-    from culture_tasks.rejudge.batch_rounds import BatchRounds
-    from culture_tasks.rejudge.rejudging import TaskToGrade
-    from culture_tasks.results.run_files import RunFiles
+_DESCRIPTION = """\
+Grades the logged samples of lm-eval or lmms-eval with another judge, or for the first time after CULTURE_JUDGE=none,
+and writes result and sample files in the same layout beside the old ones. Several judges grade the same responses, each
+into separate files. For example: culture-tasks rejudge results/ --judge openai:gpt-4o --judge openai:gpt-4o-mini
+"""
 
 
-def register(commands: Commands) -> None:
-    """Adds the subcommand."""
-    parser = commands.add_parser(
-        "rejudge",
-        description=(
-            "Grades the logged samples of lm-eval or lmms-eval with another judge, or for the first time after "
-            "CULTURE_JUDGE=none, and writes result and sample files in the same layout beside the old ones. "
-            "Several judges grade the same responses, each into separate files. "
-            "For example: culture-tasks rejudge results/ --judge openai:gpt-4o --judge openai:gpt-4o-mini"
-        ),
-    )
+def register(add_parser: AddParser) -> None:
+    """Adds the command."""
+    parser = add_parser(description=_DESCRIPTION)
     parser.add_argument("results", nargs="+", type=Path, help="result files, folders with result files, or patterns")
-    parser.add_argument(
-        "--judge",
-        action="append",
-        metavar="SPEC",
-        help="the judge, as in CULTURE_JUDGE; repeat the option for several judges (default: that variable)",
-    )
-    parser.add_argument(
-        "--failed-only", action="store_true", help="keep the scored verdicts, and ask only for the others"
-    )
+    judge = "the judge, as in CULTURE_JUDGE; repeat the option for several judges (default: that variable)"
+    parser.add_argument("--judge", action="append", metavar="SPEC", help=judge)
+    failed_only = "keep the scored verdicts, and ask only for the others"
+    parser.add_argument("--failed-only", action="store_true", help=failed_only)
     batches = parser.add_mutually_exclusive_group()
-    batches.add_argument(
-        "--batch",
-        dest="batches",
-        action="store_const",
-        const="wait",
-        help="ask in batches of the endpoint, at its lower price, and wait for the results (a day at most)",
+    for flag, mode, meaning in (
+        (
+            "--batch",
+            "wait",
+            "ask in batches of the endpoint, at its lower price, and wait for the results (a day at most)",
+        ),
+        ("--submit", "submit", "send batches, and don't wait"),
+        (
+            "--collect",
+            "collect",
+            "fetch the results of the batches that were sent, also from another machine; exit status 3 while some run",
+        ),
+    ):
+        batches.add_argument(flag, dest="batches", action="store_const", const=mode, help=meaning)
+    resend = (
+        "with --batch or --submit, send the requests of batches whose results can't be fetched again, and pay for them "
+        "a second time"
     )
-    batches.add_argument(
-        "--submit", dest="batches", action="store_const", const="submit", help="send batches, and don't wait"
-    )
-    batches.add_argument(
-        "--collect",
-        dest="batches",
-        action="store_const",
-        const="collect",
-        help="fetch the results of the batches that were sent, also from another machine; exit status 3 while some run",
-    )
-    parser.add_argument(
-        "--resend",
-        action="store_true",
-        help="with --batch or --submit, send the requests of batches whose results can't be fetched again, and pay for "
-        "them a second time",
-    )
+    parser.add_argument("--resend", action="store_true", help=resend)
     parser.set_defaults(handler=_run)
 
 
@@ -94,12 +86,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _graded(options: argparse.Namespace) -> int:
-    from culture_tasks.harness.session import hold_session
-    from culture_tasks.judges.endpoint.budget import refused_requests
-    from culture_tasks.judges.selection import close_judges
-    from culture_tasks.rejudge import rejudging
-    from culture_tasks.rejudge.batch_rounds import state_files
-
+    failed_only = options.failed_only
     runs = [(run, rejudging.judged_tasks(run.files)) for run in rejudging.find_runs(options.results)]
     judged = [(run, tasks) for run, tasks in runs if tasks]
     if not judged:
@@ -114,20 +101,19 @@ def _graded(options: argparse.Namespace) -> int:
     rounds: BatchRounds | None = None
     with ExitStack() as stack:
         stack.callback(close_judges)
-        sessions = (
-            _sessions(options.judge, settings) if options.batches is None else [_batches(options, settings, judges)]
-        )
-        work = [(session, rejudging.to_grade(judged, session, failed_only=options.failed_only)) for session in sessions]
-        if options.batches is not None:
+        in_batches = options.batches is not None
+        sessions = [_batches(options, settings, judges)] if in_batches else _sessions(options.judge, settings)
+        work = [(session, rejudging.to_grade(judged, session, failed_only=failed_only)) for session in sessions]
+        if in_batches:
             rounds = _rounds(options, work[0], judges, result_files, stack)
         else:
             for file in state_files(result_files):
                 _say(f"Batches of these results were sent ({file}). Uncollected results will be paid for again.")
         for session, graded in work:
-            rejudging.check_judges(session, _tasks(graded), failed_only=options.failed_only)
+            rejudging.check_judges(session, _tasks(graded), failed_only=failed_only)
         for session, graded in work:
             hold_session(session)
-            rejudging.submit(_tasks(graded), failed_only=options.failed_only)
+            rejudging.submit(_tasks(graded), failed_only=failed_only)
         if rounds is not None and (status := _status(rounds, options.batches)) is not None:
             return status
         for judge in judges.values():
@@ -145,9 +131,6 @@ def _graded(options: argparse.Namespace) -> int:
 
 def _sessions(judges: Sequence[str] | None, settings: Settings) -> list[Session]:
     """Returns a session for each judge that the user names, or one for that of the settings."""
-    from culture_tasks.harness.session import Session
-    from culture_tasks.judges.selection import parse_spec
-
     if judges is None:
         return [Session(settings)]
     if len({parse_spec(judge) for judge in judges}) < len(judges):
@@ -157,13 +140,9 @@ def _sessions(judges: Sequence[str] | None, settings: Settings) -> list[Session]
 
 def _batches(options: argparse.Namespace, settings: Settings, judges: dict[str, BatchJudge]) -> Session:
     """Returns a session whose judges ask in batches; each is put among the judges once it is made."""
-    from culture_tasks.harness.session import Session
-    from culture_tasks.judges.batch.batch_judge import BatchJudge
-    from culture_tasks.judges.selection import spec_for
-
-    if options.judge is not None and len(options.judge) > 1:
-        raise SettingsError("rejudge: batches ask one judge. Name one with --judge.")
     if options.judge is not None:
+        if len(options.judge) > 1:
+            raise SettingsError("rejudge: batches ask one judge. Name one with --judge.")
         settings = settings.model_copy(update={"judge": options.judge[0]})
     if settings.cache_file is None:
         raise SettingsError("rejudge: batches need the verdict cache. Unset CULTURE_JUDGE_CACHE=off.")
@@ -186,9 +165,6 @@ def _rounds(
     result_files: Sequence[Path],
     stack: ExitStack,
 ) -> BatchRounds:
-    from culture_tasks.judges.batch.batch_endpoint import BatchEndpoint
-    from culture_tasks.rejudge.batch_rounds import BatchRounds, state_file
-
     session, graded = work
     rubrics = {sample.rubric.name: sample.rubric for task in _tasks(graded) for sample in task.samples}
     for rubric in rubrics.values():
@@ -205,8 +181,6 @@ def _rounds(
 
 def _status(rounds: BatchRounds, mode: str) -> int | None:
     """Sends, waits or collects; returns the exit status where the files aren't to be written yet."""
-    from culture_tasks.rejudge.batch_rounds import described
-
     if mode == "wait":
         rounds.wait()
     elif mode == "submit":
@@ -226,10 +200,11 @@ def _status(rounds: BatchRounds, mode: str) -> int | None:
         return 0
     if mode == "collect" and (left := rounds.open_requests()):
         foreign = rounds.foreign_results()
+        others = f". {foreign:,} results belong to other samples or settings: were they the same?" if foreign else "."
         print(
             f"{left:,} requests are still open: they failed, expired, or an unreadable reply is to be asked for again. "
-            "`--submit` sends them in another batch; without it and --collect, they are asked at once, at full price"
-            + (f". {foreign:,} results belong to other samples or settings: were they the same?" if foreign else ".")
+            f"`--submit` sends them in another batch; without it and --collect, they are asked at once, at full "
+            f"price{others}"
         )
         return _STILL_OPEN
     return None
@@ -246,17 +221,11 @@ def _tasks(graded: Sequence[tuple[RunFiles, Sequence[TaskToGrade]]]) -> list[Tas
 def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
     from tqdm import tqdm
 
-    waited_for: Iterable[JudgedDocument] = tqdm(
-        documents, desc="verdicts", file=sys.stderr, mininterval=1.0, disable=None
-    )
-    return waited_for
+    bar: Iterable[JudgedDocument] = tqdm(documents, desc="verdicts", file=sys.stderr, mininterval=1.0, disable=None)
+    return bar
 
 
 def _print(run: RunFiles, tasks: Sequence[TaskToGrade], *, judge: str | None, prices: Prices) -> None:
-    from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
-    from culture_tasks.judges.rubric.verdicts import discounts_of
-    from culture_tasks.judges.selection import parse_spec
-
     print(printable(f"{run.result_file}{f', judge {parse_spec(judge)}' if judge else ''}"))
     rows = []
     for task in tasks:
@@ -270,6 +239,5 @@ def _print(run: RunFiles, tasks: Sequence[TaskToGrade], *, judge: str | None, pr
     for part in (ASKED, KEPT) if KEY in run.content else ():
         verdicts, usage, money = summed_costs(run.content[KEY], part)
         if verdicts:
-            amount = "no price" if money is None else prices.shown(money)
             tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
-            print(f"{verdicts:,} verdicts {part}: {tokens}, {amount}")
+            print(f"{verdicts:,} verdicts {part}: {tokens}, {prices.shown(money)}")

@@ -6,15 +6,15 @@ import argparse
 import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from culture_tasks.cli.options import at_least, names, positive, unwritable
+from culture_tasks.cli.options import AddParser, at_least, names, positive, unwritable
 from culture_tasks.errors import SettingsError
-from culture_tasks.text_tables import printable
-
-if TYPE_CHECKING:
-    from culture_tasks.cli.main import Commands
-    from culture_tasks.report.model import Cell, Table
+from culture_tasks.people.spotcheck_design import DESIGN_FILE, RATED_FILE, read_design, read_ratings, write
+from culture_tasks.people.spotcheck_draw import draw, judged_tasks, write_sheets
+from culture_tasks.report.building import Options, build
+from culture_tasks.report.model import Cell, Table
+from culture_tasks.report.wording import NOTHING, headers, interval, number
+from culture_tasks.text_tables import as_text, plain, printable
 
 _DESCRIPTION = """\
 Has people rate a random part of a model's responses, and corrects the judge's score by their ratings: with an interval
@@ -43,76 +43,58 @@ examples:
 """
 
 
-def register(commands: Commands) -> None:
-    """Adds the command ``spotcheck`` with its two steps."""
-    parser = commands.add_parser(
-        "spotcheck",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def register(add_parser: AddParser) -> None:
+    """Adds the command with its two steps."""
+    steps = add_parser(description=_DESCRIPTION, epilog=_EPILOG).add_subparsers(
+        title="steps", metavar="STEP", required=True
     )
-    steps = parser.add_subparsers(title="steps", metavar="STEP", required=True)
     draw = steps.add_parser("draw", help="draw responses and write the sheet", description=_DRAW)
     draw.add_argument("results", nargs="+", help="result or sample files, folders or patterns")
     draw.add_argument("-n", "--number", type=at_least(1), required=True, metavar="N", help="how many responses to draw")
     draw.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write to")
-    draw.add_argument(
-        "--tasks", type=names, default=(), metavar="LIST", help="only these tasks, by names or patterns (default: all)"
-    )
+    tasks = "only these tasks, by names or patterns (default: all)"
+    draw.add_argument("--tasks", type=names, default=(), metavar="LIST", help=tasks)
     draw.add_argument("--seed", type=int, default=0, help="seed of the draw (default: %(default)s)")
-    draw.add_argument(
-        "--raters", type=at_least(1), default=1, metavar="N", help="write sheets for this many raters (default: 1)"
-    )
-    draw.add_argument(
-        "--shared",
-        type=at_least(0),
-        metavar="N",
-        help="responses that every rater gets; the others go to one rater each (default: all responses)",
-    )
+    raters = "write sheets for this many raters (default: 1)"
+    draw.add_argument("--raters", type=at_least(1), default=1, metavar="N", help=raters)
+    shared = "responses that every rater gets; the others go to one rater each (default: all responses)"
+    draw.add_argument("--shared", type=at_least(0), metavar="N", help=shared)
     draw.add_argument("--images", type=Path, metavar="DIR", help="folder of the samples' images, to show them")
     draw.set_defaults(handler=_draw)
     score = steps.add_parser("score", help="correct the judge's score by the ratings", description=_SCORE)
     score.add_argument("sheet", type=Path, help="the folder that the sheet was drawn to, or its spotcheck.json")
     score.add_argument("ratings", nargs="+", type=Path, help="CSV files that the raters returned")
-    score.add_argument(
-        "--results", nargs="+", required=True, metavar="RESULTS", help="the results that the sheet was drawn from"
-    )
-    score.add_argument(
-        "--width",
-        type=positive,
-        metavar="W",
-        help="also say how many more ratings would narrow the interval of a score to this width, from end to end",
-    )
+    results = "the results that the sheet was drawn from"
+    score.add_argument("--results", nargs="+", required=True, metavar="RESULTS", help=results)
+    width = "also say how many more ratings would narrow the interval of a score to this width, from end to end"
+    score.add_argument("--width", type=positive, metavar="W", help=width)
     score.set_defaults(handler=_score)
 
 
 def _draw(options: argparse.Namespace) -> int:
-    from culture_tasks.people.spotcheck_design import DESIGN_FILE, write
-    from culture_tasks.people.spotcheck_draw import draw, judged_tasks, write_sheets
-    from culture_tasks.text_tables import as_text
-
+    folder: Path = options.output
     if options.images is not None and not options.images.is_dir():
         raise SettingsError(f"spotcheck: --images {options.images}: no such folder. Name the folder of the images.")
-    if (options.output / DESIGN_FILE).exists():
+    if (folder / DESIGN_FILE).exists():
         raise SettingsError(
-            f"spotcheck: {options.output} has the sheet of another draw. Choose another folder with -o, so that no "
-            "ratings are lost."
+            f"spotcheck: {folder} has the sheet of another draw. Choose another folder with -o, so that no ratings "
+            "are lost."
         )
     sources = judged_tasks(options.results, options.tasks)
     drawn = draw(sources, options.number, seed=options.seed, now=datetime.now(UTC))
     try:
-        options.output.mkdir(parents=True, exist_ok=True)
-        paths = write_sheets(drawn, options.output, raters=options.raters, shared=options.shared, images=options.images)
-        write(drawn.design, options.output / DESIGN_FILE)
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = write_sheets(drawn, folder, raters=options.raters, shared=options.shared, images=options.images)
+        write(drawn.design, folder / DESIGN_FILE)
     except OSError as error:
-        raise unwritable("spotcheck", options.output, error) from None
+        raise unwritable("spotcheck", folder, error) from None
     rows = [
         [source.model, source.task, stratum.culture, str(stratum.size), str(stratum.drawn)]
         for source in drawn.design.populations
         for stratum in source.strata
     ]
     print(as_text(("model", "task", "culture", "responses", "drawn"), rows))
-    for path in (*paths, options.output / DESIGN_FILE):
+    for path in (*paths, folder / DESIGN_FILE):
         print(printable(str(path)))
     if options.images is None and any(response.image for response in drawn.responses):
         print("The questions are about images, which the sheet lacks: to show them, draw with --images DIR.")
@@ -120,30 +102,23 @@ def _draw(options: argparse.Namespace) -> int:
 
 
 def _score(options: argparse.Namespace) -> int:
-    from culture_tasks.people.spotcheck_design import RATED_FILE, read_design, read_ratings, write
-    from culture_tasks.report.building import Options, build
-
     rated = read_ratings(read_design(options.sheet), options.ratings)
     found = build(options.results, Options(rated=(rated,), width=options.width, tables=("spotcheck*",)))
-    folder = options.sheet if options.sheet.is_dir() else options.sheet.parent
+    file = (options.sheet if options.sheet.is_dir() else options.sheet.parent) / RATED_FILE
     try:
-        write(rated, folder / RATED_FILE)
+        write(rated, file)
     except OSError as error:
-        raise SettingsError(f"spotcheck: can't write {folder / RATED_FILE} ({error.strerror}).") from None
+        raise SettingsError(f"spotcheck: can't write {file} ({error.strerror}).") from None
     print("\n\n".join(_as_text(table) for table in found.tables))
-    print(f"\n{printable(str(folder / RATED_FILE))}")
+    print(f"\n{printable(str(file))}")
     return 0
 
 
 def _as_text(table: Table) -> str:
     """Returns a table for the terminal, with its notes and the reasons for missing numbers."""
-    from culture_tasks.report.wording import NOTHING, headers, interval, number
-    from culture_tasks.text_tables import as_text, plain
 
     def text(cell: Cell | None) -> str:
-        if cell is None:
-            return ""
-        return f"{number(cell.value, cell.scale)} ({interval(cell)})".replace(" ()", "")
+        return "" if cell is None else f"{number(cell.value, cell.scale)} ({interval(cell)})".replace(" ()", "")
 
     rows = [[*row.labels, *map(text, row.cells)] for row in table.rows]
     missing = dict.fromkeys(

@@ -1,4 +1,4 @@
-"""``culture-tasks tasks`` lists the tasks, ``culture-tasks include-path`` says where their files are."""
+"""``culture-tasks tasks``: every task, and where its data are now; the task table; ``culture-tasks include-path``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import argparse
 import json
 import shutil
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from culture_tasks.benchmarks.interface import HARNESSES, Entry, Task
 from culture_tasks.benchmarks.registry import (
@@ -20,30 +20,38 @@ from culture_tasks.benchmarks.registry import (
     task_folder,
     tasks_below,
 )
-from culture_tasks.cli.task_table import HEADER, alike, languages_of, rows
+from culture_tasks.cli.options import AddParser
 from culture_tasks.data.sources import availability
 from culture_tasks.harness.index_probe import plug_in_problems
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown, as_text, printable
 
-if TYPE_CHECKING:
-    from culture_tasks.cli.main import Commands
+HEADER = ("task", "what it measures", "harnesses", "input", "language", "metric", "judge", "data", "paper")
+"""The columns of the task table."""
+
+_NAMED = 8  # names of a row of the table
+_COLUMNS = ("task", "more", "what it measures", "input", "language", "harnesses", "data now")
+_DATA = _COLUMNS.index("data now")
+_MAY_BE_SHARED = tuple(_COLUMNS.index(name) for name in ("input", "language", "harnesses", "data now"))
+_MOST_LANGUAGES = 4
 
 
-def register(commands: Commands) -> None:
-    """Adds both subcommands."""
-    parser = commands.add_parser(
-        "tasks",
-        description="Lists the tasks by benchmark. Tasks that measure the same, such as a group's, are one line.",
+def register(add_parser: AddParser) -> None:
+    """Adds the command."""
+    parser = add_parser(
+        description="Lists the tasks by benchmark. Tasks that measure the same, such as a group's, are one line."
     )
     parser.add_argument("--all", action="store_true", help="list every task and group on a separate line")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="print one Markdown table with metrics and judges")
     form.add_argument("--json", action="store_true", help="print every task and group as JSON")
     parser.set_defaults(handler=_list)
-    parser = commands.add_parser(
-        "include-path",
-        description="Prints the folder of our tasks, to give to a harness's --include_path. For example: "
+
+
+def register_include_path(add_parser: AddParser) -> None:
+    """Adds the command ``include-path``."""
+    parser = add_parser(
+        description="Prints the folder of our tasks, to give to a harness's --include_path. For example:\n"
         'lm_eval run … --tasks care --include_path "$(culture-tasks include-path lm_eval)"',
     )
     parser.add_argument("harness", choices=HARNESSES, help="the harness that the tasks are for")
@@ -64,18 +72,96 @@ def _list(options: argparse.Namespace) -> int:
             return availability(tuple(sources), settings.data_folder)
 
     if options.json:
-        print(
-            json.dumps([_as_json(entry, data_now(entry)) for entry in entries().values()], ensure_ascii=False, indent=1)
-        )
+        listed = [{**_as_json(entry), "data_now": data_now(entry)} for entry in entries().values()]
+        print(json.dumps(listed, ensure_ascii=False, indent=1))
         return 0
     together = [[entry] for entry in entries().values()] if options.all else alike()
     if options.markdown:
-        print(as_markdown((*HEADER, "data now"), rows(data_now, together)))
+        body = [(*row, data_now(same[0])) for row, same in zip(rows(together), together, strict=True)]
+        print(as_markdown((*HEADER, "data now"), body))
     else:
         _print_by_benchmark(together, data_now)
     for problem in plug_in_problems():
         print(f"\n{problem}")
     return 0
+
+
+def alike() -> list[list[Entry]]:
+    """Returns the tasks and groups; those that measure the same are together, a group or tag before its members."""
+    found: dict[tuple[str, ...], list[Entry]] = {}
+    for entry in entries().values():
+        tasks = tasks_below(entry.name)
+        key = (benchmark_of(entry.name).name, entry.about, _modality(tasks), tasks[0].metric)
+        found.setdefault(key, []).append(entry)
+    return list(found.values())
+
+
+def rows(entries: Iterable[Sequence[Entry]] | None = None) -> list[tuple[str, ...]]:
+    """Returns the rows of the task table; the entries of a row measure the same (None for :func:`alike`)."""
+    return [_row(together) for together in (alike() if entries is None else entries)]
+
+
+def _row(together: Sequence[Entry]) -> tuple[str, ...]:
+    names = [f"`{entry.name}`" for entry in together]
+    if len(names) > _NAMED:
+        names = [*names[:2], f"… {len(names) - 3} more …", names[-1]]
+    benchmark, tasks = benchmark_of(together[0].name), _tasks_of(together)
+    return (
+        ", ".join(names),
+        together[0].about,
+        ", ".join(_harnesses(together)),
+        _modality(tasks),
+        ", ".join(_languages(tasks)),
+        f"`{tasks[0].metric}`",
+        benchmark.judge or "none needed",
+        benchmark.data,
+        f"{benchmark.title} ({benchmark.paper})",
+    )
+
+
+def _line(together: Sequence[Entry]) -> tuple[str, ...]:
+    """Returns what a line of the terminal says of tasks that measure the same: all columns but the last."""
+    tasks, harnesses = _tasks_of(together), _harnesses(together)
+    languages = _languages(tasks)
+    return (
+        together[0].name,
+        f"+ {len(together) - 1}" if len(together) > 1 else "",
+        together[0].about,
+        _modality(tasks),
+        ", ".join(languages) if len(languages) <= _MOST_LANGUAGES else f"{len(languages)} languages",
+        "both" if len(harnesses) == len(HARNESSES) else ", ".join(harnesses),
+    )
+
+
+def _as_json(entry: Entry) -> dict[str, Any]:
+    tasks = tasks_below(entry.name)
+    return {
+        "name": entry.name,
+        "kind": type(entry).__name__.lower(),
+        "benchmark": benchmark_of(entry.name).name,
+        "modality": _modality(tasks),
+        "languages": _languages(tasks),
+        "metric": tasks[0].metric,
+        "about": entry.about,
+        "members": [] if isinstance(entry, Task) else list(entry.members),
+        **{harness: in_harness(entry, harness) for harness in HARNESSES},
+    }
+
+
+def _tasks_of(together: Iterable[Entry]) -> list[Task]:
+    return [task for entry in together for task in tasks_below(entry.name)]
+
+
+def _modality(tasks: Iterable[Task]) -> str:
+    return "image+text" if any(task.shows_images for task in tasks) else "text"
+
+
+def _languages(tasks: Iterable[Task]) -> list[str]:
+    return list(dict.fromkeys(language for task in tasks for language in task.languages))
+
+
+def _harnesses(together: Sequence[Entry]) -> list[str]:
+    return [name.replace("_", "-") for name in HARNESSES if any(in_harness(entry, name) for entry in together)]
 
 
 def _print_by_benchmark(together: Sequence[Sequence[Entry]], data_now: Callable[[Entry], str]) -> None:
@@ -85,63 +171,24 @@ def _print_by_benchmark(together: Sequence[Sequence[Entry]], data_now: Callable[
         benchmark = benchmarks()[name]
         lines = [(*_line(alike), data_now(alike[0])) for alike in group]
         shared = {at for at in _MAY_BE_SHARED if len({line[at] for line in lines}) == 1}
-        kept = [at for at in range(len(_COLUMNS)) if at not in shared and any(line[at] for line in lines)]
-        said = [f"{benchmark.title} ({benchmark.paper})", f"judge: {benchmark.judge or 'none needed'}"]
-        said += [f"{_COLUMNS[at]}: {lines[0][at]}" for at in sorted(shared)]
-        said.append(f"data: {benchmark.data}")
-        print(textwrap.fill(printable("; ".join(said)), width, subsequent_indent="  "))
+        columns = [at for at in range(len(_COLUMNS)) if at not in shared and any(line[at] for line in lines)]
+        facts = [f"{benchmark.title} ({benchmark.paper})", f"judge: {benchmark.judge or 'none needed'}"]
+        facts += [f"{_COLUMNS[at]}: {lines[0][at]}" for at in sorted(shared)]
+        facts.append(f"data: {benchmark.data}")
+        print(textwrap.fill(printable("; ".join(facts)), width, subsequent_indent="  "))
         table = as_text(
-            [_COLUMNS[at] for at in kept],
-            [[_short(line[at]) if at == _DATA else line[at] for at in kept] for line in lines],
+            [_COLUMNS[at] for at in columns],
+            [[_short(line[at]) if at == _DATA else line[at] for at in columns] for line in lines],
             width - 2,
-            wraps=kept.index(_COLUMNS.index("what it measures")),
+            wraps=columns.index(_COLUMNS.index("what it measures")),
         )
         print(textwrap.indent(table, "  "))
-        reasons = dict.fromkeys(line[_DATA] for line in lines if ": " in line[_DATA] and _DATA in kept)
-        for reason in reasons:
+        for reason in dict.fromkeys(line[_DATA] for line in lines if ": " in line[_DATA] and _DATA in columns):
             print(textwrap.fill(printable(f"  {reason}"), width, subsequent_indent="    "))
         print()
-
-
-_COLUMNS = ("task", "more", "what it measures", "input", "language", "harnesses", "data now")
-_DATA = _COLUMNS.index("data now")
-_MAY_BE_SHARED = tuple(_COLUMNS.index(name) for name in ("input", "language", "harnesses", "data now"))
-_MOST_LANGUAGES = 4
 
 
 def _short(data: str) -> str:
     """Returns in a word or two where the data are; of several parts, what the first one that lacks something lacks."""
     states = data.partition(": ")[0].split(" and ")
     return next((state for state in ("error", "missing", "not downloaded") if state in states), states[0])
-
-
-def _line(together: Sequence[Entry]) -> tuple[str, ...]:
-    """Returns what a line says of tasks that measure the same: all columns but the last."""
-    tasks = [task for entry in together for task in tasks_below(entry.name)]
-    languages = languages_of(tasks)
-    harnesses = [name.replace("_", "-") for name in HARNESSES if any(in_harness(entry, name) for entry in together)]
-    return (
-        together[0].name,
-        f"+ {len(together) - 1}" if len(together) > 1 else "",
-        together[0].about,
-        "image+text" if any(task.shows_images for task in tasks) else "text",
-        ", ".join(languages) if len(languages) <= _MOST_LANGUAGES else f"{len(languages)} languages",
-        "both" if len(harnesses) == len(HARNESSES) else ", ".join(harnesses),
-    )
-
-
-def _as_json(entry: Entry, data_now: str) -> dict[str, Any]:
-    tasks = tasks_below(entry.name)
-    return {
-        "name": entry.name,
-        "kind": type(entry).__name__.lower(),
-        "benchmark": benchmark_of(entry.name).name,
-        "modality": "image+text" if any(task.shows_images for task in tasks) else "text",
-        "languages": languages_of(tasks),
-        "metric": tasks[0].metric,
-        "about": entry.about,
-        "members": [] if isinstance(entry, Task) else list(entry.members),
-        "lm_eval": in_harness(entry, "lm_eval"),
-        "lmms_eval": in_harness(entry, "lmms_eval"),
-        "data_now": data_now,
-    }

@@ -30,15 +30,7 @@ EXAMPLE = '{"currency": "USD", "models": {"gpt-4o": {"input": 2.5, "output": 10}
 
 
 class Tokens(Protocol):
-    """Tokens of some requests; the discounted ones are among the others.
-
-    Attributes:
-        prompt_tokens: Tokens that the model read.
-        completion_tokens: Tokens that it wrote.
-        cached_tokens: Of those that it read, the ones that were in the endpoint's prompt cache.
-        batch_prompt_tokens: Of those that it read, the ones of requests in batches.
-        batch_completion_tokens: Of those that it wrote, the ones of requests in batches.
-    """
+    """Tokens of some requests: read and written ones; those from a prompt cache and of batches are among them."""
 
     @property
     def prompt_tokens(self) -> int: ...  # noqa: D102  # see the class
@@ -53,14 +45,10 @@ class Tokens(Protocol):
 
 
 class Price(BaseModel):
-    """The price of a model: by tokens, by the hour, or both.
+    """The price of a model: of a million tokens that it reads and writes, of an hour that it runs, or both.
 
-    Attributes:
-        input: Of a million tokens that it reads.
-        output: Of a million tokens that it writes.
-        cached_input: Of a million tokens that it reads from the endpoint's prompt cache; None means as ``input``.
-        batch: What a request in a batch costs, as a share of the price; 1 means the same.
-        hour: Of an hour that it runs.
+    ``cached_input`` is that of tokens from the endpoint's prompt cache, where it differs; ``batch`` what a request in a
+    batch costs, as a share of the price.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -105,19 +93,15 @@ class Price(BaseModel):
 
 def whole_sum(parts: Iterable[float | None]) -> float | None:
     """Returns a sum; None where a part is missing, and where there is none."""
-    found = list(parts)
-    known = [part for part in found if part is not None]
-    return sum(known) if known and len(known) == len(found) else None
+    amounts = list(parts)
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known) if known and len(known) == len(amounts) else None
 
 
 class Prices(BaseModel):
-    """A file of prices. Models that it doesn't have cost their list price, which is in USD.
+    """A file of prices, by name of the model or judge or by a pattern of names; the first that fits counts.
 
-    Attributes:
-        currency: What they are in.
-        date: When they were read.
-        source: Where they are published.
-        models: Prices by name of the model or judge, or by a pattern of names; the first that fits counts.
+    Models that it doesn't have cost their list price, which is in USD. The date is that of reading the source.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -145,8 +129,10 @@ class Prices(BaseModel):
         """Where the prices are from and of when, in words; empty where the file doesn't say."""
         return ", ".join(part for part in (self.source, self.date.isoformat() if self.date else "") if part)
 
-    def shown(self, amount: float) -> str:
+    def shown(self, amount: float | None) -> str:
         """Returns an amount with its currency: two digits after the point, four where it is below 1."""
+        if amount is None:
+            return "no price"
         return f"{amount:,.{2 if amount >= 1.0 or amount == 0.0 else 4}f} {self.currency}"
 
 
@@ -169,23 +155,16 @@ def _list_price(name: str) -> Price | None:
         except LookupError:
             continue
         listed = model.get_prices(datetime.datetime.now(datetime.UTC))
-        amounts = [
-            amount.base if isinstance(amount, TieredPrices) else amount
-            for amount in (listed.input_mtok, listed.output_mtok, listed.cache_read_mtok)
-        ]
-        if amounts[0] is None or amounts[1] is None:
+        amounts = (listed.input_mtok, listed.output_mtok, listed.cache_read_mtok)
+        tokens_in, tokens_out, cached = (each.base if isinstance(each, TieredPrices) else each for each in amounts)
+        if tokens_in is None or tokens_out is None:
             return None
-        tokens_in, tokens_out, cached = (None if amount is None else float(amount) for amount in amounts)
         return Price(input=tokens_in, output=tokens_out, cached_input=cached, batch=_BATCH)
     return None
 
 
 def read_prices(path: Path | None) -> Prices:
-    """Reads a file of prices; None means the list prices alone.
-
-    Raises:
-        SettingsError: If it can't be read, or isn't laid out as prices are.
-    """
+    """Reads a file of prices; None means the list prices alone."""
     if path is None:
         return list_prices()
     try:
@@ -196,6 +175,5 @@ def read_prices(path: Path | None) -> Prices:
         ) from None
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        said = f"{where}: {first['msg']}" if where else first["msg"]
-        raise SettingsError(f"prices: {path} isn't a file of prices ({said}). Expected {EXAMPLE}.") from None
+        problem = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        raise SettingsError(f"prices: {path} isn't a file of prices ({problem}). Expected {EXAMPLE}.") from None

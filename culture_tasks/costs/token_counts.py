@@ -17,9 +17,8 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from culture_tasks.errors import SettingsError
 
@@ -36,36 +35,39 @@ _DENSE = re.compile(
 _ASCII = re.compile(r"[\x00-\x7f]")
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCounter:
-    """A way of counting tokens.
-
-    Attributes:
-        name: What counts, for the user.
-        count: Counts the tokens of a text.
-    """
+class TokenCounter(NamedTuple):
+    """A way of counting the tokens of a text, and its name for the user."""
 
     name: str
     count: Callable[[str], int]
 
 
 def counter_for(model: str, tokenizer: str | None = None) -> TokenCounter:
-    """Returns the best way of counting that there is for a model.
+    """Returns the best way of counting that there is for a model, or the tokenizer that the user names.
 
-    Args:
-        model: The judge's model.
-        tokenizer: A tokenizer that the user names: an encoding of tiktoken's, a name on the Hub or a folder.
-
-    Raises:
-        SettingsError: If the user's tokenizer can't be loaded.
+    A tokenizer is an encoding of tiktoken's, a name on the Hub or a folder.
     """
-    if tokenizer is not None:
-        return _named(tokenizer)
-    encoding = _encoding_of(model)
-    loaded = _loaded(encoding) if encoding else None
+    import tiktoken
+
+    encodings = tiktoken.list_encoding_names()
+    if tokenizer is not None and tokenizer not in encodings:
+        return _named(tokenizer, encodings)
+    try:
+        encoding = tokenizer or tiktoken.encoding_name_for_model(model)
+    except KeyError:
+        return _by_rule(f"no encoding of {model!r} is known")
+    loaded = _loaded(encoding)
     if loaded is not None:
-        return _by_encoding(loaded)
-    why = f"{encoding} isn't available" if encoding else f"no encoding of {model!r} is known"
+        return TokenCounter(f"tiktoken's {loaded.name}", lambda text: len(loaded.encode(text, disallowed_special=())))
+    if tokenizer is not None:
+        raise SettingsError(
+            f"cost: the encoding {encoding} is not on this machine and couldn't be downloaded. Name a tokenizer that "
+            "is here, or leave out --tokenizer to count by a rule."
+        )
+    return _by_rule(f"{encoding} isn't available")
+
+
+def _by_rule(why: str) -> TokenCounter:
     return TokenCounter(f"a rule ({why}; --tokenizer names a tokenizer)", tokens_by_rule)
 
 
@@ -75,43 +77,20 @@ def tokens_by_rule(text: str) -> int:
     return math.ceil(dense / 1.25 + ascii_ / 4 + (len(text) - dense - ascii_) / 3)
 
 
-def _named(name: str) -> TokenCounter:
-    import tiktoken
-
-    if name in tiktoken.list_encoding_names():
-        loaded = _loaded(name)
-        if loaded is None:
-            raise SettingsError(
-                f"cost: the encoding {name} is not on this machine and couldn't be downloaded. Name a tokenizer that "
-                "is here, or leave out --tokenizer to count by a rule."
-            )
-        return _by_encoding(loaded)
+def _named(name: str, encodings: list[str]) -> TokenCounter:
     from transformers import AutoTokenizer
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError) as error:
-        said = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise SettingsError(
-            f"cost: --tokenizer {name}: it can't be loaded ({said}). Name a tokenizer on the Hub, a folder with one, "
-            f"or one of {', '.join(tiktoken.list_encoding_names())}."
+            f"cost: --tokenizer {name}: it can't be loaded ({reason}). Name a tokenizer on the Hub, a folder with one, "
+            f"or one of {', '.join(encodings)}."
         ) from None
     return TokenCounter(
         f"the tokenizer {name}", lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
     )
-
-
-def _by_encoding(encoding: tiktoken.Encoding) -> TokenCounter:
-    return TokenCounter(f"tiktoken's {encoding.name}", lambda text: len(encoding.encode(text, disallowed_special=())))
-
-
-def _encoding_of(model: str) -> str | None:
-    import tiktoken
-
-    try:
-        return tiktoken.encoding_name_for_model(model)
-    except KeyError:
-        return None
 
 
 def _loaded(encoding: str) -> tiktoken.Encoding | None:
@@ -119,13 +98,16 @@ def _loaded(encoding: str) -> tiktoken.Encoding | None:
     import tiktoken
     from huggingface_hub import constants
 
-    if not _is_here(encoding) and constants.HF_HUB_OFFLINE:
+    named = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
+    folder = Path(named) if named else Path(tempfile.gettempdir()) / "data-gym-cache"
+    file = hashlib.sha1(_ENCODINGS.format(encoding).encode(), usedforsecurity=False).hexdigest()
+    if not (folder / file).is_file() and constants.HF_HUB_OFFLINE:
         return None
-    found: list[tiktoken.Encoding] = []
+    loaded: list[tiktoken.Encoding] = []
 
     def load() -> None:
         try:
-            found.append(tiktoken.get_encoding(encoding))
+            loaded.append(tiktoken.get_encoding(encoding))
         except Exception:  # noqa: BLE001  # broad: without a network anything may fail, and then the rule counts
             return
 
@@ -133,12 +115,4 @@ def _loaded(encoding: str) -> tiktoken.Encoding | None:
     thread = threading.Thread(target=load, name="culture-tasks-encoding", daemon=True)
     thread.start()
     thread.join(_SECONDS_TO_DOWNLOAD)
-    return found[0] if found else None
-
-
-def _is_here(encoding: str) -> bool:
-    """Whether tiktoken's folder has an encoding; its file is named by a hash of its address."""
-    named = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
-    folder = Path(named) if named else Path(tempfile.gettempdir()) / "data-gym-cache"
-    file = hashlib.sha1(_ENCODINGS.format(encoding).encode(), usedforsecurity=False).hexdigest()
-    return (folder / file).is_file()
+    return loaded[0] if loaded else None

@@ -19,6 +19,8 @@ from culture_tasks.harness.shards import TaskShard, task_shard
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import datasets
 
 _log = logging.getLogger(__name__)
@@ -39,6 +41,8 @@ class _Loaded:
 _tasks: dict[str, _Loaded] = {}
 _ahead: set[str] = set()
 _to_grade: set[str] = set()
+_own_data_told: set[tuple[str, Path | None]] = set()
+"""The benchmarks and data folders whose own data a warning has named already."""
 
 
 def load_ahead(names: Iterable[str]) -> None:
@@ -70,7 +74,10 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     with reading_data(settings) as read:
         documents = task_named(name).data.load(settings)
     if read.own:
-        _log.warning("%s: own data, not the benchmark's release (%s: %s)", name, *next(iter(read.own.items())))
+        place = benchmark_of(name).name, settings.data_folder
+        if place not in _own_data_told:
+            _own_data_told.add(place)
+            _log.warning("%s: own data, not the benchmark's release (%s: %s)", place[0], *next(iter(read.own.items())))
         documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
     whole = data = _as_dataset(documents)
     shard = None

@@ -17,23 +17,14 @@ _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 class Located(NamedTuple):
-    """A model that can be loaded.
-
-    Attributes:
-        place: Where it is: ``folder``, ``cache`` or ``Hub``.
-        download: Bytes that will be downloaded.
-    """
+    """Where a model is (``folder``, ``cache`` or ``Hub``), and how many bytes will be downloaded."""
 
     place: str
     download: int = 0
 
 
 def locate(name: str, revision: str | None = None) -> Located:
-    """Finds a model in its folder, in the cache of the Hub, or on the Hub, without downloading it.
-
-    Raises:
-        SettingsError: If it isn't there, or the user may not read it.
-    """
+    """Finds a model in its folder, in the cache of the Hub, or on the Hub, without downloading it."""
     from huggingface_hub import HfApi, constants, errors, try_to_load_from_cache
 
     client_error: Any = errors.HfHubHTTPError.__bases__[0]  # of requests or of httpx, by the version
@@ -72,10 +63,10 @@ def locate(name: str, revision: str | None = None) -> Located:
             f"{name}: not in the cache ({constants.HF_HUB_CACHE}), and the Hub can't be reached "
             f"({type(error).__name__}). Check the connection, name a folder, or name a mirror by HF_ENDPOINT."
         ) from None
-    sizes = {each.rfilename: each.size or 0 for each in siblings}
-    kinds = [".safetensors", ".bin"]
-    kind = next((kind for kind in kinds if any(file.endswith(kind) for file in sizes)), kinds[0])
-    return Located("Hub", sum(size for file, size in sizes.items() if file.endswith(kind)))
+    sizes = [
+        sum(each.size or 0 for each in siblings if each.rfilename.endswith(end)) for end in (".safetensors", ".bin")
+    ]
+    return Located("Hub", sizes[0] or sizes[1])
 
 
 def without_weights(
@@ -84,9 +75,6 @@ def without_weights(
     """Returns a model on the meta device: its shape, and no weights; of its files its configuration alone is read.
 
     A model that isn't one of images and text is an encoder, which is loaded in float32.
-
-    Raises:
-        SettingsError: If transformers has no such model.
     """
     from transformers import AutoConfig, AutoModel, AutoModelForImageTextToText
 

@@ -17,21 +17,17 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.preferences.pair_rule import PreferencePair, drawn
+from culture_tasks.preferences.held_out import items_by_task
+from culture_tasks.preferences.pairs import SPLITS, ChosenPairs, PreferencePair, drawn
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
-from culture_tasks.preferences.recipes.recipe_files import recipe_files
-from culture_tasks.results.training_manifest import FILE_NAME, Manifest
+from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS, recipe_files
+from culture_tasks.results.training_manifest import FILE_NAME, Manifest, Rule
 from culture_tasks.text import storable
-
-SPLITS = ("train", "dev")
 
 Method = Literal["sft", "dpo", "kto"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 Row = dict[str, Any]
-
-Labelled = dict[tuple[str, str], tuple[PreferencePair, RatedAnswer]]
-"""Responses with a pair that each is in, by their question and text."""
 
 
 def _facts(question: RatedQuestion) -> Row:
@@ -51,26 +47,30 @@ def _sft(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
 
 
 def _dpo(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
-    for pair in pairs:
+    for question, chosen, rejected in pairs:
         yield {
-            "prompt": pair.question.text,
-            "chosen": pair.chosen.text,
-            "rejected": pair.rejected.text,
-            **_facts(pair.question),
-            "chosen_rating": float(pair.chosen.rating),
-            "rejected_rating": float(pair.rejected.rating),
-            "chosen_by": pair.chosen.by,
-            "rejected_by": pair.rejected.by,
+            "prompt": question.text,
+            "chosen": chosen.text,
+            "rejected": rejected.text,
+            **_facts(question),
+            "chosen_rating": float(chosen.rating),
+            "rejected_rating": float(rejected.rating),
+            "chosen_by": chosen.by,
+            "rejected_by": rejected.by,
         }
+
+
+Labelled = dict[tuple[str, str], tuple[RatedQuestion, RatedAnswer]]
+"""Responses by their question's fingerprint and their text."""
 
 
 def _labelled(pairs: Iterable[PreferencePair]) -> tuple[Labelled, Labelled]:
     """Returns the responses that are the better ones of some pair, and those that are the worse ones of some."""
     better: Labelled = {}
     worse: Labelled = {}
-    for pair in pairs:
-        better[pair.question.fingerprint, pair.chosen.text] = pair, pair.chosen
-        worse[pair.question.fingerprint, pair.rejected.text] = pair, pair.rejected
+    for question, chosen, rejected in pairs:
+        better[question.fingerprint, chosen.text] = question, chosen
+        worse[question.fingerprint, rejected.text] = question, rejected
     return better, worse
 
 
@@ -88,7 +88,7 @@ def _kto(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
     wanted, unwanted = (
         sorted(
             (row for key, row in some.items() if key not in other),
-            key=lambda row: drawn(seed, "kto", row[0].question.fingerprint),
+            key=lambda row: drawn(seed, "kto", row[0].fingerprint),
         )
         for some, other in ((better, worse), (worse, better))
     )
@@ -96,12 +96,12 @@ def _kto(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:
     for two in itertools.zip_longest(wanted, unwanted[half:] + unwanted[:half]):
         for label, row in zip((True, False), two, strict=True):
             if row is not None:
-                pair, answer = row
+                question, answer = row
                 yield {
-                    "prompt": pair.question.text,
+                    "prompt": question.text,
                     "completion": answer.text,
                     "label": label,
-                    **_facts(pair.question),
+                    **_facts(question),
                     "rating": float(answer.rating),
                     "by": answer.by,
                 }
@@ -120,36 +120,60 @@ def rows_of(method: Method, pairs: Sequence[PreferencePair], *, plain: bool, see
         yield row
 
 
-def write_folder(
-    folder: Path, pairs: Mapping[str, Sequence[PreferencePair]], manifest: Manifest, model: str
+def build(
+    chosen: ChosenPairs,
+    rule: Rule,
+    seed: int,
+    folder: Path,
+    *,
+    commits: Mapping[str, str],
+    own_data: bool = False,
+    model: str = PAPER_MODELS[0],
 ) -> Manifest:
-    """Writes the data, the recipes and the manifest, which gets the numbers of rows and the hashes of the files."""
+    """Writes a folder of training data, which must not exist or be empty, with recipes that train the model on them.
+
+    The commits are those that were read from the Hub, by data set; ``own_data`` says whether tests were read from the
+    user's own data.
+    """
+    pairs = chosen.pairs
+    items = {split: tuple(sorted({pair.question.fingerprint for pair in pairs[split]})) for split in SPLITS}
+    used = frozenset(items["train"] + items["dev"])
+    from_tests = (chosen.overlap.same, chosen.rated.test_items)
+    of_tests = [item for known in from_tests for fingerprint in used for item in known.get(fingerprint, ())]
     files: dict[str, str] = {}
-    counts: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
+    rows: dict[str, dict[str, int]] = {split: {} for split in SPLITS}
     with new_folder(folder) as part:
-        for method in METHODS:
-            for split in SPLITS:
-                path = f"{method}/{split}.jsonl"
-                rows = rows_of(method, pairs[split], plain=manifest.rule.plain, seed=manifest.seed)
-                counts[split][method], sha256 = _write_rows(part / path, rows)
-                if counts[split][method]:
-                    files[path] = sha256
+        for method, split in itertools.product(METHODS, SPLITS):
+            path = f"{method}/{split}.jsonl"
+            written = rows_of(method, pairs[split], plain=rule.plain, seed=seed)
+            rows[split][method], sha256 = _write_rows(part / path, written)
+            if rows[split][method]:
+                files[path] = sha256
+        counts = {f"{method}_{split}_rows": rows[split][method] for method in METHODS for split in SPLITS}
         labelled = [_labelled(pairs[split]) for split in SPLITS]
-        added = {f"{method}_{split}_rows": counts[split][method] for method in METHODS for split in SPLITS}
-        added["kto_responses_with_both_labels"] = sum(len(better.keys() & worse.keys()) for better, worse in labelled)
-        written = manifest.model_copy(update={"counts": {**manifest.counts, **added}, "files": files})
-        (part / FILE_NAME).write_text(written.as_json(), encoding="utf-8")
+        both = sum(len(better.keys() & worse.keys()) for better, worse in labelled)
+        manifest = Manifest(
+            sources=tuple(chosen.rated.sources),
+            commits=dict(sorted(commits.items())),
+            rated_by=chosen.rated.rated_by,
+            rule=rule,
+            seed=seed,
+            counts={**chosen.counts, **counts, "kto_responses_with_both_labels": both},
+            files=files,
+            items=items["train"],
+            dev_items=items["dev"],
+            tested_items=items_by_task(of_tests),
+            own_data=own_data,
+            near_duplicates=tuple(near for near in chosen.overlap.near if near.question in used),
+        )
+        (part / FILE_NAME).write_text(manifest.as_json(), encoding="utf-8")
+        languages = sorted({pair.question.language for pair in pairs["train"]})
         recipes = recipe_files(
-            folder,
-            rows=counts["train"],
-            dev_rows=counts["dev"],
-            conversational=not manifest.rule.plain,
-            languages=sorted({pair.question.language for pair in pairs["train"]}),
-            model=model,
+            folder, rows["train"], rows["dev"], conversational=not rule.plain, languages=languages, model=model
         )
         for name, text in recipes.items():
             (part / name).write_text(text, encoding="utf-8")
-    return written
+    return manifest
 
 
 @contextmanager
@@ -170,11 +194,7 @@ def new_folder(target: Path) -> Iterator[Path]:
 
 
 def check_new(folder: Path) -> None:
-    """Makes sure that a folder isn't there yet, or is empty and not the one that the command runs in.
-
-    Raises:
-        SettingsError: If it is there.
-    """
+    """Refuses a folder that is there already, unless it is empty and not the one that the command runs in."""
     if folder.is_dir() and folder.samefile(Path()):  # it would be replaced from under the user's feet
         raise SettingsError(f"preferences: -o {folder} is the working directory. Name a new folder in it with -o.")
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -33,27 +32,19 @@ _AT_ONCE = 500
 
 
 class HeldOut(NamedTuple):
-    """A question of a test.
-
-    Attributes:
-        task: The task that asks it.
-        item: Its item, as records name it.
-        text: The question.
-    """
+    """A question of a test, with the task that asks it and its item, as records name it."""
 
     task: str
     item: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
+class Overlap(NamedTuple):
     """What training questions and tests share.
 
-    Attributes:
-        same: Tasks and items that ask the same question, by its fingerprint.
-        near: Questions that are much like one of a test, with the nearest of each test, the most alike first.
-        tests: The tests' questions, by task and item.
+    ``same`` has tasks and items that ask the same question, by its fingerprint; ``near`` the questions that are much
+    like one of a test, with the nearest of each test, the most alike first; ``tests`` the tests' questions, by task and
+    item.
     """
 
     same: Mapping[str, frozenset[tuple[str, str]]]
@@ -64,15 +55,7 @@ class Overlap:
 def held_out_by(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[HeldOut]]:
     """Returns the tasks whose questions are held out, and the questions of all tests that are looked for.
 
-    Args:
-        names: The tasks and groups that the user wants held out, beside the default; ``none`` for nothing at all.
-        rule: Whether questions of tests may be used.
-        settings: The user's settings.
-
-    Raises:
-        SettingsError: If there is no such task.
-        DataError: If the data of a test can't be used.
-        DataUnavailableError: If they aren't there.
+    The names are of tasks and groups that the user wants held out, beside the default; ``none`` is nothing at all.
     """
     if NOTHING in names:
         if len(names) > 1:
@@ -99,12 +82,7 @@ def _tasks(names: Iterable[str]) -> dict[str, Task]:
 
 
 def questions_of(task: Task, settings: Settings) -> Iterator[HeldOut]:
-    """Yields the questions of a task.
-
-    Raises:
-        DataError: If its data can't be used.
-        DataUnavailableError: If they aren't there.
-    """
+    """Yields the questions of a task."""
     try:
         documents = task.data.load(settings).rows
     except DataUnavailableError as error:
@@ -125,11 +103,8 @@ def overlap(questions: Sequence[RatedQuestion], tests: Sequence[HeldOut]) -> Ove
     items: dict[str, set[tuple[str, str]]] = {}
     for test in tests:
         items.setdefault(question_fingerprint(test.text), set()).add((test.task, test.item))
-    same = {
-        question.fingerprint: frozenset(items[question.fingerprint])
-        for question in questions
-        if question.fingerprint in items
-    }
+    asked = {question.fingerprint for question in questions}
+    same = {fingerprint: frozenset(items[fingerprint]) for fingerprint in asked & items.keys()}
     others = [question for question in questions if question.fingerprint not in same]
     near = sorted(_near(others, tests), key=lambda each: (-each.similarity, each.question, each.task, each.item))
     return Overlap(same, near, {(test.task, test.item): test.text for test in tests})
@@ -144,10 +119,8 @@ def _near(questions: Sequence[RatedQuestion], tests: Sequence[HeldOut]) -> Itera
         return
     import numpy as np
 
-    columns: dict[str, int] = {}
     test_parts = [_parts(test.text) for test in tests]
-    for part in itertools.chain(*test_parts):
-        columns.setdefault(part, len(columns))
+    columns = {part: column for column, part in enumerate(dict.fromkeys(itertools.chain(*test_parts)))}
     test_rows = _matrix(test_parts, columns).T.tocsc()
     test_sizes = np.array([len(parts) for parts in test_parts])
     _, tasks = np.unique([test.task for test in tests], return_inverse=True)
@@ -162,9 +135,8 @@ def _near(questions: Sequence[RatedQuestion], tests: Sequence[HeldOut]) -> Itera
         pairs = shared.row[near].astype(np.int64) * len(tests) + tasks[shared.col[near]]
         for place in near[np.unique(pairs, return_index=True)[1]]:
             test, question = tests[shared.col[place]], some[shared.row[place]].fingerprint
-            yield NearDuplicate(
-                question=question, task=test.task, item=test.item, similarity=round(float(similarity[place]), 3)
-            )
+            alike = round(float(similarity[place]), 3)
+            yield NearDuplicate(question=question, task=test.task, item=test.item, similarity=alike)
 
 
 def _parts(text: str) -> set[str]:
@@ -195,8 +167,5 @@ def _of_same_data(name: str) -> list[str]:
     task = entries().get(name)
     if not isinstance(task, Task):
         return [name]
-    return [
-        each.name
-        for each in benchmark_of(name).entries()
-        if isinstance(each, Task) and any(source in task.data.sources for source in each.data.sources)
-    ]
+    tasks = [each for each in benchmark_of(name).entries() if isinstance(each, Task)]
+    return [each.name for each in tasks if set(each.data.sources) & set(task.data.sources)]

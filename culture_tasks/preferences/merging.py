@@ -21,20 +21,7 @@ def merge(
     """Adds an adapter's weights to those of the model below it, and writes the model with its tokenizer or processor.
 
     The manifest of the data that the adapter was trained on comes along, so that reports know it wherever the model is.
-
-    Args:
-        adapter: Folder of the adapter.
-        output: Folder to write; it must not exist, or be empty.
-        base: The model below the adapter; None means the one that it was trained on.
-        dtype: Data type of the weights; ``auto`` means the checkpoint's.
-        trust_remote_code: Whether to run code of the checkpoint.
-
-    Returns:
-        The model below the adapter.
-
-    Raises:
-        MissingExtraError: If peft isn't installed.
-        SettingsError: If the adapter, or the model below it, can't be loaded, or the folder can't be written.
+    Without a base, the model below is the one that the adapter was trained on; it is returned.
     """
     trained_on = _trained_on(adapter)
     below = base or trained_on

@@ -10,7 +10,7 @@ import numpy as np
 
 from culture_tasks.pages.names import cleaned, shown
 from culture_tasks.pages.pictures import look, save, styled
-from culture_tasks.preferences.pair_rule import PreferencePair
+from culture_tasks.preferences.pairs import PreferencePair
 from culture_tasks.preferences.preference_stat import DIMENSIONS, GroupStat, PreferenceStat
 
 if TYPE_CHECKING:

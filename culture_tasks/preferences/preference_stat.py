@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.preferences.held_out import Overlap
-from culture_tasks.preferences.pair_rule import PreferencePair, pairs_of
+from culture_tasks.preferences.pairs import PreferencePair, pairs_of
 from culture_tasks.preferences.rated_questions import LEFT_OUT, RatedQuestion, RatedQuestions
 from culture_tasks.results.training_manifest import Rule
 from culture_tasks.text_tables import as_markdown, as_text, markdown_cell, write_csv
@@ -30,24 +30,17 @@ NOT_SAID = "not said"
 
 @dataclass(frozen=True, slots=True)
 class GroupStat:
-    """The questions of a group.
+    """The questions of a group; numbers of pairs are None without one.
 
     Attributes:
-        by: What the questions are grouped by.
-        group: The group.
-        questions: Number of questions.
-        responses: Number of rated responses.
         paired: Number of questions with a pair.
         ties: Questions whose responses are all rated alike.
         single: Questions with one response.
-        pairs: Number of pairs.
-        mean_gap: Mean difference of the ratings of a pair; None without a pair.
+        mean_gap: Mean difference of the ratings of a pair.
         chosen_length: Median length of the chosen responses, in characters.
-        rejected_length: Median length of the rejected ones.
         longer: Share of pairs, from 0 to 1, whose chosen response is the longer one, equal ones counting half. 0.5
             means no bias; above it, a model learns to write more.
         longer_low: Lower end of its 95 % interval, by question; None where there are too few.
-        longer_high: Upper end.
     """
 
     by: Dimension
@@ -68,15 +61,7 @@ class GroupStat:
 
 @dataclass(frozen=True, slots=True)
 class WriterStat:
-    """The responses of a model, of people, or of what the data say.
-
-    Attributes:
-        name: Who wrote them; empty where nothing is known.
-        responses: Number of rated responses.
-        mean_rating: Their mean rating.
-        chosen: How often one is the better of a pair.
-        rejected: How often one is the worse.
-    """
+    """The responses of a writer (empty where nothing is known), and how often one is the better or worse of a pair."""
 
     name: str
     responses: int
@@ -87,14 +72,7 @@ class WriterStat:
 
 @dataclass(frozen=True, slots=True)
 class OverlapStat:
-    """What the questions share with a test.
-
-    Attributes:
-        task: The test.
-        questions: Number of its questions.
-        same: Questions to train on that it asks too.
-        near: Questions to train on that are much like one of its.
-    """
+    """How many questions a test has, and how many to train on are the same as or much like one of them."""
 
     task: str
     questions: int
@@ -102,17 +80,19 @@ class OverlapStat:
     near: int
 
 
+_GROUP_HEADER = (
+    *("by", "group", "questions", "responses", "pairs", "ties", "one response", "mean gap"),
+    *("chosen length", "rejected length", "chosen longer"),
+)
+_WRITER_HEADER = ("written by", "responses", "mean rating", "chosen", "rejected")
+_TEST_HEADER = ("test", "questions", "same", "near duplicates")
+
+
 @dataclass(frozen=True, slots=True)
 class PreferenceStat:
     """Everything that ``culture-tasks preferences stat`` tells.
 
-    Attributes:
-        rated: The rated responses.
-        pairs: The pairs that the rule makes of them.
-        groups: Questions by language, category and culture.
-        writers: Who wrote the responses, those with most first.
-        tests: Overlap with tests.
-        not_checked: Why overlap with tests isn't known; empty where it is.
+    ``not_checked`` says why overlap with tests isn't known, and is empty where it is.
     """
 
     rated: RatedQuestions
@@ -124,59 +104,44 @@ class PreferenceStat:
 
     def as_text(self) -> str:
         """Returns what the command prints."""
-        return "\n\n".join(
-            [as_text(header, rows) for _, header, _, rows in self._tables()] + ["\n".join(self._notes())]
-        )
-
-    def as_markdown(self) -> str:
-        """Returns the tables as Markdown."""
-        parts = ["# Rated responses"]
-        for title, header, labels, rows in self._tables():
-            cells = [[markdown_cell(cell) for cell in row] for row in rows]
-            parts += [f"## {title}", as_markdown(header, cells, numbers=len(header) - labels)]
-        return "\n\n".join([*parts, *map(markdown_cell, self._notes())]) + "\n"
-
-    def as_json(self) -> str:
-        """Returns the numbers as JSON."""
-        content = {
-            "sources": [source.model_dump() for source in self.rated.sources],
-            "rated_by": self.rated.rated_by.model_dump(),
-            "left_out": dict(self.rated.left_out),
-            "groups": [asdict(group) for group in self.groups],
-            "writers": [asdict(writer) for writer in self.writers],
-            "tests": [asdict(test) for test in self.tests],
-            "not_checked": self.not_checked,
-        }
-        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        tables = [as_text(header, rows) for _, header, _, rows in self._tables()]
+        return "\n\n".join([*tables, "\n".join(self._notes())])
 
     def write(self, folder: Path) -> list[Path]:
         """Writes ``stat.json``, ``stat.md`` and ``stat.csv`` to a folder, and returns their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         paths = [folder / f"stat.{ending}" for ending in ("json", "md", "csv")]
-        paths[0].write_text(self.as_json(), encoding="utf-8", errors="backslashreplace")
-        paths[1].write_text(self.as_markdown(), encoding="utf-8")
-        numbers = [asdict(group) for group in self.groups]
-        write_csv(paths[2], list(numbers[0]), [list(group.values()) for group in numbers])
+        groups = [asdict(group) for group in self.groups]
+        content = {
+            "sources": [source.model_dump() for source in self.rated.sources],
+            "rated_by": self.rated.rated_by.model_dump(),
+            "left_out": dict(self.rated.left_out),
+            "groups": groups,
+            "writers": [asdict(writer) for writer in self.writers],
+            "tests": [asdict(test) for test in self.tests],
+            "not_checked": self.not_checked,
+        }
+        text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        paths[0].write_text(text, encoding="utf-8", errors="backslashreplace")
+        parts = ["# Rated responses"]
+        for title, header, labels, rows in self._tables():
+            cells = [[markdown_cell(cell) for cell in row] for row in rows]
+            parts += [f"## {title}", as_markdown(header, cells, numbers=len(header) - labels)]
+        paths[1].write_text("\n\n".join([*parts, *map(markdown_cell, self._notes())]) + "\n", encoding="utf-8")
+        write_csv(paths[2], list(groups[0]), [list(group.values()) for group in groups])
         return paths
 
     def _tables(self) -> Iterator[tuple[str, Sequence[str], int, list[list[str]]]]:
         """Yields titles, headers, the numbers of columns with labels, and rows."""
         yield "Questions", _GROUP_HEADER, 2, [_group_row(group) for group in self.groups]
-        header = ("written by", "responses", "mean rating", "chosen", "rejected")
-        writers = [
-            [
-                one.name or NOT_SAID,
-                f"{one.responses:,}",
-                f"{one.mean_rating:.3g}",
-                f"{one.chosen:,}",
-                f"{one.rejected:,}",
-            ]
-            for one in self.writers
-        ]
-        yield "Who wrote the responses", header, 1, writers
+        writers = []
+        for one in self.writers:
+            responses, chosen, rejected = (f"{count:,}" for count in (one.responses, one.chosen, one.rejected))
+            writers.append([one.name or NOT_SAID, responses, f"{one.mean_rating:.3g}", chosen, rejected])
+        yield "Who wrote the responses", _WRITER_HEADER, 1, writers
         if self.tests:
             tests = [[one.task, f"{one.questions:,}", f"{one.same:,}", f"{one.near:,}"] for one in self.tests]
-            yield "Overlap with tests", ("test", "questions", "same", "near duplicates"), 1, tests
+            yield "Overlap with tests", _TEST_HEADER, 1, tests
 
     def _notes(self) -> Iterator[str]:
         rated_by = self.rated.rated_by
@@ -194,12 +159,6 @@ class PreferenceStat:
         )
         if self.not_checked:
             yield f"Overlap with tests isn't known: {self.not_checked}"
-
-
-_GROUP_HEADER = (
-    *("by", "group", "questions", "responses", "pairs", "ties", "one response", "mean gap"),
-    *("chosen length", "rejected length", "chosen longer"),
-)
 
 
 def _group_row(group: GroupStat) -> list[str]:
@@ -221,16 +180,7 @@ def preference_stat(
     *,
     not_checked: str = "",
 ) -> PreferenceStat:
-    """Computes the statistics of rated responses.
-
-    Args:
-        rated: The rated responses.
-        questions: Those of its questions that are looked at.
-        rule: How pairs are made.
-        seed: Seed of every draw.
-        overlap: What the questions share with tests; None where that isn't known.
-        not_checked: Why it isn't.
-    """
+    """Computes the statistics of some of the rated questions; without an overlap, ``not_checked`` says why."""
     pairs, _ = pairs_of(questions, rule, seed)
     groups: dict[tuple[Dimension, str], list[RatedQuestion]] = {}
     for by in DIMENSIONS:
@@ -258,16 +208,14 @@ def _group(
     longer = [0.5 * ((a > b) + (a >= b)) for a, b in zip(chosen, rejected, strict=True)]
     share = mean_interval(longer, [pair.question.fingerprint for pair in pairs])
     longer_share, low, high = (None if math.isnan(end) else end for end in share[:3])
+    several = [question for question in questions if len(question.answers) > 1]
     return GroupStat(
         by=by,
         group=name,
         questions=len(questions),
         responses=sum(len(question.answers) for question in questions),
         paired=len({pair.question.fingerprint for pair in pairs}),
-        ties=sum(
-            len(question.answers) > 1 and len({answer.rating for answer in question.answers}) == 1
-            for question in questions
-        ),
+        ties=sum(len({answer.rating for answer in question.answers}) == 1 for question in several),
         single=sum(len(question.answers) == 1 for question in questions),
         pairs=len(pairs),
         mean_gap=statistics.fmean(pair.gap for pair in pairs) if pairs else None,
@@ -280,6 +228,7 @@ def _group(
 
 
 def _writers(questions: Iterable[RatedQuestion], pairs: Iterable[PreferencePair]) -> list[WriterStat]:
+    """Returns who wrote the responses, those with most first."""
     ratings: dict[str, list[float]] = {}
     for question in questions:
         for answer in question.answers:

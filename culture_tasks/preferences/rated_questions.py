@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -31,15 +31,8 @@ LEFT_OUT: Mapping[str, str] = {
 """What is left out before pairs are made, in words, by the name of its count."""
 
 
-@dataclass(frozen=True, slots=True)
-class RatedAnswer:
-    """A rated response.
-
-    Attributes:
-        text: The response.
-        rating: Its rating.
-        by: Who wrote it: a model, ``people``, or what the data say; empty where nothing is known.
-    """
+class RatedAnswer(NamedTuple):
+    """A rated response, and who wrote it: a model, ``people``, or what the data say; empty where nothing is known."""
 
     text: str
     rating: float
@@ -48,16 +41,10 @@ class RatedAnswer:
 
 @dataclass(slots=True)
 class RatedQuestion:
-    """A question with its rated responses.
+    """A question with its rated responses, no two with the same text.
 
-    Attributes:
-        text: The question as it was met first.
-        fingerprint: Its hash, however it is written.
-        references: Answers that count as right; may be empty.
-        language: Language code, or ``und``.
-        category: Category, or an empty text.
-        culture: Whose culture it is about; None where the data don't say.
-        answers: Its rated responses, no two with the same text.
+    The language is a code or ``und``; references, category and culture may be missing. The fingerprint is the same
+    however the question is written.
     """
 
     text: str
@@ -71,14 +58,10 @@ class RatedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class RatedQuestions:
-    """The questions of all sources.
+    """The questions of all sources, in their order.
 
-    Attributes:
-        questions: The questions, in the order of the sources.
-        sources: Where the responses came from.
-        rated_by: Who rated them.
-        left_out: How many responses were left out, by reason.
-        test_items: Tasks and items that a question is of, by its fingerprint, where the source is a test.
+    ``left_out`` counts responses that were left out, by reason; ``test_items`` has tasks and items that a question is
+    of, by its fingerprint, where the source is a test.
     """
 
     questions: Sequence[RatedQuestion]
@@ -88,41 +71,26 @@ class RatedQuestions:
     test_items: Mapping[str, frozenset[tuple[str, str]]]
 
 
-class Seen(NamedTuple):
-    """A rated response as a source has it, with what the source says of its question."""
-
-    question: str
-    references: tuple[str, ...]
-    language: str
-    category: str
-    culture: CultureKind | None
-    rubric: str
-    response: str
-    rating: float
-    by: str
-
-
 class RatingScale(NamedTuple):
-    """The lowest and the highest rating that are possible, and where such ratings were met first."""
+    """The lowest and the highest rating that are possible, and where ratings on this scale were met first."""
 
     lowest: float
     highest: float
     where: str
 
+    def __str__(self) -> str:
+        """Returns both ends."""
+        return f"{self.lowest:g} to {self.highest:g}"
+
 
 class Gathering:
     """Collects the rated responses of all sources.
 
-    Attributes:
-        left_out: How many responses were left out, by reason.
-        sources: The sources that were read.
-        test_items: Tasks and items that a question is of, by its fingerprint, where the source is a test.
-        without_scale: Ratings whose scale their source doesn't say, with their places: they must be possible on that of
-            the others.
+    ``without_scale`` has ratings whose scale their source doesn't say, with their places: they must be possible on that
+    of the others. The other attributes are those of :class:`RatedQuestions`.
     """
 
     def __init__(self) -> None:
-        """Begins with nothing."""
         self.left_out: Counter[str] = Counter()
         self.sources: list[TrainingSource] = []
         self.test_items: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
@@ -132,32 +100,38 @@ class Gathering:
         self._rated_where = ""
         self._scale: RatingScale | None = None
 
-    def add(self, seen: Seen) -> str | None:
+    def add(
+        self,
+        text: str,
+        rubric: str,
+        answer: RatedAnswer,
+        *,
+        references: tuple[str, ...],
+        language: str,
+        category: str,
+        culture: CultureKind | None,
+    ) -> str | None:
         """Takes a response in and returns its question's fingerprint; None for a blank response, which teaches nothing.
 
         What an earlier row didn't say of the question, a later one may.
         """
-        if not seen.response.strip():
+        if not answer.text.strip():
             self.left_out["blank_responses"] += 1
             return None
-        fingerprint = question_fingerprint(seen.question)
-        question = self._groups.get((fingerprint, seen.rubric))
+        fingerprint = question_fingerprint(text)
+        question = self._groups.get((fingerprint, rubric))
         if question is None:
-            question = self._groups[fingerprint, seen.rubric] = RatedQuestion(seen.question, fingerprint)
-        question.references = question.references or seen.references
-        question.category = question.category or seen.category
-        question.culture = question.culture or seen.culture
+            question = self._groups[fingerprint, rubric] = RatedQuestion(text, fingerprint)
+        question.references = question.references or references
+        question.category = question.category or category
+        question.culture = question.culture or culture
         if question.language == UNKNOWN:
-            question.language = seen.language
-        question.answers.append(RatedAnswer(seen.response, seen.rating, seen.by))
+            question.language = language
+        question.answers.append(answer)
         return fingerprint
 
     def note_rater(self, rated_by: RatedBy, where: str) -> None:
-        """Notes who rated some responses.
-
-        Raises:
-            DataError: If another rated others, or the same judge did with another prompt or other settings.
-        """
+        """Notes who rated some responses, and refuses a second rater, prompt or sampling."""
         if self._rater is None:
             self._rater, self._rated_where = rated_by, where
         first = self._rater
@@ -179,18 +153,13 @@ class Gathering:
         self._rater = first.model_copy(update={"judges": tuple(judges[name] for name in sorted(judges))})
 
     def note_scale(self, scale: RatingScale) -> None:
-        """Notes the scale of some ratings.
-
-        Raises:
-            DataError: If others are on another one.
-        """
-        if self._scale is None:
-            self._scale = scale
-        elif self._scale[:2] != scale[:2]:
+        """Notes the scale of some ratings, and refuses a second one."""
+        first = self._scale = self._scale or scale
+        if first[:2] != scale[:2]:
             raise DataError(
-                f"preferences: ratings on two scales: {_range(self._scale)} ({self._scale.where}) and {_range(scale)} "
-                f"({scale.where}). A gap means something on one scale only. Build a folder from each (of result "
-                "files, one task or group with --task)."
+                f"preferences: ratings on two scales: {first} ({first.where}) and {scale} ({scale.where}). A gap means "
+                "something on one scale only. Build a folder from each (of result files, one task or group with "
+                "--task)."
             )
 
     def finished(self) -> RatedQuestions:
@@ -198,28 +167,23 @@ class Gathering:
 
         Of a question that several rubrics graded, those of the rubric with most responses count, or of equal ones, the
         first by name. Equal texts count once, with the mean of their ratings.
-
-        Raises:
-            DataError: If there is no rating, or ratings are on different scales.
         """
         if self._rater is None or not self._groups:
             raise DataError(
                 "preferences: the sources hold no rated response. Expected rows with a rating (another column is "
                 "named with --rating), or results that a judge has graded."
             )
-        if self._scale is not None:
-            for rating, where in self.without_scale:
-                if not self._scale.lowest <= rating <= self._scale.highest:
-                    raise DataError(
-                        f"preferences: {where} has the rating {rating:g}, while others are on a scale of "
-                        f"{_range(self._scale)} ({self._scale.where}). A gap means something on one scale only. "
-                        "Build a folder from each."
-                    )
-        ends = None if self._scale is None else (self._scale.lowest, self._scale.highest)
+        scale = self._scale
+        for rating, where in self.without_scale if scale else ():
+            if scale and not scale.lowest <= rating <= scale.highest:
+                raise DataError(
+                    f"preferences: {where} has the rating {rating:g}, while others are on a scale of {scale} "
+                    f"({scale.where}). A gap means something on one scale only. Build a folder from each."
+                )
         return RatedQuestions(
             questions=list(self._questions()),
             sources=tuple(self.sources),
-            rated_by=self._rater.model_copy(update={"scale": ends}),
+            rated_by=self._rater.model_copy(update={"scale": scale and scale[:2]}),
             left_out=dict(self.left_out),
             test_items={question: frozenset(items) for question, items in self.test_items.items()},
         )
@@ -240,14 +204,10 @@ class Gathering:
             question.answers = [
                 same[0]
                 if len(same) == 1
-                else replace(same[0], rating=float(statistics.mean(Fraction(answer.rating) for answer in same)))
+                else same[0]._replace(rating=float(statistics.mean(Fraction(answer.rating) for answer in same)))
                 for same in alike.values()
             ]
             yield question
-
-
-def _range(scale: RatingScale) -> str:
-    return f"{scale.lowest:g} to {scale.highest:g}"
 
 
 @lru_cache(maxsize=1_000)

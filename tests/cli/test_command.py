@@ -13,35 +13,34 @@ from culture_tasks.cli import main as command
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError, SettingsError
 
+CULTURE_TASKS = [sys.executable, "-m", "culture_tasks.cli.main"]
 
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "culture_tasks.cli.main", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+
+def run(*arguments, **environment):
+    every = {"capture_output": True, "text": True, "timeout": 120, "check": False}
+    return subprocess.run([*CULTURE_TASKS, *arguments], env=os.environ | environment, **every)
 
 
 def failing(error):
-    def register(subparsers):
-        def handler(_):
-            raise error
+    def handler(_):
+        raise error
 
-        subparsers.add_parser("fail").set_defaults(handler=handler)
-
-    return type("Module", (), {"register": staticmethod(register)})
+    return lambda add_parser: add_parser().set_defaults(handler=handler)
 
 
 def test_an_error_of_ours_is_one_line_and_exit_status_1_and_a_bug_keeps_its_traceback(monkeypatch, capsys):
-    monkeypatch.setattr(command, "_COMMANDS", {"fail": ("fail", "fails")})
+    monkeypatch.setattr(command, "_COMMANDS", {"fail": ("fail:register", "fails")})
     for error in (DataError("x.json, row 3: broken"), SettingsError("CULTURE_JUDGE: unknown")):
-        monkeypatch.setattr(command.importlib, "import_module", lambda _, error=error: failing(error))
+        monkeypatch.setattr(command.pkgutil, "resolve_name", lambda _, error=error: failing(error))
         assert main(["fail"]) == 1
         assert capsys.readouterr() == ("", f"culture-tasks: error: {error}\n")
-    monkeypatch.setattr(command.importlib, "import_module", lambda _: failing(KeyError("bug")))
+    monkeypatch.setattr(command.pkgutil, "resolve_name", lambda _: failing(KeyError("bug")))
     with pytest.raises(KeyError):
         main(["fail"])
 
 
 def test_settings_that_are_refused_end_with_1_and_no_traceback():
-    done = run("tasks", env={**os.environ, "CULTURE_TASKS_DATE": "x"})
+    done = run("tasks", CULTURE_TASKS_DATE="x")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("culture-tasks: error: settings: unknown environment variable 'CULTURE_TASKS_DATE'. ")
     assert "Did you mean 'CULTURE_TASKS_DATA'?" in done.stderr
@@ -53,7 +52,6 @@ def test_settings_that_are_refused_end_with_1_and_no_traceback():
         (["taks"], "invalid choice: 'taks'"),
         ([], "the following arguments are required: COMMAND"),
         (["tasks", "--jsn"], "unrecognized arguments: --jsn"),
-        (["include-path"], "the following arguments are required"),
         (["include-path", "helm"], "invalid choice: 'helm'"),
     ],
 )
@@ -66,34 +64,25 @@ def test_a_command_line_that_is_wrong_ends_with_2_and_the_usage(capsys, argument
     assert said in err
 
 
-def test_the_version_is_the_package_s(capsys):
-    with pytest.raises(SystemExit) as ended:
+def test_the_help_has_every_command_and_imports_none(capsys):
+    with pytest.raises(SystemExit):
         main(["--version"])
-    assert ended.value.code == 0
     assert capsys.readouterr().out == f"culture-tasks {culture_tasks.__version__}\n"
-
-
-def test_every_command_is_in_the_help_with_what_it_does():
-    for parser in (command.build_parser(), command.build_parser("")):
-        lines = " ".join(parser.format_help().partition("COMMAND\n")[2].split())
-        assert all(f"{name} {what}" in lines for name, (_, what) in command._COMMANDS.items())
-
-
-def test_the_help_imports_no_command():
     code = "import sys; from culture_tasks.cli.main import main; sys.exit(main(['--help']))"
-    listed = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, check=True
-    )
-    assert "spotcheck" in listed.stdout
+    importing = [sys.executable, "-X", "importtime", "-c", code]
+    listed = subprocess.run(importing, capture_output=True, text=True, check=True)
     assert not any(name in listed.stderr for name in ("numpy", "pydantic", "culture_tasks.benchmarks"))
+    for text in (listed.stdout, command.build_parser().format_help()):
+        lines = " ".join(text.partition("COMMAND\n")[2].split())
+        assert all(f"{name} {what}" in lines for name, (_, what) in command._COMMANDS.items())
 
 
 def test_a_reader_that_goes_away_is_no_error_and_a_terminal_without_unicode_neither():
     read, write = os.pipe()
     os.close(read)
-    arguments = [sys.executable, "-m", "culture_tasks.cli.main", "tasks", "--json"]
+    arguments = [*CULTURE_TASKS, "tasks", "--json"]
     done = subprocess.run(arguments, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
-    done = run("tasks", env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    done = run("tasks", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stderr) == (0, "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 from types import SimpleNamespace
 
@@ -12,7 +11,7 @@ import pytest
 
 from culture_tasks.benchmarks.registry import benchmark_of, entries
 from culture_tasks.cli.main import main
-from culture_tasks.cli.task_table import HEADER, alike
+from culture_tasks.cli.tasks import HEADER, alike
 from culture_tasks.data import sources
 from culture_tasks.data.sources import Source, availability
 from culture_tasks.harness import index_probe
@@ -22,13 +21,17 @@ ON_THE_HUB = Source("bench", ("test",), "owner/CamelCase-eval", config="arabic")
 BY_REQUEST = Source("asked", ("test",), None)
 
 
+def tasks(capsys, *options):
+    assert main(["tasks", *options]) == 0
+    return capsys.readouterr().out
+
+
 def cells(line):
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def table(capsys):
-    assert main(["tasks", "--markdown"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = tasks(capsys, "--markdown").splitlines()
     return [dict(zip(cells(lines[0]), cells(line), strict=True)) for line in lines[2:] if line.startswith("|")]
 
 
@@ -54,6 +57,7 @@ def test_the_table_has_every_task_and_its_columns(capsys):
 )
 def test_the_table_says_where_the_data_are_now(capsys, monkeypatch, tmp_path, fixture_data, data, care, culturalvqa):
     (tmp_path / "care").mkdir()
+    monkeypatch.setattr(sources, "load_split", lambda *_, **__: pytest.fail("downloaded"))
     if data is not None:
         monkeypatch.setenv("CULTURE_TASKS_DATA", data.format(fixtures=fixture_data, mine=tmp_path))
     for row in table(capsys):
@@ -64,8 +68,7 @@ def test_the_table_says_where_the_data_are_now(capsys, monkeypatch, tmp_path, fi
 @pytest.mark.parametrize("width", [80, 140])
 def test_by_default_the_tasks_are_listed_by_benchmark_in_the_terminal_s_width(capsys, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
-    assert main(["tasks"]) == 0
-    text = capsys.readouterr().out
+    text = tasks(capsys)
     assert max(map(len, text.splitlines())) <= width
     names = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line.strip()]
     for together in alike():
@@ -76,19 +79,13 @@ def test_by_default_the_tasks_are_listed_by_benchmark_in_the_terminal_s_width(ca
     assert " ".join(text.split()).count("put it into cedar/ of CULTURE_TASKS_DATA") == 1
 
 
-def test_all_tasks_have_lines_of_their_own_where_asked(capsys):
-    assert main(["tasks", "--all"]) == 0
-    names = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+def test_every_task_has_a_line_where_the_user_wants_it_and_an_entry_in_json(capsys, monkeypatch, fixture_data):
+    names = [line.split()[0] for line in tasks(capsys, "--all").splitlines() if line.startswith("  ")]
     assert set(entries()) <= set(names)
-    assert main(["tasks", "--all", "--markdown"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = tasks(capsys, "--all", "--markdown").splitlines()
     assert {cells(line)[0].strip("`") for line in lines if line.startswith("| `")} == set(entries())
-
-
-def test_as_json_every_name_has_its_own_entry(capsys, monkeypatch, fixture_data):
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-    assert main(["tasks", "--json"]) == 0
-    listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)}
+    listed = {each["name"]: each for each in json.loads(tasks(capsys, "--json"))}
     assert listed.keys() == entries().keys()
     assert listed["care"]["members"] == ["care_ar", "care_ja", "care_zh"]
     expected = {"kind": "task", "benchmark": "care", "modality": "text", "languages": ["ar"], "metric": "care_rating"}
@@ -103,21 +100,18 @@ def test_a_plug_in_that_is_missing_or_fails_is_named(capsys, monkeypatch):
     def point(name, value, load):
         return SimpleNamespace(name=name, value=value, load=load)
 
-    def said(*points):
-        if points:
-            monkeypatch.setattr(index_probe, "entry_points", lambda group: points[0])
-        assert main(["tasks"]) == 0
-        return capsys.readouterr().out
-
-    assert "plug-in" not in said()  # this installation's is there
+    assert "plug-in" not in tasks(capsys)  # this installation's is there
     ours = point("culture_tasks", "culture_tasks.harness.lmms_eval.plugin:register", lambda: None)
     good = point("good", "good:models", lambda: list)
     for load in (broken, lambda: broken):
-        text = said([point("other", "other.models:register", load), ours, good])
+        points = [point("other", "other.models:register", load), ours, good]
+        monkeypatch.setattr(index_probe, "entry_points", lambda group, points=points: points)
+        text = tasks(capsys)
         assert "The lmms-eval plug-in 'other' (other.models:register) fails to load: ImportError: no module " in text
         assert "lmms-eval stops loading plug-ins there, so it may not know our tasks. Repair or remove it." in text
         assert not any(word in text for word in ("'good'", "reinstall"))
-    assert "lmms-eval doesn't see this package: reinstall it" in said([])
+    monkeypatch.setattr(index_probe, "entry_points", lambda group: [])
+    assert "lmms-eval doesn't see this package: reinstall it" in tasks(capsys)
 
 
 def test_what_is_available_is_said_in_a_few_words(tmp_path):
@@ -125,53 +119,33 @@ def test_what_is_available_is_said_in_a_few_words(tmp_path):
     assert availability((BY_REQUEST,), None) == "missing: put it into asked/ of CULTURE_TASKS_DATA"
     file = tmp_path / "asked" / "test.json"
     file.parent.mkdir()
-    for content, said in (
-        ("[]", "local"),
-        (" \n", "is empty"),
-        ("version https://git-lfs.github.com/spec/v1\noid sha256:0", "git lfs pull"),
-    ):
+    lfs = "version https://git-lfs.github.com/spec/v1\noid sha256:0"
+    for content, said in ((" \n", "is empty"), (lfs, "git lfs pull"), ("[]", "local")):
         file.write_text(content)
         assert said in availability((BY_REQUEST,), tmp_path)
-    file.write_text("[]")
     assert availability((BY_REQUEST, ON_THE_HUB), tmp_path) == "local and not downloaded"
 
 
-def test_downloaded_data_are_found_where_the_library_puts_them(tmp_path, monkeypatch):
-    """``datasets`` writes names in snake case below the owner, and each configuration apart."""
+def test_downloaded_data_are_found_where_the_library_puts_them(tmp_path, monkeypatch, capsys):
+    """``datasets`` writes names in snake case below the owner, and each configuration and revision apart."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    folder = tmp_path / "owner___camel_case-eval" / "arabic" / "0.0.0" / COMMIT
+    folder = tmp_path / "geyang627___care-eval" / "arabic" / "0.0.0" / COMMIT
+    source = Source("care", ("test",), "geyang627/CARE-eval", config="arabic")
     folder.mkdir(parents=True)
-    assert availability((ON_THE_HUB,), None) == "not downloaded"
+    assert availability((source,), None) == "not downloaded"
     info = json.dumps({"config_name": "arabic", "splits": {"train": {}, "test": {"shard_lengths": [5, 5]}}})
     (folder / "dataset_info.json").write_text(info)
-    (folder / "camel_case-eval-train.arrow").touch()
-    (folder / "camel_case-eval-test-00000-of-00002.arrow").touch()
+    (folder / "care-eval-train.arrow").touch()
+    (folder / "care-eval-test-00000-of-00002.arrow").touch()
     unfinished = folder.with_name(f"{COMMIT}.incomplete")
     unfinished.mkdir()
     (unfinished / "dataset_info.json").write_text(json.dumps({"config_name": "arabic", "splits": {"test": {}}}))
-    (unfinished / "camel_case-eval-test.arrow").touch()
+    (unfinished / "care-eval-test.arrow").touch()
+    assert availability((source,), None) == "not downloaded"
+    (folder / "care-eval-test-00001-of-00002.arrow").touch()
+    assert availability((source,), None) == "downloaded"
     assert availability((ON_THE_HUB,), None) == "not downloaded"
-    (folder / "camel_case-eval-test-00001-of-00002.arrow").touch()
-    assert availability((ON_THE_HUB,), None) == "downloaded"
-    other = Source("bench", ("test",), "owner/CamelCase-eval", config="chinese")
-    assert availability((other,), None) == "not downloaded"
-
-
-def test_a_download_of_another_revision_than_the_chosen_one_does_not_count(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    folder = tmp_path / "geyang627___care-eval" / "arabic" / "0.0.0" / COMMIT
-    folder.mkdir(parents=True)
-    (folder / "dataset_info.json").write_text(json.dumps({"config_name": "arabic", "splits": {"test": {}}}))
-    (folder / "care-eval-test.arrow").touch()
     for revision, said in ((COMMIT, "downloaded"), ("f" * 40, "not downloaded")):
         monkeypatch.setenv("CULTURE_TASKS_REVISION", f"geyang627/CARE-eval={revision}")
-        assert main(["tasks", "--json"]) == 0
-        listed = {each["name"]: each["data_now"] for each in json.loads(capsys.readouterr().out)}
+        listed = {each["name"]: each["data_now"] for each in json.loads(tasks(capsys, "--json"))}
         assert listed["care_ar"] == said
-
-
-def test_listing_tasks_downloads_and_configures_nothing(capsys, monkeypatch):
-    monkeypatch.setattr(sources, "load_split", lambda *_, **__: pytest.fail("downloaded"))
-    handlers = list(logging.getLogger("culture_tasks").handlers)
-    assert main(["tasks"]) == 0
-    assert logging.getLogger("culture_tasks").handlers == handlers

@@ -25,33 +25,12 @@ class Encoding:
         return list(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("", 0),
-        ("four", 1),
-        ("twelve signs", 3),
-        ("敬酒时杯子", 4),  # 5 / 1.25
-        ("كأس", 1),
-        ("كأس كأس", 3),  # 6 / 3 + 1 / 4, up
-        ("<|endoftext|>", 4),
-    ],
-)
-def test_the_rule_counts_by_script(text, tokens):
-    assert tokens_by_rule(text) == tokens
-
-
 def test_an_encoding_counts_where_it_is_here_and_offline_nothing_is_downloaded(monkeypatch, tmp_path):
-    def get_encoding(name):
-        asked.append(name)
-        return Encoding()
-
-    asked = []
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(tiktoken, "get_encoding", get_encoding)
+    monkeypatch.setattr(tiktoken, "get_encoding", lambda name: Encoding())
     counter = counter_for("gpt-4o")
     assert counter.name.startswith("a rule (o200k_base isn't available")
-    assert (counter.count("four"), asked) == (1, [])
+    assert counter.count("four") == 1
     address = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
     (tmp_path / hashlib.sha1(address.encode()).hexdigest()).write_bytes(b"")
     for counter in (counter_for("gpt-4o"), counter_for("gpt-4o", "o200k_base")):
@@ -59,19 +38,17 @@ def test_an_encoding_counts_where_it_is_here_and_offline_nothing_is_downloaded(m
 
 
 def test_a_download_that_hangs_or_fails_is_given_up(monkeypatch, tmp_path):
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(token_counts, "_SECONDS_TO_DOWNLOAD", 0.05)
-    hanging = threading.Event()
-    monkeypatch.setattr(tiktoken, "get_encoding", lambda name: hanging.wait())
-    assert counter_for("gpt-4o").name.startswith("a rule")
-    hanging.set()
-
     def fails(name):
         raise ConnectionError("no network")
 
-    monkeypatch.setattr(tiktoken, "get_encoding", fails)
-    assert counter_for("gpt-4o").name.startswith("a rule")
+    hanging = threading.Event()
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(token_counts, "_SECONDS_TO_DOWNLOAD", 0.05)
+    for download in (lambda name: hanging.wait(), fails):
+        monkeypatch.setattr(tiktoken, "get_encoding", download)
+        assert counter_for("gpt-4o").name.startswith("a rule")
+    hanging.set()
 
 
 def test_a_tokenizer_that_the_user_names_counts(tiny_lm):
@@ -91,17 +68,13 @@ MEASURED = {
     "How do people usually greet older relatives at a family dinner, and why?": 15,
     "Watu huwasalimiaje wazee wakati wa chakula cha jioni cha familia?": 19,
 }
-OF_RUBRICS = {
-    "care_entities_opinion": 459,
-    "care_norms_commonsense": 466,
-    "care_literacy": 479,
-    "crosscult": 451,
-    "lave": 262,
-    "lave3": 306,
-}
+OF_RUBRICS = {"care_entities_opinion": 459, "care_norms_commonsense": 466, "care_literacy": 479}
+OF_RUBRICS |= {"crosscult": 451, "lave": 262, "lave3": 306}
 
 
-def test_the_rule_is_near_what_an_encoding_counts_in_any_script_and_of_a_judge_s_prompt():
+def test_the_rule_counts_by_script_and_is_near_an_encoding_in_any_script_and_of_a_judge_s_prompt():
+    exact = {"": 0, "four": 1, "敬酒时杯子": 4, "كأس كأس": 3}  # 5 / 1.25, and 6 / 3 + 1 / 4, up
+    assert {text: tokens_by_rule(text) for text in exact} == exact
     for text, tokens in MEASURED.items():
         assert tokens_by_rule(text) == pytest.approx(tokens, rel=0.21), text
     for name, tokens in OF_RUBRICS.items():

@@ -34,11 +34,9 @@ def layout(benchmark):
 
 @pytest.mark.parametrize("language", ["Arabic", "Chinese", "Japanese"])
 def test_care_has_two_items_of_each_category(language):
-    items = read(DATA / "care" / f"{language}-test.json")
-    assert set(Counter(item["culture_type"] for item in items).values()) == {2}
-    assert len(items) == 10
+    items, released = read(DATA / "care" / f"{language}-test.json"), layout("care")
+    assert list(Counter(item["culture_type"] for item in items).values()) == [2] * 5
     assert all(item["question_en"] and item["answer_en"] for item in items)
-    released = layout("care")
     assert all(item.keys() == {*released["fields"], "question_en", "answer_en"} for item in items)
     for field, values in released["values"].items():
         assert {item[field] for item in items} <= set(values)
@@ -46,19 +44,16 @@ def test_care_has_two_items_of_each_category(language):
 
 def test_culturalvqa_covers_countries_and_facets():
     items = read_lines(DATA / "culturalvqa" / "test.jsonl")
-    assert set(Counter(item["country"] for item in items).values()) == {2}
-    assert len({item["country"] for item in items}) == 11
+    assert list(Counter(item["country"] for item in items).values()) == [2] * 11
     assert {item["facet"] for item in items} == {"clothing", "drink", "food", "rituals", "traditions"}
     assert all(1 <= len(item["all_answers"]) <= 5 for item in items)
     assert len({item["u_id"] for item in items}) == len(items)
-    assert all((DATA / "culturalvqa" / item["image"]).is_file() for item in items)
 
 
 @pytest.mark.parametrize(("pattern", "count"), [("multilingual/{}_inq_sample.json", 4), ("text/{}_nq.json", 6)])
 def test_cedar_is_parallel_in_all_languages(pattern, count):
     by_language = {language: read(DATA / "cedar" / pattern.format(language)) for language in LANGUAGES}
     assert all([item["id"] for item in items] == list(range(1, count + 1)) for items in by_language.values())
-    assert all(item["answer"] == item["english_ver_answer"] for item in by_language["english"])
     assert {tuple(item) for items in by_language.values() for item in items} == {tuple(layout("cedar")["fields"])}
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -21,13 +22,15 @@ from support.tiny_world import write_release
 from culture_tasks import published
 from culture_tasks.cli.main import main
 from culture_tasks.errors import SettingsError
+from culture_tasks.harness import loading
+from culture_tasks.insertion import table
 from culture_tasks.insertion.core.adapter import ModelOptions
 from culture_tasks.insertion.core.method_registry import method_class, method_config, method_names
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.estimates import CaseShape, Device, ModelShape, PromptSize, Requests, RowEstimator, Work
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.insertion.model_files import Located, locate, without_weights
-from culture_tasks.insertion.table import TableOptions, rows_of
+from culture_tasks.insertion.table import MethodRow, TableOptions, rows_of
 
 TASKS = "crosscult_single_reliability,crosscult_single_cross_scenario_locality"
 
@@ -76,7 +79,10 @@ def test_the_methods_of_the_tables_are_the_published_rows():
     assert set(paper_rows()) <= set(method_names())
 
 
-def test_the_plan_names_rows_requests_and_models_and_runs_nothing(command, others, tmp_path, capsys, monkeypatch):
+def test_the_plan_names_rows_requests_and_models_and_runs_nothing(
+    command, others, tmp_path, capsys, caplog, monkeypatch
+):
+    monkeypatch.setattr(loading, "_own_data_told", set())
     assert main([*command("--plan", "--limit", "4", options=[*others, "mend.layers=2"])]) == 0
     plan = capsys.readouterr().out
     rows = {line.split()[0]: line for line in plan.splitlines() if line and line.split()[0] in paper_rows()}
@@ -87,6 +93,7 @@ def test_the_plan_names_rows_requests_and_models_and_runs_nothing(command, other
     assert "8 after 4 insertions. Training cases: 8." in plan
     assert "not measured" in plan
     assert plan.count("in the folder") == 4
+    assert caplog.text.count("own data, not the benchmark's release") == 1
     assert not (tmp_path / "table").exists()
 
     monkeypatch.setattr(method_class("finetune"), "work", classmethod(lambda cls, *given: None))
@@ -204,27 +211,18 @@ def test_an_estimate_is_arithmetic_and_decoding():
     row = estimator.row(editing, {"": shape}, plain_is_stored=True)
     assert row.hours * 3600 == pytest.approx(40 * 0.6 + 10 * 2 * 0.5)
     assert row.gib == pytest.approx(2e9 / 2**30 + 1)  # four requests of one chain in a batch
-
-
-def test_a_backend_saves_the_launching_of_kernels():
-    shape = ModelShape(layers=10, text=10**9, vision=0, parameters=10**9, itemsize=2, kept=0, active=0, hidden=0)
-    requests = Requests(alone=1, plain=0, after=0, in_scope=0, chains=0, insertions=0, distinct=1, new_tokens=64)
-    prompt, cases = PromptSize(tokens=100, patches=0, images=0), CaseShape(1, 1, 0, 0)
-    estimator = RowEstimator(Device("toy", 1e12, 1e11, 1e9), prompt, requests, cases, batch=1)
-    # 64 tokens, each for all of 64 requests with one reading of 2e9 bytes at 0.6e9 a second.
-    row = estimator.row(Work(), {"": shape}, inserts=False, backend=True)
+    slow = replace(estimator, device=device._replace(bandwidth=1e9), requests=requests._replace(alone=1, new_tokens=64))
+    # A backend doesn't launch kernels: 64 tokens, each for 64 requests with one reading of 2e9 bytes at 0.6e9 a second.
+    row = slow.row(Work(), {"": shape}, inserts=False, backend=True)
     assert row.hours * 3600 == pytest.approx(0.5 + 2 / 0.6)
 
 
 def test_a_shape_is_that_of_the_model(checkpoint):
     model = without_weights(str(checkpoint))
-    shape = ModelShape.of(model)
-    assert shape.parameters == model.num_parameters()
-    assert shape.layers == 2
-    decoder = model.get_decoder()
+    shape, decoder = ModelShape.of(model), model.get_decoder()
+    assert (shape.parameters, shape.layers) == (model.num_parameters(), 2)
     assert shape.text == sum(weight.numel() for weight in decoder.layers.parameters())
     beside = sum(weight.numel() for weight in decoder.parameters()) + model.get_output_embeddings().weight.numel()
-    assert shape.text + shape.vision < shape.parameters
     assert shape.vision == shape.parameters - beside
 
 
@@ -298,50 +296,69 @@ def test_without_a_connection_the_cache_counts(hub, monkeypatch, tmp_path):
         locate("one/other")
 
 
+FIT = "import sys; sys.exit('layers=99, but the model has 2')"
+
+
+@pytest.fixture
+def processes(monkeypatch):
+    """Commands that take no time in place of those of rows: all fits fail, finetune has no results.
+
+    Gives the names of the rows that were evaluated.
+    """
+    evaluated = []
+
+    def evaluation(row):
+        evaluated.append(row.name)
+        row.results.mkdir(parents=True)
+        written = "" if row.name == "finetune" else f"open({str(row.results / 'x_results.json')!r}, 'w').write('{{}}')"
+        return [sys.executable, "-c", f"print('insertions ({row.name})'); {written}"]
+
+    monkeypatch.setattr(MethodRow, "fit_command", property(lambda row: [sys.executable, "-c", FIT]))
+    monkeypatch.setattr(MethodRow, "evaluation_command", property(evaluation))
+    monkeypatch.setattr(table, "CULTURE_TASKS", (sys.executable, "-c", "pass"))
+    return evaluated
+
+
+def test_a_failing_row_stops_no_other_and_nothing_is_done_twice(command, processes, tmp_path, capfd):
+    logs, options = tmp_path / "table" / "logs", ["mend.layers=2"]
+    assert main(command(methods="mend,finetune,base", options=options)) == 1
+    said, errors = capfd.readouterr()
+    assert "base: done" in said
+    assert f"mend: ended with status 1. See {logs / 'mend.log'}" in errors
+    assert f"finetune: the evaluation ended without results. See {logs / 'finetune.log'}" in errors
+    assert "layers=99, but the model has 2" in (logs / "mend.log").read_text()
+    assert "insertions (base)" in errors  # what a process says is shown
+    assert main(command(methods="base")) == 0
+    assert processes == ["finetune", "base"]
+    assert main(command("--plan", methods="base")) == 0
+    assert "base    finished" in capfd.readouterr().out
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_a_killed_table_goes_on_and_a_failing_row_stops_no_other(command, tmp_path, capsys):
+@pytest.mark.timeout(600)
+def test_a_killed_table_goes_on(command, tmp_path):
     out = tmp_path / "table"
-    options = ["mend.layers=99", "mcki.route_dim=8"]
-    arguments = command(methods="mend,base,mcki", options=options)
+    arguments = [sys.executable, "-m", "culture_tasks.cli.main", *command(methods="mcki", options=["mcki.route_dim=8"])]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    killed = subprocess.Popen(
-        [sys.executable, "-m", "culture_tasks.cli.main", *arguments],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    silent = subprocess.DEVNULL
+    killed = subprocess.Popen(arguments, env=environment, stdout=silent, stderr=silent)
     answers = tmp_path / "cache" / "culture-tasks" / "answers.sqlite3"
-    while not _rows(answers):
+    while _rows(answers) < 4:
         assert killed.poll() is None
         time.sleep(0.01)
     killed.send_signal(signal.SIGKILL)
     killed.wait(60)
-    assert not (out / "logs" / "base.json").exists()
+    assert not (out / "logs" / "mcki.json").exists()
+    fitted = {path: path.stat().st_mtime_ns for path in (out / "states").rglob("*.safetensors")}
 
-    again = [sys.executable, "-m", "culture_tasks.cli.main", *arguments]
-    second = subprocess.run(again, env=environment, capture_output=True, text=True, timeout=900, check=False)
-    assert second.returncode == 1
-    assert f"mend: ended with status 1. See {out / 'logs' / 'mend.log'}" in second.stderr
-    assert "layers=99, but the model has 2" in (out / "logs" / "mend.log").read_text()
-    assert second.stdout.splitlines().count("base: done") == 1
+    second = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=500, check=False)
+    assert second.returncode == 0, second.stderr[-3000:]
     assert "mcki: done" in second.stdout
     assert "insertions (mcki)" in second.stderr  # progress is shown
-    (results,) = (out / "results" / "base").rglob("*_results.json")
-    costs = json.loads(results.read_text())["insertion_costs"]
-    assert costs["found"] >= 1
-    assert (out / "report" / "report.md").exists()
-    text = (out / "report" / "report.md").read_text()
-    assert "MCKI" in text
-
-    # Nothing is done twice.
-    written = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.suffix in (".safetensors", ".jsonl")}
-    assert main([*command("--plan", methods="base,mcki", options=options[1:])]) == 0
-    plan = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
-    assert ["base", "finished"] in plan
-    assert ["mcki", "finished"] in plan
-    assert main(command(methods="base,mcki", options=options[1:])) == 0
-    assert written == {path: path.stat().st_mtime_ns for path in written}
+    assert fitted == {path: path.stat().st_mtime_ns for path in fitted} != {}
+    (results,) = (out / "results" / "mcki").rglob("*_results.json")
+    assert json.loads(results.read_text())["insertion_costs"]["found"] >= 1
+    assert "MCKI" in (out / "report" / "report.md").read_text()
 
 
 def _rows(file):

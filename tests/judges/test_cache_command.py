@@ -4,6 +4,7 @@ import argparse
 import json
 import sqlite3
 from contextlib import closing
+from functools import partial
 
 import pytest
 
@@ -35,7 +36,7 @@ def file(tmp_path, monkeypatch):
 
 def run(*arguments):
     parser = argparse.ArgumentParser()
-    command.register(parser.add_subparsers(required=True))
+    command.register(partial(parser.add_subparsers(required=True).add_parser, "cache"))
     options = parser.parse_args(["cache", *map(str, arguments)])
     return options.handler(options)
 

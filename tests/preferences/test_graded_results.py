@@ -8,8 +8,7 @@ from support.sample_files import write_run
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.errors import DataError
-from culture_tasks.preferences.build import gather
-from culture_tasks.preferences.graded_results import Taken
+from culture_tasks.preferences.rating_sources import Taken, gather
 from culture_tasks.settings import Settings
 
 
@@ -97,16 +96,13 @@ def test_text_overlap_is_taken_only_when_asked_for(tmp_path):
     assert models(tmp_path, text_overlap=True) == ["gemma"]
 
 
-def test_responses_that_no_judge_has_graded_yet_are_refused_with_the_way_out(tmp_path):
-    write_model(tmp_path, "gemma", [None, None])
-    assert "no verdict is scored (2 unparsable). Grade the responses with `culture-tasks rejudge`" in refused(tmp_path)
-
-
-def test_a_run_that_waits_for_its_judge_stops_no_other(two_models):
-    waiting = {"backend": "none", "model": "none", "prompt": "", "prompt_sha256": ""}
-    write_model(two_models, "llama", [None, None], judge=CARE_JUDGE | waiting)
+def test_a_run_that_waits_for_its_judge_stops_no_other_and_alone_is_refused_with_the_way_out(two_models, tmp_path):
+    waiting = CARE_JUDGE | {"backend": "none", "model": "none", "prompt": "", "prompt_sha256": ""}
+    write_model(two_models, "llama", [None, None], judge=waiting)
     assert models(two_models) == ["gemma", "qwen"]
     assert read(two_models).left_out["unscored_verdicts"] == 3
+    said = refused(tmp_path / "llama")
+    assert "no verdict is scored (2 unparsable). Grade the responses with `culture-tasks rejudge`" in said
 
 
 def test_tasks_can_be_chosen_by_name_and_by_group(two_models):
@@ -147,14 +143,14 @@ def test_tasks_without_a_judge_are_passed_over_beside_others(two_models):
     assert "no judge grades cedar_text" in refused(two_models / "other")
 
 
+UNKNOWN_RATING = {"runs": [{"response": "a", "outcome": "scored", "rating": 99}]}
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"record": 1}, "the record has layout 1; this version reads 2"),
-        (
-            {"runs": [{"response": "a", "outcome": "scored", "rating": 99}]},
-            "expected a rating from 1 to 10, found 99.0",
-        ),
+        (UNKNOWN_RATING, "expected a rating from 1 to 10, found 99.0"),
         ({"judge": CARE_JUDGE | {"rubric": "unknown"}}, "no rubric 'unknown'"),
     ],
 )

@@ -44,8 +44,11 @@ def adapter(tiny_lm, tmp_path_factory):
 
 @pytest.fixture
 def own(adapter, tmp_path):
-    """A copy of the adapter, far from its manifest."""
-    return shutil.copytree(adapter, tmp_path / "own")
+    """A copy of the adapter, far from its manifest, which doesn't name its model."""
+    folder = shutil.copytree(adapter, tmp_path / "own")
+    config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    (folder / "adapter_config.json").write_text(json.dumps(config | {"base_model_name_or_path": None}))
+    return folder
 
 
 def test_the_merged_model_is_the_model_with_its_adapter(adapter, tiny_lm, tmp_path, capsys):
@@ -73,8 +76,6 @@ def refused(tmp_path, adapter, **options):
 
 
 def test_an_adapter_that_doesnt_name_its_model_needs_base(own, tiny_lm, tmp_path):
-    config = json.loads((own / "adapter_config.json").read_text(encoding="utf-8"))
-    (own / "adapter_config.json").write_text(json.dumps(config | {"base_model_name_or_path": None}), encoding="utf-8")
     assert "Name it with --base" in refused(tmp_path, own)
     assert merge(own, tmp_path / "merged", base=str(tiny_lm)) == str(tiny_lm)
     assert not (tmp_path / "merged" / "manifest.json").exists()
@@ -97,9 +98,9 @@ def test_without_an_adapter_a_new_folder_or_peft_the_way_out_is_named(own, tmp_p
     (tmp_path / "full" / "model.safetensors").touch()
     assert "full/adapter_config.json can't be read (No such file or directory)" in refused(tmp_path, tmp_path / "full")
     with pytest.raises(SettingsError, match="is there already"):
-        merge(own, tmp_path / "full")
+        merge(own, tmp_path / "full", base="x")
     assert [file.name for file in (tmp_path / "full").iterdir()] == ["model.safetensors"]
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "peft" else find(name, *rest))
     with pytest.raises(MissingExtraError, match=r"culture-tasks\[preferences\]"):
-        merge(own, tmp_path / "merged")
+        merge(own, tmp_path / "merged", base="x")

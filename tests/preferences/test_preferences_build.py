@@ -47,23 +47,18 @@ def test_every_method_gets_rows_in_trls_form(rated, tmp_path, capsys):
     (first, *_) = lines(out / "dpo/train.jsonl")
     question = first["prompt"][0]["content"]
     number = question.removeprefix("What is polite at table ").removesuffix("?")
+    facts = {"question_id": question_fingerprint(question), "language": "zh", "category": "norms", "culture": "native"}
+    rated_by = {"chosen_rating": 9.0, "rejected_rating": 3.0, "chosen_by": "LLM", "rejected_by": "LLM"}
     assert first == {
         "prompt": [{"role": "user", "content": question}],
         "chosen": [{"role": "assistant", "content": f"custom 9 of table {number}"}],
         "rejected": [{"role": "assistant", "content": f"custom 3 of table {number}"}],
-        "question_id": question_fingerprint(question),
-        "language": "zh",
-        "category": "norms",
-        "culture": "native",
-        "chosen_rating": 9.0,
-        "rejected_rating": 3.0,
-        "chosen_by": "LLM",
-        "rejected_by": "LLM",
+        **facts,
+        **rated_by,
     }
     (reference, *_) = lines(out / "sft/train.jsonl")
-    assert reference["completion"] == [
-        {"role": "assistant", "content": f"the answer to {reference['prompt'][0]['content']}"}
-    ]
+    answer = f"the answer to {reference['prompt'][0]['content']}"
+    assert reference["completion"] == [{"role": "assistant", "content": answer}]
     labels = [(each["label"], each["rating"]) for each in lines(out / "kto/train.jsonl")]
     assert labels == [(True, 9.0), (False, 3.0)] * 18
     manifest = Manifest.load(out)
@@ -118,8 +113,7 @@ def test_questions_of_the_tests_are_left_out_and_counted_or_named_in_the_manifes
     assert question_fingerprint(question) not in manifest.items + manifest.dev_items
     assert not manifest.tested_items
     assert set(manifest.rule.hold_out) == {"care_ar", "care_ja", "care_zh"}
-    data = "".join(text.decode() for name, text in contents(tmp_path / "out").items() if name.endswith(".jsonl"))
-    assert f'"{question}"' not in data
+    assert not any(f'"{question}"'.encode() in text for text in contents(tmp_path / "out").values())
     (listed,) = manifest.near_duplicates
     assert (listed.question, listed.task) == (question_fingerprint(f"请问{question}"), "care_zh")
     assert "a test question, and is not left out" in capsys.readouterr().out
@@ -131,18 +125,16 @@ def test_questions_of_the_tests_are_left_out_and_counted_or_named_in_the_manifes
     assert manifest.rule.test_questions
 
 
-def test_questions_are_chosen_by_language_and_category(tmp_path):
-    rows = rows_of(4) + [
-        row(f"كيف {number}", text, rating, cul_type="Opinion", associated_culture="General")
-        for number in "ابتث"
-        for text, rating in (("a", 3), ("b", 9))
-    ]
-    path = write_rows(tmp_path / "rated.jsonl", rows)
-    assert build(path, "-o", tmp_path / "ar", "--language", "ar", "--category", "Opinions", "--dev", 0) == 0
-    manifest = Manifest.load(tmp_path / "ar")
-    assert len(manifest.items) == 4
-    assert manifest.counts["questions_of_another_language"] == 4
-    assert {each["language"] for each in lines(tmp_path / "ar/dpo/train.jsonl")} == {"ar"}
+def test_questions_are_chosen_by_language_and_category_and_unknown_characters_are_replaced(tmp_path):
+    about = {"cul_type": "Opinion", "associated_culture": "General"}
+    rows = rows_of(4) + [row("كيف", text, rating, **about) for text, rating in (("a\ud800", 3), ("b", 9))]
+    path = tmp_path / "rated.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+    options = ("--language", "ar", "--category", "Opinions", "--dev", 0, "--plain")
+    assert build(path, "-o", tmp_path / "ar", *options) == 0
+    assert Manifest.load(tmp_path / "ar").counts["questions_of_another_language"] == 4
+    (pair,) = lines(tmp_path / "ar/dpo/train.jsonl")
+    assert (pair["language"], pair["chosen"], pair["rejected"]) == ("ar", "b", "a\ufffd")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +149,6 @@ def test_questions_are_chosen_by_language_and_category(tmp_path):
         (rows_of(3), ("--min-gap", "7"), "3 without two ratings that are 7 apart (--min-gap)"),
         (rows_of(3), ("--culture", "native"), "3 that --culture leaves out"),
         (rows_of(3), ("--language", "zj"), "--language zj: no question has it. There are: zh (3)."),
-        (rows_of(3), ("--category", "food"), "--category food: no question has it. There are: norms (3)."),
         (rows_of(3), ("--category", "literarcy"), "--category: care: unknown category 'literarcy'. Did you"),
         (rows_of(3), ("--hold-out", "blendd"), "--hold-out blendd: no such task or group"),
         ([row("q", "a", 5), {"question": "q"}], (), "row 2, field 'response': found nothing"),
@@ -180,35 +171,23 @@ def test_numbers_that_make_no_sense_are_refused_by_the_command_line(rated, tmp_p
     assert f"argument {name}: {value}: expected a number" in capsys.readouterr().err
 
 
-def test_a_folder_that_is_there_is_left_alone(rated, tmp_path, monkeypatch, capsys):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/mine.txt").write_text("mine", encoding="utf-8")
-    assert build(rated, "-o", tmp_path / "out") == 1
-    assert "out is there already. Remove it, or choose another folder with -o." in capsys.readouterr().err
-    assert list(contents(tmp_path / "out")) == ["mine.txt"]
-    (tmp_path / "empty").mkdir()
-    assert build(rated, "-o", tmp_path / "empty") == 0
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    for named in (".", tmp_path / "here"):
-        assert build(rated, "-o", named) == 1
-        assert "is the working directory. Name a new folder in it with -o." in capsys.readouterr().err
-
-
-def test_a_disk_that_is_full_leaves_nothing_behind(rated, tmp_path, monkeypatch, capsys):
+def test_a_folder_that_is_there_is_left_alone_and_a_full_disk_leaves_nothing(rated, tmp_path, monkeypatch, capsys):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("culture_tasks.preferences.dataset_folder.recipe_files", full)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
     assert build(rated, "-o", tmp_path / "out") == 1
+    assert "out is there already. Remove it, or choose another folder with -o." in capsys.readouterr().err
+    assert list(contents(tmp_path / "out")) == ["mine.txt"]
+    monkeypatch.chdir(tmp_path / "empty")
+    assert build(rated, "-o", ".") == 1
+    assert "is the working directory. Name a new folder in it with -o." in capsys.readouterr().err
+    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("culture_tasks.preferences.dataset_folder.recipe_files", full)
+        assert build(rated, "-o", tmp_path / "empty") == 1
     assert "can't write" in capsys.readouterr().err
-    assert [each.name for each in tmp_path.iterdir()] == ["rated.jsonl"]
-
-
-def test_text_that_json_cant_carry_is_replaced(tmp_path):
-    path = tmp_path / "rated.jsonl"
-    rows = [row("q", "a\ud800", 3), row("q", "b", 9)]
-    path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
-    assert build(path, "-o", tmp_path / "out", "--dev", 0, "--plain") == 0
-    (pair,) = lines(tmp_path / "out/dpo/train.jsonl")
-    assert (pair["chosen"], pair["rejected"]) == ("b", "a\ufffd")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["empty", "out", "rated.jsonl"]
+    assert build(rated, "-o", tmp_path / "empty") == 0

@@ -19,72 +19,14 @@ from culture_tasks.cli.main import main
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-SUPPORT = Path(__file__).parents[1] / "support"
+RUNNER = Path(__file__).parents[1] / "support" / "train_toy.py"
 WRONG = {"Arabic": "لا أعرف.", "Chinese": "我不知道。", "Japanese": "わかりません。"}
-ON_A_CPU = ["--use_cpu", "true", "--bf16", "false", "--dtype", "float32"]
+ON_A_CPU = ["--use_cpu", "true", "--bf16", "false", "--dtype", "float32", "--gradient_checkpointing", "false"]
 SHORT = ["--per_device_train_batch_size", "4", "--gradient_accumulation_steps", "3", "--warmup_steps", "0"]
-SHORT += ["--learning_rate", "5e-4", "--gradient_checkpointing", "false"]
-
-
-class World:
-    """A folder with test questions, a toy, and models trained from it; it is the working directory of all commands.
-
-    ``right`` and ``wrong`` are answers by question, ``margins`` the last one that the training of a model logged.
-    """
-
-    def __init__(self, folder, fixture_data):
-        self.folder, self.right, self.wrong, self.margins = folder, {}, {}, {}
-        (folder / "data" / "care").mkdir(parents=True)
-        for culture, wrong in WRONG.items():
-            rows = json.loads((fixture_data / "care" / f"{culture}-test.json").read_text(encoding="utf-8"))
-            rows = sorted(rows, key=lambda row: len(row["answer"].encode()))[:4]
-            self.right |= {row["question"]: row["answer"] for row in rows}
-            self.wrong |= {row["question"]: wrong for row in rows}
-            (folder / "data" / "care" / f"{culture}-test.json").write_text(json.dumps(rows), encoding="utf-8")
-        tiny_models.make_tiny_lm(folder / "untrained")
-        (folder / "learnt").mkdir()
-        learnt = [(question, some[question]) for question in self.right for some in 3 * [self.wrong] + 2 * [self.right]]
-        messages = [
-            {
-                "prompt": [{"role": "user", "content": question}],
-                "completion": [{"role": "assistant", "content": answer}],
-            }
-            for question, answer in learnt
-        ]
-        write_rows(folder / "learnt" / "train.jsonl", messages)
-        for name, best, worst in (("ratings", 9, 2), ("swapped", 2, 9)):
-            rated = [(self.right, best), (self.wrong, worst)]
-            rows = [
-                {"question": question, "reference": right, "response": some[question], "human_rating": rating}
-                for question, right in self.right.items()
-                for some, rating in rated
-            ]
-            write_rows(folder / f"{name}.jsonl", rows)
-
-    def run(self, *command, standard_input=""):
-        environment = os.environ | {"CULTURE_JUDGE": "lexical", "CULTURE_TASKS_DATA": str(self.folder / "data")}
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", *command],
-            cwd=self.folder,
-            env=environment,
-            input=standard_input,
-            capture_output=True,
-            text=True,
-            timeout=800,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout
-
-    def run_all(self, *commands):
-        lines = "".join(json.dumps(command) + "\n" for command in commands)
-        return self.run(str(SUPPORT / "train_toy.py"), standard_input=lines)
-
-    def count(self, model, expected):
-        """How many answers of a model in its run of `care_greedy` are those expected."""
-        files = (self.folder / "runs" / model).rglob("samples_*.jsonl")
-        samples = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-        return sum(expected[sample["doc"]["question"]] == sample["resps"][0][0].strip() for sample in samples)
+SHORT += ["--learning_rate", "5e-4", "--max_steps"]
+TASKS = ["--tasks", "care_greedy", "--apply_chat_template", "--gen_kwargs", "max_gen_toks=48", "--log_samples"]
+ADAPTERS = {"dpo": "prefs/models/dpo.lora", "kto": "prefs/models/kto.lora", "simpo": "prefs/models/simpo.lora"}
+ADAPTERS |= {"control": "control/models/dpo.lora"}
 
 
 def build(ratings, folder):
@@ -95,78 +37,119 @@ def build(ratings, folder):
 
 def evaluate(name, arguments):
     model = ["--model", "hf", "--model_args", arguments, "--device", "cpu", "--batch_size", "12"]
-    answers = ["--tasks", "care_greedy", "--apply_chat_template", "--gen_kwargs", "max_gen_toks=48"]
-    return ["culture-tasks", "lm-eval", "run", *model, *answers, "--log_samples", "--output_path", f"runs/{name}"]
+    return ["culture-tasks", "lm-eval", "run", *model, *TASKS, "--output_path", f"runs/{name}"]
+
+
+class World:
+    """A folder with test questions, a toy, and models trained from it; it is the working directory of all commands.
+
+    ``right`` and ``wrong`` are answers by question, ``margins`` the last ones that training by DPO logged.
+    """
+
+    def __init__(self, folder, fixture_data):
+        self.folder, self.right, self.wrong = folder, {}, {}
+        (folder / "data" / "care").mkdir(parents=True)
+        (folder / "learnt").mkdir()
+        for culture, wrong in WRONG.items():
+            rows = json.loads((fixture_data / "care" / f"{culture}-test.json").read_text(encoding="utf-8"))
+            rows = sorted(rows, key=lambda row: len(row["answer"].encode()))[:4]
+            self.right |= {row["question"]: row["answer"] for row in rows}
+            self.wrong |= {row["question"]: wrong for row in rows}
+            (folder / "data" / "care" / f"{culture}-test.json").write_text(json.dumps(rows), encoding="utf-8")
+        tiny_models.make_tiny_lm(folder / "untrained")
+        messages = [
+            {
+                "prompt": [{"role": "user", "content": question}],
+                "completion": [{"role": "assistant", "content": some[question]}],
+            }
+            for question in self.right
+            for some in 3 * [self.wrong] + 2 * [self.right]
+        ]
+        write_rows(folder / "learnt" / "train.jsonl", messages)
+        for name, best, worst in (("ratings", 9, 2), ("swapped", 2, 9)):
+            rows = [
+                {"question": question, "reference": right, "response": some[question], "human_rating": rating}
+                for question, right in self.right.items()
+                for some, rating in ((self.right, best), (self.wrong, worst))
+            ]
+            write_rows(folder / f"{name}.jsonl", rows)
+        learning = ["--num_train_epochs", "50", "--learning_rate", "5e-3", "--per_device_train_batch_size", "20"]
+        learning += ["--gradient_accumulation_steps", "1", "--use_peft", "false"]
+        learning += ["--model_name_or_path", "untrained", "--dataset_name", "./learnt", "--output_dir", "toy"]
+        said = self.run(
+            build("ratings.jsonl", "prefs"),
+            build("swapped.jsonl", "control"),
+            ["sft", "--config", "prefs/sft.lora.yaml", *ON_A_CPU, *learning],
+            ["kto", "--config", "prefs/kto.lora.yaml", *ON_A_CPU, *SHORT, "24"],
+            ["prefs/simpo.py", "--config", "prefs/simpo.lora.yaml", *ON_A_CPU, *SHORT, "40"],
+            ["dpo", "--config", "prefs/dpo.lora.yaml", *ON_A_CPU, *SHORT, "24"],
+            ["dpo", "--config", "control/dpo.lora.yaml", *ON_A_CPU, *SHORT, "24"],
+        )
+        self.margins = [
+            float(re.findall(r"'rewards/margins': '([^']+)'", part)[-1]) for part in said.split("\n$ ")[-2:]
+        ]
+        self.run(
+            evaluate("toy", "pretrained=toy"),
+            *(evaluate(name, f"pretrained=toy,peft={adapter}") for name, adapter in ADAPTERS.items()),
+            ["culture-tasks", "report", "runs", "-o", "report", "--formats", "json"],
+        )
+
+    def run(self, *commands):
+        environment = os.environ | {"CULTURE_JUDGE": "lexical", "CULTURE_TASKS_DATA": str(self.folder / "data")}
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", str(RUNNER)],
+            cwd=self.folder,
+            env=environment,
+            input="".join(json.dumps(command) + "\n" for command in commands),
+            capture_output=True,
+            text=True,
+            timeout=800,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    def count(self, model, expected):
+        """How many answers of a model in its run of `care_greedy` are those expected."""
+        files = (self.folder / "runs" / model).rglob("samples_*.jsonl")
+        samples = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+        return sum(expected[sample["doc"]["question"]] == sample["resps"][0][0].strip() for sample in samples)
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory, fixture_data):
-    made = World(tmp_path_factory.mktemp("circle"), fixture_data)
-    learning = ["--num_train_epochs", "50", "--learning_rate", "5e-3", "--per_device_train_batch_size", "20"]
-    learning += ["--gradient_accumulation_steps", "1", "--gradient_checkpointing", "false", "--use_peft", "false"]
-    learning += ["--model_name_or_path", "untrained", "--dataset_name", "./learnt", "--output_dir", "toy"]
-    said = made.run_all(
-        build("ratings.jsonl", "prefs"),
-        build("swapped.jsonl", "control"),
-        ["sft", "--config", "prefs/sft.lora.yaml", *ON_A_CPU, *learning],
-        ["kto", "--config", "prefs/kto.lora.yaml", *ON_A_CPU, *SHORT, "--max_steps", "24"],
-        ["prefs/simpo.py", "--config", "prefs/simpo.lora.yaml", *ON_A_CPU, *SHORT, "--max_steps", "40"],
-        ["dpo", "--config", "control/dpo.lora.yaml", *ON_A_CPU, *SHORT, "--max_steps", "24"],
-    )
-    made.margins["control"] = last_margin(said)
-    dpo = ["--config", "prefs/dpo.lora.yaml", *ON_A_CPU, *SHORT, "--max_steps", "24"]
-    made.margins["dpo"] = last_margin(made.run("-m", "trl.cli.main", "dpo", *dpo))
-    made.run_all(
-        evaluate("toy", "pretrained=toy"),
-        evaluate("dpo", "pretrained=toy,peft=prefs/models/dpo.lora"),
-        evaluate("kto", "pretrained=toy,peft=prefs/models/kto.lora"),
-        evaluate("simpo", "pretrained=toy,peft=prefs/models/simpo.lora"),
-        evaluate("control", "pretrained=toy,peft=control/models/dpo.lora"),
-    )
-    return made
-
-
-def last_margin(said):
-    return float(re.findall(r"'rewards/margins': '([^']+)'", said)[-1])
+    return World(tmp_path_factory.mktemp("circle"), fixture_data)
 
 
 def test_training_turns_the_toy_and_with_chosen_and_rejected_swapped_it_is_not_turned(world):
     """SimPO is slower than DPO: the paper's beta is small for means of log probabilities."""
     assert (world.count("toy", world.wrong), world.count("toy", world.right)) == (12, 0)
-    right = {model: world.count(model, world.right) for model in ("dpo", "kto", "simpo", "control")}
+    right = {model: world.count(model, world.right) for model in ADAPTERS}
     assert min(right["dpo"], right["kto"]) >= 10
     assert right["simpo"] >= 3
     assert right["control"] == 0
 
 
-def compared(world, model, tmp_path, *options):
-    """What `culture-tasks compare` says of a trained model beside the toy."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(world.folder)  # where the results name the models
-        assert main(["compare", "runs/toy", f"runs/{model}", "--json", str(tmp_path / "compared.json"), *options]) == 0
-    checks = json.loads((tmp_path / "compared.json").read_text(encoding="utf-8"))["checks"]
-    return next(check for check in checks if check["name"] == "care_greedy")
-
-
-def test_compare_says_that_the_score_rose_and_a_margin_is_no_evidence(world, tmp_path):
+def test_compare_says_that_the_score_rose_and_a_margin_is_no_evidence(world, tmp_path, monkeypatch):
     """The control's margin is as large as that of the model that was turned, and its score isn't."""
+
+    def compared(model, *options):
+        assert main(["compare", "runs/toy", f"runs/{model}", "--json", str(tmp_path / "compared.json"), *options]) == 0
+        checks = json.loads((tmp_path / "compared.json").read_text(encoding="utf-8"))["checks"]
+        return next(check for check in checks if check["name"] == "care_greedy")
+
+    monkeypatch.chdir(world.folder)  # where the results name the models
     for method in ("dpo", "kto"):
-        found = compared(world, method, tmp_path, "--compare-anyway")
+        found = compared(method, "--compare-anyway")
         assert found["verdict"] == "B is better"
         assert found["b"]["score"] > found["a"]["score"] + 5
         assert found["low"] > 0
         assert found["p"] < 0.01
         assert found["common_items"] == 12
-    assert world.margins["control"] > 0.8 * world.margins["dpo"] > 0
-    assert compared(world, "control", tmp_path, "--compare-anyway")["verdict"] == "not distinguishable"
-
-
-def test_models_that_were_trained_on_the_test_are_marked_and_not_compared(world, tmp_path):
-    """The recipes save models below the manifest, which names the items."""
-    assert "trained on" in compared(world, "dpo", tmp_path)["message"]
-    world.run("-m", "culture_tasks.cli.main", "report", "runs", "-o", "report", "--formats", "json")
+    margin, of_control = world.margins
+    assert of_control > 0.8 * margin > 0
+    assert compared("control", "--compare-anyway")["verdict"] == "not distinguishable"
+    # Models that were trained on the test are marked: the recipes save them below the manifest, which names the items.
+    assert "trained on" in compared("dpo")["message"]
     runs = json.loads((world.folder / "report" / "report.json").read_text(encoding="utf-8"))["runs"].values()
-    marked = {run["model"]: run["trained_on"] for run in runs}
-    assert marked == {"toy": 0} | dict.fromkeys(
-        ("prefs/models/dpo.lora", "prefs/models/kto.lora", "prefs/models/simpo.lora", "control/models/dpo.lora"), 4
-    )
+    assert {run["model"]: run["trained_on"] for run in runs} == {"toy": 0} | dict.fromkeys(ADAPTERS.values(), 4)

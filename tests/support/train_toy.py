@@ -15,6 +15,7 @@ from culture_tasks.cli.main import main as culture_tasks
 
 
 def run(program: str, *arguments: str) -> None:
+    sys.stdout.write(f"\n$ {program}\n")
     sys.argv = [program, *arguments]
     if program == "culture-tasks":
         assert culture_tasks(arguments) == 0

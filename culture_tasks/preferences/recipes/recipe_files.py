@@ -40,25 +40,17 @@ _DEV_NOTE = "ours: the paper names no development set; data built with --dev 0 h
 
 def recipe_files(
     folder: PurePath,
-    *,
     rows: Mapping[str, int],
     dev_rows: Mapping[str, int],
+    *,
     conversational: bool,
     languages: Sequence[str],
     model: str = PAPER_MODELS[0],
 ) -> dict[str, str]:
-    """Returns the recipes for a folder of training data, and the script that one of the methods needs.
+    """Returns the recipes for a folder of training data, and the script that one of the methods needs, by file name.
 
-    Args:
-        folder: The folder as the user gave it, absolute or relative to the working directory.
-        rows: Rows of ``train.jsonl`` in each folder of the data: ``sft``, ``dpo``, ``kto``.
-        dev_rows: Rows of ``dev.jsonl`` in each.
-        conversational: Whether rows are messages, which get the model's chat template, or plain text.
-        languages: Languages of the questions.
-        model: The model to train, by its name on the Hub or its folder.
-
-    Returns:
-        Contents of the files by their names in the folder.
+    The folder is the user's, absolute or relative to the working directory. Rows are those of ``train.jsonl`` and
+    ``dev.jsonl`` by the folder of a method; in conversational data they are messages, which get the chat template.
     """
     known = {
         "model": _text(model),

@@ -1,0 +1,322 @@
+"""Where rated responses come from: tables of rated rows, and results of models that a judge has graded.
+
+Rows are a benchmark's, from the Hub, or the user's own. Of results, the verdicts of one judge count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from culture_tasks.benchmarks.interface import Task
+from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, tasks_below
+from culture_tasks.data.sources import read_source
+from culture_tasks.data.tables import SUFFIXES, RowTable, read_file, validated
+from culture_tasks.errors import DataError, nearest
+from culture_tasks.harness.scoring import LEXICAL
+from culture_tasks.judges.rubric.rubrics import Rubric
+from culture_tasks.people.rated_responses import (
+    NO_CATEGORY,
+    ResponseRow,
+    aliases,
+    check_rating,
+    language_of,
+    named_category,
+    offered,
+    rubric_of,
+)
+from culture_tasks.preferences.rated_questions import (
+    PEOPLE,
+    Gathering,
+    RatedAnswer,
+    RatedQuestions,
+    RatingScale,
+    kind_of_culture,
+)
+from culture_tasks.rejudge.rejudging import find_runs
+from culture_tasks.results.finding import UnusedFile, parse_name
+from culture_tasks.results.logged_samples import JudgedSample, is_judged, judged_sample
+from culture_tasks.results.run_files import RunFiles
+from culture_tasks.results.samples import LoggedJudge, LoggedSample, samples_of
+from culture_tasks.results.task_results import task_results
+from culture_tasks.results.training_manifest import RatedBy, TrainingSource
+from culture_tasks.settings import Settings
+from culture_tasks.text import answer_in
+
+RATING_COLUMNS = ("human_rating", "rating")
+"""Columns of people's ratings, as CARE's newer and older revisions call them; the first that is there counts."""
+
+_AT_ONCE = 1_000
+"""Rows that are checked together, so that a long file is never in memory as models of its rows."""
+
+
+class Taken(NamedTuple):
+    """What is taken of result folders: tasks and groups (without any, all that are graded), and one judge's verdicts.
+
+    The judge is ``backend:model``, or None where there is one alone. Either text overlap is taken for a rating, or
+    verdicts are. ``test_questions`` says whether questions of tests may be taken.
+    """
+
+    tasks: tuple[str, ...] = ()
+    judge: str | None = None
+    text_overlap: bool = False
+    test_questions: bool = False
+
+
+def gather(sources: Sequence[str], taken: Taken, rating: str | None, settings: Settings) -> RatedQuestions:
+    """Reads sources: tables of rated rows, and result files and folders, which are read together.
+
+    ``rating`` is the column of the ratings in rows; None means people's.
+    """
+    gathering = Gathering()
+    distinct = list(dict.fromkeys(sources))
+    results = [source for source in distinct if _holds_results(source)]
+    for source in distinct:
+        if source not in results:
+            _gather_rows(source, rating, settings.data_folder, gathering)
+    if results:
+        _gather_results([Path(source).expanduser() for source in results], taken, gathering)
+    return gathering.finished()
+
+
+def _holds_results(source: str) -> bool:
+    known = [name for key, each in offered().items() for name in (key, each.source.hub) if name]
+    path = Path(source).expanduser()
+    if source in known:
+        return False
+    if path.exists() or path.suffix.lower() in SUFFIXES:
+        return path.is_dir() or parse_name(path) is not None
+    raise DataError(
+        f"preferences: {source}: no such file or folder.{nearest(source, known)} Expected a file of rated rows "
+        f"({', '.join(SUFFIXES)}), a folder of results, or {' or '.join(known)}."
+    )
+
+
+# Rows
+
+
+def _gather_rows(source: str, rating: str | None, data_folder: Path | None, gathering: Gathering) -> None:
+    """Reads the rows of a table: those that a benchmark offers (by its name or its data set's), or a file's."""
+    offer = next((each.source for name, each in offered().items() if source in (name, each.source.hub)), None)
+    table = read_file(Path(source).expanduser()) if offer is None else read_source(offer, data_folder)
+    columns = {name for row in table.rows for name in row}
+    column = rating or next((name for name in RATING_COLUMNS if name in columns), RATING_COLUMNS[0])
+    if column not in columns:
+        raise DataError(
+            f"preferences: {table.origin}: no column {column!r} with ratings.{nearest(column, columns)} "
+            f"Found are {', '.join(sorted(columns))}. Name the column with --rating."
+        )
+    try:
+        fingerprint, responses = _rated_rows(table, column, gathering)
+    except DataError as error:
+        raise DataError(f"preferences: {str(error).removeprefix('preferences: ')}") from None
+    if not responses:
+        raise DataError(
+            f"preferences: {table.origin}: no row has a rating in the column {column!r}. "
+            "Name another column with --rating."
+        )
+    gathering.left_out["unrated_responses"] += len(table.rows) - responses
+    rated_by = RatedBy(kind="people", name=PEOPLE) if column in RATING_COLUMNS else RatedBy(kind="column", name=column)
+    gathering.note_rater(rated_by, table.origin)
+    name = Path(table.origin).name if table.local else table.origin
+    gathering.sources.append(TrainingSource(kind="rows", name=name, fingerprint=fingerprint, responses=responses))
+
+
+def _rated_rows(table: RowTable, column: str, gathering: Gathering) -> tuple[str, int]:
+    """Returns the fingerprint of the rated responses, and their number."""
+    digest = hashlib.sha256()
+    responses = 0
+    graded: dict[tuple[str | None, str | None], tuple[str, Rubric | None]] = {}
+    without_scale: list[tuple[float, int]] = []
+    for index, row in _rows(table, column):
+        rating = row.human_rating
+        if rating is None:
+            continue
+        read = "\x1f".join((row.question, *row.references, row.response, f"{rating!r}\x1e"))
+        digest.update(read.encode("utf-8", "replace"))
+        responses += 1
+        where, key = table.where(index), (row.category, row.rubric)
+        if key not in graded:
+            category = named_category(f"{where}, field 'category'", row.category)
+            rubric = rubric_of(where, row.rubric, category) if column in RATING_COLUMNS else None
+            graded[key] = ("" if category == NO_CATEGORY else category, rubric)
+            if rubric is not None:
+                gathering.note_scale(RatingScale(rubric.lowest, rubric.highest, where))
+        category, rubric = graded[key]
+        if rubric is None:
+            without_scale.append((rating, index))
+        else:
+            way_out = "Correct it; if the column isn't people's rating, name the one that is meant with --rating."
+            check_rating(where, column, rating, rubric, way_out)
+        by = PEOPLE if row.response.strip() in row.references else row.model or row.source or ""
+        gathering.add(
+            row.question,
+            "" if rubric is None else rubric.name,
+            RatedAnswer(row.response, rating, by),
+            references=row.references,
+            language=language_of(row.question, language=row.language, culture=row.associated_culture),
+            category=category,
+            culture=kind_of_culture(row.associated_culture),
+        )
+    for rating, index in {min(without_scale), max(without_scale)} if without_scale else ():
+        gathering.without_scale.append((rating, table.where(index)))
+    return digest.hexdigest()[:16], responses
+
+
+def _rows(table: RowTable, column: str) -> Iterator[tuple[int, ResponseRow]]:
+    """Yields the rows by their index, with the ratings of a column."""
+    names = aliases() | {column: "human_rating"}
+    other_ratings = frozenset(RATING_COLUMNS) - {column}
+    for start in range(0, len(table.rows), _AT_ONCE):
+        part = table.part(range(start, min(start + _AT_ONCE, len(table.rows))))
+        rows = [{name: value for name, value in row.items() if name not in other_ratings} for row in part.rows]
+        try:
+            yield from enumerate(validated(replace(part, rows=rows), ResponseRow, names), start)
+        except DataError as error:
+            text = str(error).replace("field 'human_rating':", f"field {column!r}:", 1)  # as the user's file calls it
+            raise DataError(text) from None
+
+
+# Results
+
+
+def _gather_results(paths: Sequence[Path], taken: Taken, gathering: Gathering) -> None:
+    """Reads the judged samples of result files and folders."""
+    wanted: set[str] = set()
+    for name in taken.tasks:
+        if name in entries():
+            _check_allowed(benchmark_of(name).name, name)
+        wanted.update([task.name for task in tasks_below(name)] if name in entries() else [name])
+    reader = _Reader(taken, gathering)
+    before = len(gathering.sources)
+    for run in find_runs(paths):
+        known = task_results(run.files)
+        if isinstance(known, UnusedFile):
+            raise DataError(f"preferences: {known.path}: {known.detail}. Leave the file out.")
+        models = {
+            result.task: f"{result.model} + {Path(result.adapter).name}" if result.adapter else result.model
+            for result in known
+        }
+        for task in run.files.logged_tasks():
+            if not wanted or task in wanted:
+                reader.read(run.files, task, models.get(task, ""))
+    if len(gathering.sources) == before:
+        raise DataError(f"preferences: {', '.join(map(str, paths))}: {reader.why_nothing()}")
+
+
+def _check_allowed(benchmark: str, where: str) -> None:
+    declared = benchmarks().get(benchmark)
+    if declared is not None and declared.not_for_training:
+        raise DataError(
+            f"preferences: {where} is of {declared.title} ({declared.paper}), which may not be trained on: "
+            f"{declared.not_for_training}."
+        )
+
+
+class _Reader:
+    """Reads the sample files of all runs, and notes what it passes over."""
+
+    def __init__(self, taken: Taken, gathering: Gathering) -> None:
+        self._taken = taken
+        self._gathering = gathering
+        self._others: set[str] = set()
+        self._unscored: Counter[str] = Counter()
+        self._unjudged: dict[str, str] = {}
+        self._judges: list[LoggedJudge] = []
+
+    def read(self, run: RunFiles, task: str, model: str) -> None:
+        """Takes the verdicts of a task in; a task without any is passed over."""
+        digest, count, entry = hashlib.sha256(), 0, entries().get(task)
+        one_language = entry.languages[0] if isinstance(entry, Task) and len(entry.languages) == 1 else None
+        for sample in samples_of(run.samples_file(task)):
+            for judged, text, rating in self._scored(sample, task):
+                record = judged.record
+                stated = record.groups.get("prompt_language") or record.groups.get("language")
+                digest.update(json.dumps([record.item, record.question, text, rating]).encode())
+                count += 1
+                fingerprint = self._gathering.add(
+                    record.question,
+                    judged.judge.rubric,
+                    RatedAnswer(text, rating, model),
+                    references=record.references,
+                    language=one_language or language_of(record.question, language=stated),
+                    category=record.groups.get("category") or "",
+                    culture=kind_of_culture(record.groups.get("culture")),
+                )
+                if fingerprint is not None:
+                    self._gathering.test_items[fingerprint].add((task, record.item))
+        if count:
+            facts: dict[str, Any] = {
+                "name": run.result_file.name,
+                "fingerprint": digest.hexdigest()[:16],
+                "responses": count,
+            }
+            self._gathering.sources.append(TrainingSource(kind="results", **facts, model=model, task=task))
+
+    def _scored(self, sample: LoggedSample, task: str) -> Iterator[tuple[JudgedSample, str, float]]:
+        """Yields the responses with a scored verdict that counts, without their reasoning, which no judge sees."""
+        metric, logged = sample.logged
+        if not is_judged(sample):
+            self._unjudged[task] = str(logged.get("benchmark", ""))
+            return
+        judged = judged_sample(sample)
+        judge, taken = judged.judge, self._taken
+        if metric.endswith(LEXICAL) != taken.text_overlap or taken.judge not in (None, judge.name):
+            self._others.add(judge.name)
+            return
+        self._check_usable(judged, task)
+        unscored = [run.outcome for run in judged.record.runs if run.outcome != "scored"]
+        self._unscored.update(unscored)
+        self._gathering.left_out["unscored_verdicts"] += len(unscored)
+        if judged.scored and judge not in self._judges:
+            rubric, where = judged.rubric, sample.where
+            self._judges.append(judge)
+            self._gathering.note_rater(RatedBy(kind="judge", name=judge.name, judges=(judge.model_dump(),)), where)
+            self._gathering.note_scale(RatingScale(rubric.lowest, rubric.highest, f"{where}, rubric {rubric.name}"))
+        for run in judged.scored.values():
+            if run.rating is not None:
+                yield judged, answer_in(run.response), run.rating
+
+    def _check_usable(self, judged: JudgedSample, task: str) -> None:
+        where = f"{judged.logged.where}: {task}"
+        _check_allowed(judged.record.benchmark, where)
+        entry = entries().get(task)
+        if judged.record.image or (isinstance(entry, Task) and entry.shows_images):
+            raise DataError(
+                f"preferences: {where} shows images, and the data and recipes written here are of text alone. Choose "
+                "tasks of text with --task."
+            )
+        if not self._taken.test_questions:
+            raise DataError(
+                f"preferences: {where} is a test. A model that is trained on its questions can't be tested by them any "
+                "more. If that is what you want, say so with --train-on-test: the manifest then names the items, and "
+                "the report marks the model."
+            )
+
+    def why_nothing(self) -> str:
+        """Says why there is no response, and what to do."""
+        if self._unscored:
+            outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self._unscored.items()))
+            return f"no verdict is scored ({outcomes}). Grade the responses with `culture-tasks rejudge`."
+        if self._others:
+            others, judge = ", ".join(sorted(self._others)), self._taken.judge
+            if judge is not None:
+                return f"no verdict of {judge}.{nearest(judge, self._others)} There are: {others}."
+            if self._taken.text_overlap:
+                return f"nothing was graded by text overlap. Leave out --text-overlap for the verdicts of {others}."
+            return (
+                f"graded by text overlap alone ({others}), which says little of quality. Grade the responses with "
+                "`culture-tasks rejudge`, or use it all the same with --text-overlap."
+            )
+        for task, benchmark in self._unjudged.items():
+            _check_allowed(benchmark, task)
+        if self._unjudged:
+            return f"no judge grades {', '.join(self._unjudged)}. Choose tasks with a judge's verdicts."
+        if self._taken.tasks:
+            return "no samples of the tasks. Run them with --log_samples, and look for misspelt names after --task."
+        return "no samples. Run the tasks with --log_samples."
