@@ -158,3 +158,8 @@ def test_two_choices_are_none(letters, between):
 def test_hostile_replies_are_read_in_a_moment():
     for part in ("{", "}", '{"answer_choice":', "\\W ", "A.", "<think>", "answer ", "answer is ", "A "):
         assert read_choice(part * 20_000, DRINKS) is None
+
+
+@pytest.mark.parametrize("reply", ["2<|im_end|>", "2. tea<|endoftext|>", "2. tea"])
+def test_special_tokens_are_no_part_of_a_choice_and_a_number_with_its_own_text_is_that_number(reply):
+    assert read_choice(reply, {"1": "milk", "2": "tea", "3": "tea"}) == "2"

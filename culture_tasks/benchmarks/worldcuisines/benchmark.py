@@ -69,11 +69,11 @@ class WorldCuisines(Benchmark):
 
 def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
     name = "worldcuisines" + ("_large" if set_name == "large" else "") + ("_open" if form == "open" else "")
-    answers = "five options" if form == "choices" else "open answers"
+    about = f"dishes and where they are from; {'options' if form == 'choices' else 'open answers'}, {set_name} set"
     tasks = [
         Task(
             name=f"{name}_{each.name}",
-            about=f"{each.about}; {answers}, {set_name} set",
+            about=about,
             languages=CODES,
             metric=CHOICE if form == "choices" else CONTAINS,
             metrics=choice_metrics if form == "choices" else open_metrics,
@@ -89,7 +89,7 @@ def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
     ]
     yield Group(
         name=name,
-        about=f"dishes and where they are from; {answers}, {set_name} set",
+        about=about,
         members=tuple(task.name for task in tasks),
         means=(CHOICE, AUTHORS, UNPARSED) if form == "choices" else (CONTAINS, DUAL, SINGLE),
         weight_by_size=False,  # as in the paper, each type weighs the same

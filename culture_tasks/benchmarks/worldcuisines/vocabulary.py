@@ -18,25 +18,21 @@ class QuestionType(NamedTuple):
     Attributes:
         name: Its name here.
         title: Its name in the paper's tables.
-        about: What is asked, in a few words.
         config: The part of the data that has it.
         code: Its number in the data.
     """
 
     name: str
     title: str
-    about: str
     config: str
     code: str
 
 
 TYPES = (
-    QuestionType("dish", "Dish Name (No-Context)", "name of the dish (1a)", "task1", "1"),
-    QuestionType("dish_context", "Dish Name (Contextualized)", "name of the dish, with its place (1b)", "task1", "3"),
-    QuestionType(
-        "dish_adversarial", "Dish Name (Adversarial)", "name of the dish, with a wrong place (1c)", "task1", "4"
-    ),
-    QuestionType("origin", "Regional Cuisine", "country or region of the dish (2)", "task2", "2"),
+    QuestionType("dish", "Dish Name (No-Context)", "task1", "1"),
+    QuestionType("dish_context", "Dish Name (Contextualized)", "task1", "3"),
+    QuestionType("dish_adversarial", "Dish Name (Adversarial)", "task1", "4"),
+    QuestionType("origin", "Regional Cuisine", "task2", "2"),
 )
 
 LANGUAGES: Mapping[str, str] = {
