@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
@@ -67,7 +67,7 @@ def question_source(set_name: SetName, config: str) -> Source:
     """Where the questions of a set are looked for: one file, the authors' file for each language, or the Hub."""
     return Source(
         folder="worldcuisines",
-        stems=(f"{set_name}_{config}", f"*en_{set_name}_eval_{config}"),
+        stems=(f"{set_name}_{config}", f"en_{set_name}_eval_{config}", f"*/en_{set_name}_eval_{config}"),
         hub="worldcuisines/vqa",
         config=config,
         split=f"test_{set_name}",
@@ -115,26 +115,6 @@ class QuestionRow(BaseModel):
         return self.image or self.image_url or ""
 
 
-class ChoiceDoc(TypedDict):
-    """A question with its options. ``dish`` is the same for all questions about a dish."""
-
-    id: str
-    language: str
-    type: str
-    prompt: str
-    answer: str
-    dish: str
-    image_id: str
-    data: str
-
-
-class OpenDoc(ChoiceDoc):
-    """A question without options: ``english`` is its answer in English, ``references`` are those in all languages."""
-
-    english: str
-    references: list[str]
-
-
 _OPTION = re.compile(r"^([1-5])\. (.*)$", re.MULTILINE)
 
 
@@ -174,8 +154,10 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
             f"{places[0].partition(', row')[0]}: found no row of type {question_type.code}, {question_type.title}. "
             "Add rows, or leave this task out."
         )
-    answers = _answers(rows) if form == "open" else {}
-    documents = [_document(rows[index], form, question_type, answers, data) for index in chosen]
+    answers: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in rows:
+        answers[row.qa_id][row.lang] = row.answer
+    documents = [_document(row, form, question_type, answers[row.qa_id], data) for row in (rows[i] for i in chosen)]
     images = _images([rows[index] for index in chosen], [places[index] for index in chosen], source, settings)
     return Documents(documents, images)
 
@@ -183,19 +165,14 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
 def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[QuestionRow]]:
     """Returns where each row is, and the rows."""
     read = list(tables(source, data_folder))
-    rows = [row for table in read for row in checked_rows(table, source)]
+    rows = [row for table in read for row in _checked(table, source)]
     places = [table.where(index) for table in read for index in range(len(table.rows))]
     whole = replace(read[0], origin=source.stems[0] if len(read) > 1 else read[0].origin, rows=list(map(vars, rows)))
     check_release(source.release, whole, whole.rows)
     return places, rows
 
 
-def checked_rows(table: RowTable, source: Source) -> list[QuestionRow]:
-    """Returns the rows of a table.
-
-    Raises:
-        DataError: For the first row that can't be used.
-    """
+def _checked(table: RowTable, source: Source) -> list[QuestionRow]:
     rows = validated(table, QuestionRow)
     list(unique(table, (f"{row.qa_id} in {row.lang}" for row in rows), "qa_id"))
     for problem in misplaced(table, dict(enumerate(rows)), source):
@@ -214,21 +191,10 @@ def misplaced(table: RowTable, rows: Mapping[int, QuestionRow], source: Source) 
             )
 
 
-def _answers(rows: Iterable[QuestionRow]) -> Mapping[str, Mapping[str, str]]:
-    """Returns the answers to each question, by language."""
-    answers: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in rows:
-        answers[row.qa_id][row.lang] = row.answer
-    return answers
-
-
 def _document(
-    row: QuestionRow,
-    form: Format,
-    question_type: QuestionType,
-    answers: Mapping[str, Mapping[str, str]],
-    data: str,
-) -> dict[str, str | list[str]]:
+    row: QuestionRow, form: Format, question_type: QuestionType, answers: Mapping[str, str], data: str
+) -> dict[str, Any]:
+    """Returns a document; ``dish`` is the same for all questions about a dish, ``answers`` are by language."""
     shared = {
         "id": f"{row.qa_id}-{row.lang}",
         "language": row.lang,
@@ -239,13 +205,12 @@ def _document(
     }
     if form == "choices":
         return {**shared, "prompt": row.multi_choice_prompt, "answer": str(row.multi_choice_answer)}
-    others = answers[row.qa_id]
     return {
         **shared,
         "prompt": row.open_ended_prompt,
         "answer": row.answer,
-        "english": others.get("en", row.answer),
-        "references": list(dict.fromkeys([row.answer, *others.values()])),
+        "english": answers.get("en", row.answer),
+        "references": list(dict.fromkeys([row.answer, *answers.values()])),
     }
 
 
@@ -257,32 +222,25 @@ def _images(rows: Sequence[QuestionRow], places: Sequence[str], source: Source, 
     named = list(first)
     if any(row.image for row in rows):
         folder = folder_of(source, settings.data_folder)
-        images = image_column(_table(first, named), named, folder)
+        table = _Images(source.name, [{"place": place} for place in first.values()])
+        images = image_column(table, named, folder)
     else:
-        found, stored = _stored_images(first, settings)
-        named = list(found)
-        images = image_column(replace(_table(first, named), images=stored), [None] * len(named), Path())
+        named, stored = _stored_images(first, settings)
+        table = _Images(KNOWLEDGE_BASE.name, [{"place": first[address]} for address in named], stored)
+        images = image_column(table, [None] * len(named), Path())
     position = {picture: index for index, picture in enumerate(named)}
     return images.select([position[row.picture] for row in rows])
 
 
-def _table(first: Mapping[str, str], named: Sequence[str]) -> RowTable:
-    return _ImageTable("", [{"image": picture, "where": first[picture]} for picture in named])
-
-
-class _ImageTable(RowTable):
-    """The distinct images of some questions; messages name the first question that shows an image."""
+class _Images(RowTable):
+    """The distinct images of some questions, each in the place of the first question that shows it."""
 
     def where(self, index: int) -> str:
-        return str(self.rows[index]["where"])
+        return str(self.rows[index]["place"])
 
 
 def _stored_images(first: Mapping[str, str], settings: Settings) -> tuple[list[str], datasets.Dataset]:
-    """Returns addresses of images in the order of the knowledge base, and the images.
-
-    Raises:
-        DataError: If it lacks one of them.
-    """
+    """Returns addresses of images in the order of the knowledge base, and the images."""
     import datasets
 
     base = _knowledge_base(settings)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from culture_tasks.benchmarks.choices import read_choice
-from culture_tasks.benchmarks.interface import Answered, MeanScore, Scale
-from culture_tasks.benchmarks.worldcuisines.documents import ChoiceDoc, OpenDoc, options_of
+from culture_tasks.benchmarks.interface import Answered, Doc, MeanScore, Scale
+from culture_tasks.benchmarks.worldcuisines.documents import options_of
 from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES
 from culture_tasks.text import answer_in
 
@@ -80,7 +80,7 @@ def contains(reply: str, answer: str) -> bool:
     return answer.lower() in reply.lower()
 
 
-def score_choice(doc: ChoiceDoc, responses: Sequence[str]) -> Answered:
+def score_choice(doc: Doc, responses: Sequence[str]) -> Answered:
     """Reads which option the responses choose. One that chooses none for certain is wrong, and counted too."""
     options = options_of(doc["prompt"])
     read = [read_choice(response, options) for response in responses]
@@ -98,7 +98,7 @@ def score_choice(doc: ChoiceDoc, responses: Sequence[str]) -> Answered:
     )
 
 
-def score_open(doc: OpenDoc, responses: Sequence[str]) -> Answered:
+def score_open(doc: Doc, responses: Sequence[str]) -> Answered:
     """Looks for the answers in the responses."""
     texts = [answer_in(response) for response in responses]
 
@@ -117,7 +117,7 @@ def score_open(doc: OpenDoc, responses: Sequence[str]) -> Answered:
     )
 
 
-def _answered(doc: ChoiceDoc, responses: Sequence[str], **scores: object) -> Answered:
+def _answered(doc: Doc, responses: Sequence[str], **scores: object) -> Answered:
     return Answered(
         item=doc["id"],
         responses=responses,

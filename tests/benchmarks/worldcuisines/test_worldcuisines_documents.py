@@ -31,7 +31,7 @@ def row(number="1", lang="en", **changes):
         "multi_choice_prompt": prompt,
         "open_ended_prompt": f"What is {number}?\n\nPrint only the answer.",
         "image_url": ADDRESS.format(number),
-        "answer": {"en": "Pita", "fr": "Pain pita"}[lang],
+        "answer": {"en": "Pita", "nan_spoken": "Pí-tah"}[lang],
         "multi_choice_answer": 2,
         **changes,
     }
@@ -73,13 +73,13 @@ def loaded(folder, form="choices", question_type=DISH):
 
 
 def test_the_files_of_all_languages_are_read_with_the_images_of_the_knowledge_base(folder):
-    rows = {lang: [row("1", lang), row("2", lang)] for lang in ("en", "fr")}
+    rows = {lang: [row("1", lang), row("2", lang)] for lang in ("en", "nan_spoken")}
     for lang in rows:
         write(folder / "small_eval_task1" / f"{lang}_small_eval_task1.jsonl", rows[lang])
     knowledge_base(folder, {ADDRESS.format(9): "green", ADDRESS.format(2): "red", ADDRESS.format(1): "blue"})
     documents = loaded(folder, "open")
-    assert [doc["id"] for doc in documents.rows] == ["1-en", "2-en", "1-fr", "2-fr"]
-    assert documents.rows[2]["references"] == ["Pain pita", "Pita"]
+    assert [doc["id"] for doc in documents.rows] == ["1-en", "2-en", "1-nan_spoken", "2-nan_spoken"]
+    assert documents.rows[2]["references"] == ["Pí-tah", "Pita"]
     assert documents.rows[2]["english"] == "Pita"
     colours = [image.getpixel((0, 0)) for image in documents.images["image"]]
     assert colours == [(0, 0, 255), (255, 0, 0)] * 2
