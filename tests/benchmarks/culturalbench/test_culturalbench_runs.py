@@ -45,36 +45,16 @@ def rows(report, table):
         return {row["Model"]: row for row in csv.DictReader(file)}
 
 
-def test_hard_counts_whole_questions_and_easy_choices(report):
-    found = rows(report, "culturalbench")
-    numbers = {
-        model: {name: float(value) for name, value in row.items() if name.startswith(("Easy ", "Hard "))}
-        for model, row in found.items()
-    }
-    # Two of five questions have the right option A.
-    assert numbers["false"] == pytest.approx(
-        {
-            "Easy Questions": 40,
-            "Easy Unparsed": 0,
-            "Hard Questions": 0,
-            "Hard Options": 75,
-            "Hard Called true": 0,
-            "Hard Unparsed": 0,
-        },
-        abs=0.05,
-    )
-    # Of four questions one has all its rows right, and another three of four.
-    assert numbers["china"] == pytest.approx(
-        {
-            "Easy Questions": 40,
-            "Easy Unparsed": 60,
-            "Hard Questions": 25,
-            "Hard Options": 100 * 7 / 16,
-            "Hard Called true": 100 * 3 / 16,
-            "Hard Unparsed": 50,
-        },
-        abs=0.05,
-    )
+# Two of five questions have the right option A. Of four questions in Hard, the second model has one with all its rows
+# right, and another with three of four.
+NAMES = ("Easy: Questions", "Easy: Unparsed", "Hard: Questions", "Hard: Options", "Hard: Called true", "Hard: Unparsed")
+EXPECTED = {"false": (40, 0, 0, 75, 0, 0), "china": (40, 60, 25, 100 * 7 / 16, 100 * 3 / 16, 50)}
+
+
+@pytest.mark.parametrize("model", EXPECTED)
+def test_hard_counts_whole_questions_and_easy_choices(report, model):
+    row = rows(report, "culturalbench")[model]
+    assert [float(row[name]) for name in NAMES] == pytest.approx(EXPECTED[model], abs=0.05)
 
 
 def test_countries_have_scores_of_whole_questions(report):
