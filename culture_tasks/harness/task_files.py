@@ -61,7 +61,8 @@ def _of_harness(benchmark: Benchmark, entries: Sequence[Entry], harness: Harness
     shared = {
         key: value
         for key, value in every[0].items()
-        if len(every) > 1 and all(_has(keys, key, value) for keys in every)
+        # A harness looks for tags in a task's own file.
+        if key != "tag" and len(every) > 1 and all(_has(keys, key, value) for keys in every)
     }
     title = f"{benchmark.title} ({benchmark.paper})."
     notes = list(dict.fromkeys(task.note for task in tasks if task.note))
