@@ -216,6 +216,13 @@ CEDAR: Mapping[str, Picture] = {
 }
 
 
+WORLDCUISINES: Mapping[str, Picture] = {
+    "lumo": Picture("burlywood", [*_plate(), _oval("wheat", 34, 46, 62, 72), _oval("wheat", 66, 48, 94, 74)]),
+    "tesk": Picture("slategray", [*_plate("gold"), _box("sienna", 40, 46, 88, 58), _box("olive", 40, 60, 88, 70)]),
+    "omari": Picture("seagreen", [*_plate(), _oval("firebrick", 32, 42, 96, 78), _oval("orange", 52, 52, 70, 64)]),
+}
+
+
 def draw(picture: Picture) -> Image.Image:
     """Draw one picture."""
     image = Image.new("RGB", SIZE, picture.background)
@@ -239,6 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     data = parser.parse_args(arguments).data
     write(CULTURALVQA, data / "culturalvqa" / "images")
     write(CEDAR, data / "cedar" / "images")
+    write(WORLDCUISINES, data / "worldcuisines" / "images")
 
 
 if __name__ == "__main__":

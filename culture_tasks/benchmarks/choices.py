@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from culture_tasks.text import answer_in
 
-_MARKUP = re.compile(r"[*`$]|\\(?:text\w*|math\w+)(?=\{)|\\[()\[\]]")
-"""Marks of Markdown and LaTeX around a choice."""
+_MARKUP = re.compile(r"[*`$]|<\|\w+\|>|\\(?:text\w*|math\w+)(?=\{)|\\[()\[\]]")
+"""Marks of Markdown and LaTeX around a choice, and special tokens such as ``<|im_end|>``."""
 
 _RIGHT = (
     r"is (?:also possible|(?:also |the |my )*(?:final |most )?(?:answer|accurate|appropriate|best|correct|right))\b"
@@ -143,7 +143,7 @@ def _choice(line: str, offered: Mapping[str, str]) -> _Choice:
     if label and word and not (len(label) == 1 and word.group() != label and re.match(r"\s\w", after)):
         named, beyond = _texts(_GAP.sub("", after, count=1), offered)
         if named and (_END.match(after) or _END.match(beyond)):
-            labels, after, has_text = named | {label}, beyond, True
+            labels, after, has_text = frozenset({label}) if label in named else named | {label}, beyond, True
         elif _END.match(after):
             labels = frozenset({label})
     if not labels:

@@ -47,7 +47,12 @@ def _of_harness(benchmark: Benchmark, entries: Sequence[Entry], harness: Harness
     if not tasks:
         return
     first, *others = tasks.values()
-    shared = {key: value for key, value in first.items() if others and all(keys.get(key) == value for keys in others)}
+    shared = {
+        key: value
+        for key, value in first.items()
+        # A harness looks for tags in a task's own file.
+        if key != "tag" and others and all(keys.get(key) == value for keys in others)
+    }
     notes = dict.fromkeys(task.note for task in tasks if task.note)
     comment = f"# {' '.join([f'{benchmark.title} ({benchmark.paper}).', *notes])}\n"
     if shared:

@@ -129,3 +129,8 @@ def test_a_label_is_read_if_and_only_if_it_is_offered(template, labels, count, d
 def test_hostile_replies_are_read_in_a_moment():
     for part in ("{", "}", '{"answer_choice":', "\\W ", "A.", "<think>", "answer ", "answer is ", "A "):
         assert read_choice(part * 10_000, DRINKS) is None
+
+
+def test_special_tokens_are_no_part_of_a_choice_and_a_number_with_its_own_text_is_that_number():
+    for reply in ("2<|im_end|>", "2. tea<|endoftext|>", "2. tea"):
+        assert read_choice(reply, {"1": "milk", "2": "tea", "3": "tea"}) == "2"

@@ -1,0 +1,281 @@
+"""WorldCuisines' questions as documents of a harness, with the images of its knowledge base of dishes.
+
+The questions of both sets are on the Hub and, as a file for each language, in the authors' repository. They name their
+images by address. The authors read the images from the knowledge base, which has them beside the same addresses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from culture_tasks.benchmarks.interface import Documents
+from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, TYPES, Format, QuestionType, SetName
+from culture_tasks.data.hub import load_split
+from culture_tasks.data.images import image_column
+from culture_tasks.data.releases import ReleaseFacts, check_release
+from culture_tasks.data.sources import Source, folder_of, local_file, read_source
+from culture_tasks.data.tables import (
+    Identifier,
+    Label,
+    OptionalIdentifier,
+    OptionalLabel,
+    RowTable,
+    Text,
+    fingerprint,
+    read_file,
+    unique,
+    validated,
+)
+from culture_tasks.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    import datasets
+
+    from culture_tasks.settings import Settings
+
+QUESTIONS: Mapping[tuple[SetName, str], int] = {
+    ("small", "task1"): 300,
+    ("small", "task2"): 100,
+    ("large", "task1"): 1_500,
+    ("large", "task2"): 500,
+}
+"""Questions in each language."""
+
+_IMAGES_OF_A_DISH = 8
+_LOCAL_NAMES = "food-kb"
+_INSTRUCTION = "\n\nPrint only the answer"
+
+KNOWLEDGE_BASE = Source(
+    folder="worldcuisines",
+    stems=(_LOCAL_NAMES,),
+    hub="worldcuisines/food-kb",
+    split="main",
+    additions=tuple(
+        f"{stem}_task{number}" for stem in ("small", "large", "*_small_eval", "*_large_eval") for number in (1, 2)
+    ),
+)
+
+
+def question_source(set_name: SetName, config: str) -> Source:
+    """Where the questions of a set are looked for: one file, the authors' file for each language, or the Hub."""
+    return Source(
+        folder="worldcuisines",
+        stems=(f"{set_name}_{config}", f"en_{set_name}_eval_{config}", f"*/en_{set_name}_eval_{config}"),
+        hub="worldcuisines/vqa",
+        config=config,
+        split=f"test_{set_name}",
+        additions=(_LOCAL_NAMES,),
+        release=ReleaseFacts(rows=QUESTIONS[set_name, config] * len(LANGUAGES)),
+    )
+
+
+def _a_language(code: str) -> str:
+    if code not in LANGUAGES:
+        raise ValueError(f"{nearest(code, LANGUAGES)} Allowed are {', '.join(LANGUAGES)}".strip())
+    return code
+
+
+class QuestionRow(BaseModel):
+    """A question in one language."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    qa_id: Identifier
+    lang: Annotated[Label, AfterValidator(_a_language)]
+    prompt_type: Annotated[Identifier, Field(pattern="^[1-4]$")]
+    multi_choice_prompt: Text
+    open_ended_prompt: Text
+    multi_choice_answer: int
+    answer: Text
+    image_url: OptionalLabel = None
+    image: OptionalLabel = None
+    food_id: OptionalIdentifier = None
+    prompt_id: OptionalIdentifier = None
+    task: OptionalLabel = None
+    lang_status: OptionalLabel = None
+
+    @field_validator("multi_choice_answer")
+    @classmethod
+    def _is_an_option(cls, number: int, info: ValidationInfo) -> int:
+        options = options_of(info.data.get("multi_choice_prompt", ""))
+        if str(number) not in options:
+            raise ValueError(f"Expected the number of an option in 'multi_choice_prompt', which has {len(options)}")
+        return number
+
+    @property
+    def picture(self) -> str:
+        """What names its image: the user's file, else the address."""
+        return self.image or self.image_url or ""
+
+
+_OPTION = re.compile(r"^([1-5])\. (.*)$", re.MULTILINE)
+
+
+def options_of(prompt: str) -> dict[str, str]:
+    r"""Returns the texts of the options that a prompt ends with, by their number.
+
+    Examples:
+        >>> options_of("What is this?\n1. Naan\n2. Pita\n\nPrint only the answer.")
+        {'1': 'Naan', '2': 'Pita'}
+    """
+    return dict(_OPTION.findall(prompt.rpartition(_INSTRUCTION)[0]))
+
+
+def tables(source: Source, data_folder: Path | None) -> Iterator[RowTable]:
+    """Yields the tables of a set: one, or the authors' file for each language."""
+    path = local_file(source, data_folder)
+    if path is None or path.stem == source.stems[0]:
+        yield read_source(source, data_folder)
+        return
+    ending = path.name.removeprefix("en_")
+    for each in sorted(path.parent.glob(f"*_{ending}")):
+        yield read_file(each)
+
+
+def load(set_name: SetName, question_type: QuestionType, form: Format, settings: Settings) -> Documents:
+    """Loads the questions of a type with their images.
+
+    Raises:
+        DataError: If the questions or their images can't be used.
+    """
+    source = question_source(set_name, question_type.config)
+    places, rows = _rows(source, settings.data_folder)
+    data = fingerprint(row.model_dump(exclude={"image", "image_url"}) for row in rows)
+    chosen = [index for index, row in enumerate(rows) if row.prompt_type == question_type.code]
+    if not chosen:
+        raise DataError(
+            f"{places[0].partition(', row')[0]}: found no row of type {question_type.code}, {question_type.title}. "
+            "Add rows, or leave this task out."
+        )
+    answers: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in rows:
+        answers[row.qa_id][row.lang] = row.answer
+    documents = [_document(row, form, question_type, answers[row.qa_id], data) for row in (rows[i] for i in chosen)]
+    images = _images([rows[index] for index in chosen], [places[index] for index in chosen], source, settings)
+    return Documents(documents, images)
+
+
+def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[QuestionRow]]:
+    """Returns where each row is, and the rows."""
+    read = list(tables(source, data_folder))
+    rows = [row for table in read for row in _checked(table, source)]
+    places = [table.where(index) for table in read for index in range(len(table.rows))]
+    whole = replace(read[0], origin=source.stems[0] if len(read) > 1 else read[0].origin, rows=list(map(vars, rows)))
+    check_release(source.release, whole, whole.rows)
+    return places, rows
+
+
+def _checked(table: RowTable, source: Source) -> list[QuestionRow]:
+    rows = validated(table, QuestionRow)
+    list(unique(table, (f"{row.qa_id} in {row.lang}" for row in rows), "qa_id"))
+    for problem in misplaced(table, dict(enumerate(rows)), source):
+        raise DataError(problem)
+    return rows
+
+
+def misplaced(table: RowTable, rows: Mapping[int, QuestionRow], source: Source) -> Iterator[str]:
+    """Yields the rows whose type belongs to the other part of the data."""
+    allowed = [each.code for each in TYPES if each.config == source.config]
+    for index, row in rows.items():
+        if row.prompt_type not in allowed:
+            yield (
+                f"{table.where(index)}, field 'prompt_type': found {row.prompt_type!r}. Expected one of "
+                f"{', '.join(allowed)} in {source.config}. Move the row to the other file."
+            )
+
+
+def _document(
+    row: QuestionRow, form: Format, question_type: QuestionType, answers: Mapping[str, str], data: str
+) -> dict[str, Any]:
+    """Returns a document; ``dish`` is the same for all questions about a dish, ``answers`` are by language."""
+    shared = {
+        "id": f"{row.qa_id}-{row.lang}",
+        "language": row.lang,
+        "type": question_type.name,
+        "dish": row.food_id or row.picture,
+        "image_id": row.picture,
+        "data": data,
+    }
+    if form == "choices":
+        return {**shared, "prompt": row.multi_choice_prompt, "answer": str(row.multi_choice_answer)}
+    return {
+        **shared,
+        "prompt": row.open_ended_prompt,
+        "answer": row.answer,
+        "english": answers.get("en", row.answer),
+        "references": list(dict.fromkeys([row.answer, *answers.values()])),
+    }
+
+
+def _images(rows: Sequence[QuestionRow], places: Sequence[str], source: Source, settings: Settings) -> datasets.Dataset:
+    """Returns the images of the rows as a column, each of which is read and checked once."""
+    first = {row.picture: place for row, place in zip(reversed(rows), reversed(places), strict=True)}
+    if missing := next((place for picture, place in first.items() if not picture), ""):
+        raise DataError(f"{missing}, field 'image_url': found nothing. Expected the address of the image, or its file.")
+    named = list(first)
+    if any(row.image for row in rows):
+        folder = folder_of(source, settings.data_folder)
+        table = _Images(source.name, [{"place": place} for place in first.values()])
+        images = image_column(table, named, folder)
+    else:
+        named, stored = _stored_images(first, settings)
+        table = _Images(KNOWLEDGE_BASE.name, [{"place": first[address]} for address in named], stored)
+        images = image_column(table, [None] * len(named), Path())
+    position = {picture: index for index, picture in enumerate(named)}
+    return images.select([position[row.picture] for row in rows])
+
+
+class _Images(RowTable):
+    """The distinct images of some questions, each in the place of the first question that shows it."""
+
+    def where(self, index: int) -> str:
+        return str(self.rows[index]["place"])
+
+
+def _stored_images(first: Mapping[str, str], settings: Settings) -> tuple[list[str], datasets.Dataset]:
+    """Returns addresses of images in the order of the knowledge base, and the images."""
+    import datasets
+
+    base = _knowledge_base(settings)
+    named: list[str] = []
+    parts = []
+    for number in range(1, _IMAGES_OF_A_DISH + 1):
+        column, addresses = f"image{number}", f"image{number}_url"
+        if column not in base.column_names or addresses not in base.column_names:
+            continue
+        known = set(named)
+        rows = {
+            address: row for row, address in enumerate(base[addresses]) if address in first and address not in known
+        }
+        named += rows
+        part = base.select(list(rows.values())).select_columns([column]).rename_columns({column: "image"})
+        parts.append(part.cast_column("image", datasets.Image(decode=False)))
+    if missing := [address for address in first if address not in set(named)]:
+        raise DataError(
+            f"{first[missing[0]]}, field 'image_url': {KNOWLEDGE_BASE.name} has no image {missing[0]!r:.200}, and "
+            f"{len(missing) - 1} more are missing. Name files of your own in the column 'image'."
+        )
+    return named, datasets.concatenate_datasets(parts)
+
+
+def _knowledge_base(settings: Settings) -> datasets.Dataset:
+    import datasets
+
+    path = local_file(KNOWLEDGE_BASE, settings.data_folder)
+    if path is not None and path.suffix != ".parquet":
+        raise DataError(f"{path}: found a file ending in {path.suffix!r}. Expected the images in a Parquet file.")
+    if path is not None:
+        return datasets.Dataset.from_parquet(str(path))
+    assert KNOWLEDGE_BASE.hub is not None
+    where = (
+        "Put worldcuisines/food-kb.parquet, or the images in worldcuisines/images/ and their names in the column "
+        "'image', into the folder that CULTURE_TASKS_DATA names."
+    )
+    return load_split(KNOWLEDGE_BASE.hub, None, KNOWLEDGE_BASE.split, where)

@@ -1,0 +1,131 @@
+"""CulturalBench: its prompts word by word, its data, and single replies."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from culture_tasks.benchmarks.culturalbench.benchmark import (
+    BENCHMARK,
+    OF_ROWS,
+    SAID_TRUE,
+    UNPARSED,
+    ask_easy,
+    ask_hard,
+    score_easy,
+    score_hard,
+)
+from culture_tasks.benchmarks.culturalbench.documents import COUNTRIES, load_easy, load_hard
+from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
+
+EASY = {
+    "id": "7",
+    "question_id": "7",
+    "country": "Peru",
+    "question": "Which?",
+    "options": ["tea", "milk", "beer", "wine"],
+    "answer": "B",
+    "data": "0",
+}
+HARD = {
+    "id": "7-2",
+    "question_id": "7",
+    "country": "Peru",
+    "question": "Which?",
+    "option": "milk",
+    "answer": "True",
+    "data": "0",
+}
+
+
+def test_the_prompts():
+    assert ask_easy(EASY).parts == (
+        "To answer the following multiple-choice question, you should choose one option only among A,B,C,D. "
+        "Instruction: You must select one option among A,B,C,D. Do not output any other things. Which?\n"
+        "A. tea\nB. milk\nC. beer\nD. wine",
+    )
+    assert ask_hard(HARD).parts == (
+        "Question: Which?\nAnswer: milk\nIs this answer true or false for this question? "
+        "You must choose either True or False.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "score", "unparsed"),
+    [("B", 1, 0), ("B. milk", 1, 0), ("milk", 1, 0), ("The answer is (C).", 0, 0), ("A or B", 0, 1), ("", 0, 1)],
+)
+def test_a_choice(reply, score, unparsed):
+    answered = score_easy(EASY, [reply])
+    assert (answered.score, answered.values[UNPARSED], answered.cluster) == (score, unparsed, "7")
+
+
+@pytest.mark.parametrize(
+    ("reply", "score", "said_true", "unparsed"),
+    [
+        ("True", 1, 1, 0),
+        ("true.", 1, 1, 0),
+        ("**False**", 0, 0, 0),
+        ("The answer is True.", 1, 1, 0),
+        ("It is not true.", 0, 0, 1),
+        ("True or False", 0, 0, 1),
+    ],
+)
+def test_a_judgement(reply, score, said_true, unparsed):
+    answered = score_hard(HARD, [reply])
+    assert (answered.score, answered.values[SAID_TRUE], answered.values[UNPARSED]) == (score, said_true, unparsed)
+    assert answered.values[OF_ROWS] == score
+
+
+def test_questions_without_four_options_are_left_out_of_hard_and_said(fixture_data, caplog):
+    with caplog.at_level(logging.WARNING):
+        documents = load_hard(Settings(data=fixture_data)).rows
+    assert [doc["question_id"] for doc in documents] == [str(number) for number in range(4) for _ in range(4)]
+    assert [doc["answer"] for doc in documents].count("True") == 4
+    assert "1 questions don't have four options and are left out" in caplog.text
+    assert len(load_easy(Settings(data=fixture_data)).rows) == 5
+
+
+def test_the_check_counts_options_that_are_missing(fixture_data):
+    report = BENCHMARK.check(fixture_data)
+    counts = {count.name: count.found for count in report.counts}
+    assert report.usable
+    assert counts["Hard: rows without an option"] == "1"
+    assert counts["Hard: questions with four options, which are asked"] == "4"
+    assert len(COUNTRIES) == 45
+
+
+def hard_row(option="tea", answer=False, **changes):
+    row = {"question_idx": 1, "prompt_question": "Which?", "prompt_option": option, "answer": answer, "country": "Peru"}
+    return {**row, **changes}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([hard_row(answer="maybe")], "row 1, field 'answer': found 'maybe'"),
+        ([hard_row(), hard_row("milk", True, prompt_question="What?")], "row 2, field 'question_idx': '1' has another"),
+        ([hard_row()] * 4, "found no row with the answer true for '1'"),
+        ([hard_row()] * 4 + [hard_row(answer=True)], "found 5 rows for '1'. Expected at most 4"),
+        ([hard_row(answer=True)], "found no question with four rows that have an option"),
+        ([hard_row(answer=True, country="Atlantis")], "field 'country': found 'Atlantis'. Expected one of Argentina"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path, rows, message):
+    folder = tmp_path / "culturalbench"
+    folder.mkdir()
+    (folder / "hard.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with pytest.raises(DataError, match=r"hard\.jsonl") as error:
+        load_hard(Settings(data=tmp_path))
+    assert message in str(error.value)
+
+
+def test_truth_values_of_csv_files_are_read(tmp_path):
+    folder = tmp_path / "culturalbench"
+    folder.mkdir()
+    rows = [f"{n},1,Which?,option {n},{str(n == 2).upper()},Peru" for n in range(4)]
+    header = "data_idx,question_idx,prompt_question,prompt_option,answer,country"
+    (folder / "CulturalBench-Hard.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    assert [doc["answer"] for doc in load_hard(Settings(data=tmp_path)).rows] == ["False", "False", "True", "False"]

@@ -1,0 +1,180 @@
+"""NormAd: its prompts byte by byte, its data, and what the authors' reader moves."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+
+import pytest
+
+from culture_tasks.benchmarks.normad.benchmark import (
+    AUTHORS,
+    BENCHMARK,
+    SAID,
+    UNPARSED,
+    YES_OR_NO,
+    ask,
+    authors_label,
+    prompt_of,
+    score,
+)
+from culture_tasks.benchmarks.normad.documents import ALIASES, BIN_OF, CONDITIONS, LABELS, TOPICS, load
+from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
+
+DOC = {
+    "id": "a",
+    "country": "south_korea",
+    "topic": "eating",
+    "story": "Min pours {rule} soju.",
+    "rule": "Pour with two hands.",
+    "label": "yes",
+    "data": "0",
+}
+TAIL = (
+    "Story: Min pours {rule} soju.\n\nOptions:\n1) Yes \n2) No \n3) Neither \nAnswer (options Yes, No or Neither): \n"
+)
+TASK = "Task: You will be given a short story involving 2 or more characters about everyday situations. "
+END = "The answer options are Yes, No or Neither.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("condition", "task"),
+    [
+        (
+            "none",
+            "Read the story and reason if the action by the character in the story is socially acceptable. Do not make "
+            f"any extra inferences about actions outside of the given context. {END}",
+        ),
+        (
+            "country",
+            "You will also be given a country of relevance. Read the story and reason if the action by the character "
+            "in the story is socially acceptable in the given country. Do not make any extra inferences about actions "
+            "outside of the given context and country. Only align to the country given. "
+            f"{END}Country: south_korea\n\n",
+        ),
+        (
+            "country_value",
+            "You will also be given a country of relevance, along with a rule-of-thumb. Read the story and reason if "
+            "the action by the character in the story is socially acceptable in the given country with the associated "
+            "rule-of-thumb. Do not make any extra inferences about actions outside of the given context. "
+            f"{END}Country: south_korea\nRoT: Pour with two hands.\n\n",
+        ),
+        *(
+            (
+                condition,
+                "You will also be given a rule-of-thumb. Read the story and reason if the action by the character in "
+                "the story is socially acceptable under the given rule-of-thumb alone. Do not make any extra "
+                "inferences about actions outside of the given context and rule. Only align to the rule given. "
+                f"{END}Rule-of-thumb: Pour with two hands.\n\n",
+            )
+            for condition in ("rule", "value")
+        ),
+    ],
+)
+def test_the_prompts(condition, task):
+    assert ask(condition, DOC).parts == (TASK + task + TAIL,)
+
+
+def test_the_stories_and_their_groups(fixture_data):
+    documents = load("rule", Settings(data=fixture_data)).rows
+    assert [doc["label"] for doc in documents] == ["yes", "no", "neutral"] * 2
+    assert {doc["topic"] for doc in documents} == set(TOPICS)
+    assert documents[0]["rule"] == "Guests should accept tea that the host pours."
+    assert load("value", Settings(data=fixture_data)).rows[0]["rule"] == "Respect for hosts"
+    assert len(BIN_OF) == 75
+    assert BENCHMARK.check(fixture_data).usable
+
+
+@pytest.mark.parametrize(
+    ("reply", "label", "by_authors"),
+    [
+        ("Yes", "yes", "yes"),
+        ("2) No", "no", "no"),
+        ("No, he should not.", "no", "no"),
+        ("Neither", "neutral", "neutral"),
+        ("The answer is Neither.", "neutral", "neutral"),
+        ("yes", "yes", "neutral"),
+        ("3", "neutral", "neutral"),
+        ("Not acceptable.", None, "no"),
+        ("In Norway people do so.", None, "no"),
+        ("I can't judge that.", None, "neutral"),
+        ("", None, "neutral"),
+        ("Yes and No", None, "yes"),
+    ],
+)
+def test_a_reply(reply, label, by_authors):
+    assert authors_label(reply) == by_authors
+    for gold in LABELS:
+        answered = score("rule", {**DOC, "label": gold}, [reply])
+        assert answered.labels == (label,)
+        assert answered.score == float(gold == label)
+        assert answered.values[AUTHORS] == float(gold == by_authors)
+        assert answered.values[UNPARSED] == float(label is None)
+        assert {name: answered.values[name] for name in SAID.values()} == {
+            name: float(each == label) for each, name in SAID.items()
+        }
+        assert (YES_OR_NO in answered.values) == (gold != "neutral")
+
+
+@pytest.mark.parametrize(
+    ("say", "strict", "by_authors"),
+    [
+        (lambda option: option, 1, 1),
+        (lambda option: option.lower(), 1, 1 / 3),
+        (lambda option: "I'm sorry, I can't help with that.", 0, 1 / 3),
+        (lambda option: f"The action is {'not ' * (option == 'No')}acceptable.", 0, 1 / 3),
+        (lambda option: {"Yes": "Acceptable.", "No": "Not acceptable."}.get(option, "Neither"), 1 / 3, 2 / 3),
+    ],
+    ids=["as asked", "lower case", "refusal", "a sentence", "other words"],
+)
+def test_what_the_authors_reader_moves(say, strict, by_authors):
+    """The table of docs/benchmarks/normad.md, over as many stories of each label; each model knows all answers."""
+    scored = [score("rule", {**DOC, "label": label}, [say(option)]) for label, option in LABELS.items()]
+    assert sum(one.score for one in scored) / 3 == pytest.approx(strict)
+    assert sum(one.values[AUTHORS] for one in scored) / 3 == pytest.approx(by_authors)
+
+
+def write(folder, **changes):
+    row = {
+        "ID": "1",
+        "Country": "japan",
+        "Value": "Quiet",
+        "Rule-of-Thumb": "Be quiet.",
+        "Story": "Ken sings.",
+        "Gold Label": "no",
+        **changes,
+    }
+    (folder / "normad").mkdir()
+    with (folder / "normad" / "normad.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, row)
+        writer.writeheader()
+        writer.writerow(row)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"Gold Label": "maybe"}, "row 2, field 'label': found 'maybe'"),
+        ({"Rule-of-Thumb": ""}, "row 2, field 'Rule-of-Thumb': found nothing. normad_rule shows it"),
+        ({"Country": "japon"}, "field 'country': found 'japon'. Expected one of afghanistan"),
+        ({"Story": ""}, "field 'story': found ''"),
+        ({"Mood": "good"}, "unknown column 'Mood'"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path, changes, message):
+    write(tmp_path, **changes)
+    with pytest.raises(DataError, match=r"normad\.csv") as error:
+        load("rule", Settings(data=tmp_path))
+    assert message in str(error.value)
+
+
+def test_a_story_without_a_norm_is_no_obstacle_where_none_is_shown(tmp_path):
+    write(tmp_path, **{"Rule-of-Thumb": "", "Value": ""})
+    assert len(load("none", Settings(data=tmp_path)).rows) == 1
+    assert set(ALIASES.values()) >= {"rule", "value"}
+
+
+def test_each_condition_has_its_template():
+    hashes = {hashlib.sha256(prompt_of(condition).text.encode()).hexdigest() for condition in CONDITIONS}
+    assert len(hashes) == 4
