@@ -7,18 +7,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from pydantic import SecretStr
 
-from culture_tasks.errors import JudgeUnreachableError, SettingsError
+from culture_tasks.errors import SettingsError
 from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, released
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import secrets_of, secrets_of_arguments
 from culture_tasks.judges.endpoint.asker import Adaptations
-from culture_tasks.judges.endpoint.endpoint_judge import OTHERWISE, is_at_hand, unreadable
+from culture_tasks.judges.endpoint.endpoint_judge import is_at_hand
 from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, VerdictJob, open_requests
 from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.local.local_model import (
@@ -30,7 +29,7 @@ from culture_tasks.judges.local.local_model import (
     named_by,
 )
 from culture_tasks.judges.rubric.rubrics import Rubric
-from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Verdict
+from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem
 from culture_tasks.settings import Settings
 from culture_tasks.text import storable
 
@@ -65,12 +64,12 @@ class InProcessJudge(Judge):
         self._arguments = SecretStr(arguments)
         self._secrets = secrets_of_arguments(arguments) | secrets_of(settings)
         self._settings = settings
-        identity = named_by(arguments)
+        model, fingerprint = named_by(arguments)
         self._by = JudgedBy(
             backend="lm_eval",
-            endpoint=f"lm_eval:{self._backend}" + (f" at {identity.address}" if identity.address else ""),
-            model=identity.model,
-            place=identity.fingerprint,
+            endpoint=f"lm_eval:{self._backend}",
+            model=model,
+            place=fingerprint,
             delimiters=settings.judge_delimiters == "on",
             ask_again=settings.judge_ask_again,
             form=settings.judge_form,
@@ -78,14 +77,13 @@ class InProcessJudge(Judge):
             takes=PARAMETERS if settings.judge_form == "free" else (*PARAMETERS, *FORMS),
             hides=self._secrets,
         )
-        self._progress = JudgingProgress(f"judge lm_eval:{self._backend},{identity.model}", self._flush)
+        self._progress = JudgingProgress(f"judge lm_eval:{self._backend},{model}", self._flush)
         self._run_began = time.time()
         self._adaptations = Adaptations()
         self._lock = threading.RLock()
         self._pending: deque[VerdictJob] = deque()
         self._model: LocalModel | None = None
         self._broken: str | None = None
-        self._asked = False
         self._cache: CacheThread | None = None
         self._cache_pid = 0
 
@@ -95,24 +93,23 @@ class InProcessJudge(Judge):
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Notes an item to be graded; nothing happens until somebody waits for a verdict."""
-        job = self._job(rubric, item)
+        began = self._run_began
+        job = VerdictJob(
+            self._by, rubric, item, progress=self._progress, adaptations=self._adaptations, run_began=began
+        )
         self._pending.append(job)
         return job
 
-    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> Verdict | None:
+    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
         """Makes sure that the model can be loaded, as far as that can be known before it is.
-
-        A model behind an API is asked one question, as an endpoint is.
 
         Raises:
             JudgeUnreachableError: If not.
         """
         self._run_began = time.time()
-        items = list(expected)
-        if responses_known and is_at_hand(self._opened_cache(), adaptations=Adaptations(), by=self._by, expected=items):
-            return None
-        is_remote = check_model(self._backend, self._arguments.get_secret_value(), self._secrets)
-        return self._ask_once(*items[0]) if is_remote and items and not self._asked else None
+        items, cache = list(expected), self._opened_cache()
+        if not (responses_known and is_at_hand(cache, adaptations=Adaptations(), by=self._by, expected=items)):
+            check_model(self._backend, self._arguments.get_secret_value(), self._secrets)
 
     def close(self) -> None:
         """Grades no more, and lets go of the model."""
@@ -132,30 +129,24 @@ class InProcessJudge(Judge):
             jobs = self._taken()
             try:
                 while jobs:
-                    jobs = self._answered(open_requests(jobs, self._opened_cache()), keeps=True)
+                    jobs = self._answered(open_requests(jobs, self._opened_cache()))
             except BaseException as error:  # at an interrupt, too, no thread may be left waiting
                 for job in jobs:
                     job.abandon(self._reason(error))
                 if not isinstance(error, Exception):
                     raise
 
-    def _job(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
-        began = self._run_began
-        return VerdictJob(
-            self._by, rubric, item, progress=self._progress, adaptations=self._adaptations, run_began=began
-        )
-
     def _taken(self) -> list[VerdictJob]:
         # One by one, since other threads may submit meanwhile.
         return [self._pending.popleft() for _ in range(len(self._pending))]
 
-    def _answered(self, open_: dict[bytes, list[VerdictJob]], *, keeps: bool) -> list[VerdictJob]:
+    def _answered(self, open_: dict[bytes, list[VerdictJob]]) -> list[VerdictJob]:
         """Has the model answer open requests and stores its completions; returns the jobs that have another request."""
         rest: list[VerdictJob] = []
 
         def settle(key: bytes, answer: Answer) -> None:
             jobs = open_.pop(key, [])  # none where the completion was reported before
-            if jobs and keeps and isinstance(answer.reply, Completion):
+            if jobs and isinstance(answer.reply, Completion):
                 self._opened_cache().put([jobs[0].row(answer.reply)])
             for job in jobs:
                 rest.extend([] if job.take(answer) else [job])
@@ -208,22 +199,6 @@ class InProcessJudge(Judge):
                     model.generate(some, sampling, partial(take, sampling=sampling))
             prompts = list(again)
             again.clear()
-
-    def _ask_once(self, rubric: Rubric, item: JudgeItem) -> Verdict:
-        """Asks for the verdict on a right answer, past the cache."""
-        who = f"judge lm_eval:{self._backend},{self._by.model}"
-        job = self._job(rubric, replace(item, response=item.references[0]))
-        jobs = [job]
-        with self._lock:
-            while jobs:
-                jobs = self._answered({job.request.key: jobs}, keeps=False)
-        verdict = job.verdict()
-        self._asked, self._broken = verdict.outcome == "scored", None
-        if verdict.outcome == "failed":
-            raise JudgeUnreachableError(f"{who}: {verdict.error}. {OTHERWISE}")
-        if not self._asked:
-            raise JudgeUnreachableError(unreadable(who, rubric, verdict))
-        return verdict
 
     def _loaded(self) -> LocalModel:
         if self._broken is not None:

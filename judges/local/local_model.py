@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 from culture_tasks.errors import JudgeUnreachableError, nearest
 from culture_tasks.judges.completions import Completion
-from culture_tasks.judges.endpoint.addresses import Secrets, is_secret_name, shown_arguments, shown_url
+from culture_tasks.judges.endpoint.addresses import Secrets, is_secret_name, shown_arguments
 from culture_tasks.judges.endpoint.endpoint_judge import OTHERWISE
 from culture_tasks.judges.rubric.rubrics import Message
 from culture_tasks.text import without_reasoning
@@ -61,29 +61,20 @@ _OTHER_HUBS = ("VLLM_USE_MODELSCOPE", "SGLANG_USE_MODELSCOPE")
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 
 
-class Named(NamedTuple):
-    """The model that model arguments name."""
+def named_by(arguments: str) -> tuple[str, str]:
+    """Returns the model that arguments name: those that make it the model it is, without secrets, and a fingerprint.
 
-    model: str  # the arguments that make it the model it is, without secrets
-    address: str | None  # where it is asked, without secrets; None for a model in this process
-    # SHA-256 of all that tells it from another model of that name: its whole address, the absolute path and the files
-    # of a local folder.
-    fingerprint: str
-
-
-def named_by(arguments: str) -> Named:
-    """Tells from model arguments which model they name; looks at the files that they name."""
+    The fingerprint is a SHA-256 of all that tells it from another model of that name: its address, the absolute path
+    and the files of a local folder.
+    """
     given = [argument for argument in arguments.split(",") if argument]
     names = {argument: argument.partition("=")[0].strip() for argument in given}
     naming = [argument for argument in given if names[argument] not in _PLACE_AND_SPEED]
     addresses = [argument.partition("=")[2] for argument in given if names[argument] == "base_url"]
     files = [_files_at(argument.partition("=")[2]) for argument in naming]
     told_apart = [[argument for argument in naming if not is_secret_name(names[argument])], addresses, files]
-    return Named(
-        shown_arguments(",".join(naming)),
-        shown_url(addresses[0]) if addresses else None,
-        hashlib.sha256(json.dumps(told_apart).encode("utf-8", "surrogatepass")).hexdigest(),
-    )
+    fingerprint = hashlib.sha256(json.dumps(told_apart).encode("utf-8", "surrogatepass")).hexdigest()
+    return shown_arguments(",".join(naming)), fingerprint
 
 
 def _files_at(value: str) -> list[Any] | None:
@@ -107,11 +98,8 @@ def model_options(arguments: str) -> dict[str, Any]:
     return parsed
 
 
-def check_model(backend: str, arguments: str, secrets: Secrets) -> bool:
+def check_model(backend: str, arguments: str, secrets: Secrets) -> None:
     """Makes sure that a judge can be loaded, as far as that can be known without its weights.
-
-    Returns:
-        Whether the model is behind an API, so that loading it costs nothing and shows the rest.
 
     Raises:
         JudgeUnreachableError: If it can't.
@@ -138,7 +126,11 @@ def check_model(backend: str, arguments: str, secrets: Secrets) -> bool:
         ) from error
     for problem in _problems(backend, model_options(arguments)) if backend in _LOCAL else ():
         raise JudgeUnreachableError(secrets.hidden(f"judge lm_eval:{backend}: {problem} {OTHERWISE}"))
-    return isinstance(cls, type) and issubclass(cls, TemplateAPI)
+    if isinstance(cls, type) and issubclass(cls, TemplateAPI):
+        raise JudgeUnreachableError(
+            f"judge lm_eval:{backend}: a model behind an API is no model in this process. Write "
+            "CULTURE_JUDGE=openai:<model>, and set OPENAI_BASE_URL to its OpenAI-compatible address."
+        )
 
 
 def _problems(backend: str, options: Mapping[str, Any]) -> Iterator[str]:
@@ -214,11 +206,9 @@ class LocalModel:
 
     def __init__(self, backend: str, arguments: str) -> None:
         from lm_eval.api.registry import get_model
-        from lm_eval.models.api_models import TemplateAPI
 
         cls = get_model(backend)
-        if not issubclass(cls, TemplateAPI):
-            _release(_evaluated_model())
+        _release(_evaluated_model())
         options = model_options(arguments)
         if "batch_size" in inspect.signature(cls.__init__).parameters:
             options.setdefault("batch_size", _BATCH_SIZES.get(backend, _BATCH_SIZE))
@@ -258,8 +248,7 @@ class LocalModel:
         thinking. Thinking begins in the reply, or in the prompt where the template opens it.
         """
         encode, limit = getattr(self._model, "tok_encode", None), sampling["max_tokens"]
-        # The prompt of an API model is no text, but holds one.
-        thinks = getattr(prompt, "prompt", prompt).rstrip().endswith("<think>") and "</think>" not in text
+        thinks = prompt.rstrip().endswith("<think>") and "</think>" not in text
         unended = bool(text.strip()) and not without_reasoning(text).strip()
         # One character takes four tokens at most, so short replies need no count.
         is_cut_off = unended or (4 * len(text) >= limit and callable(encode) and len(encode(text)) >= limit)
@@ -272,7 +261,7 @@ class LocalModel:
         from lm_eval.api.instance import Instance
 
         def add_partial(attribute: str, request: Any, result: Any) -> None:
-            if attribute == "generate_until" and isinstance(result, str) and isinstance(request[0], str):
+            if attribute == "generate_until" and isinstance(result, str):
                 arrived(request[0], result)
 
         options = _generation_options(sampling)

@@ -7,14 +7,10 @@ import shutil
 
 import pytest
 import torch
-from support.fault_server import fails, says
-from support.judging import ask
 
-from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges.endpoint.addresses import Secrets
 from culture_tasks.judges.local import local_model
-from culture_tasks.judges.local.in_process import InProcessJudge
 
 
 @pytest.fixture
@@ -30,7 +26,7 @@ def gpus(monkeypatch):
 
 def check(text):
     backend, _, arguments = text.partition(",")
-    return local_model.check_model(backend, arguments, Secrets())
+    local_model.check_model(backend, arguments, Secrets())
 
 
 def refusal(text):
@@ -45,7 +41,7 @@ def refusal(text):
 def test_a_model_that_can_be_loaded_passes_without_its_weights_being_read(folder):
     for file in folder.glob("*.safetensors"):
         file.write_bytes(b"no weights at all")
-    assert check(f"hf,pretrained={folder},device=cpu") is False
+    check(f"hf,pretrained={folder},device=cpu")
 
 
 @pytest.mark.parametrize("backend", ["vllm", "sglang"])
@@ -81,6 +77,7 @@ def test_a_serving_backend_needs_its_gpus(gpus, monkeypatch, folder):
     [
         ("vlm,pretrained=x", "Did you mean 'vllm'"),
         ("hf,batch_size=3", "needs the argument pretrained="),
+        ("local-chat-completions,model=m", "Write CULTURE_JUDGE=openai:<model>, and set OPENAI_BASE_URL"),
         ("hf,pretrained=org/no-such-model,device=cpu", "the configuration of org/no-such-model can't be loaded"),
     ],
 )
@@ -124,39 +121,3 @@ def test_a_model_s_code_runs_only_if_the_user_says_so(folder):
     )
     assert "Add trust_remote_code=True" in refusal(f"hf,pretrained={folder},device=cpu")
     assert not (folder / "it ran").exists()
-
-
-@pytest.fixture
-def remote_judge_for(server, settings_for):
-    made = []
-
-    def make():
-        url = server.url.replace("//", "//somebody:pass-word-0123@") + "/chat/completions?sig=query-0123456789"
-        arguments = f"local-chat-completions,model=m,base_url={url},max_retries=1"
-        made.append(InProcessJudge(arguments, settings_for(openai_base_url=None)))
-        return made[-1]
-
-    yield make
-    for judge in made:
-        judge.close()
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_model_behind_an_api_is_asked_one_question_unless_all_verdicts_are_at_hand(server, remote_judge_for, item):
-    judge = remote_judge_for()
-    judge.check([(LAVE, item)])
-    judge.check([(LAVE, item)])
-    assert ["biryani" in seen.text for seen in server.requests] == [True]
-    assert ask(judge, item).score == 2.0
-    judge.close()
-    server.script(fails(401))
-    remote_judge_for().check([(LAVE, item)], responses_known=True)
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("reply", [fails(401, message="bad pass-word-0123"), says("hm")], ids=["401", "unreadable"])
-def test_a_model_behind_an_api_that_can_not_grade_is_found(server, remote_judge_for, item, reply):
-    server.script(reply)
-    with pytest.raises(JudgeUnreachableError, match="CULTURE_JUDGE=none") as caught:
-        remote_judge_for().check([(LAVE, item)])
-    assert not any(secret in str(caught.value) for secret in ("pass-word-0123", "query-0123456789"))

@@ -177,17 +177,6 @@ def test_where_and_how_fast_a_judge_runs_and_by_which_token_makes_no_other_judge
     assert [ask(judge, item).cached for judge in (one, two)] == [False, True]
 
 
-def test_the_address_of_an_api_model_is_no_part_of_its_identity_but_recorded(double, local_judge_for, item):
-    model = "local-chat-completions,model=m,base_url=http://user:pass-word@localhost:{}/v1?sig=s"
-    judges = [local_judge_for(model.format(port)) for port in (8000, 8001)]
-    assert judges[0].identity(LAVE) == judges[1].identity(LAVE)
-    place = "lm_eval:local-chat-completions at http://localhost:{}/v1"
-    assert [(verdict.cached, verdict.endpoint) for verdict in (ask(judge, item) for judge in judges)] == [
-        (False, place.format(8000)),
-        (False, place.format(8001)),
-    ]
-
-
 @pytest.mark.parametrize(("named", "device"), [(True, "meta"), (False, "cpu")])
 def test_the_evaluated_model_s_memory_is_given_back_unless_it_is_the_caller_s(
     double, local_judge_for, item, named, device
