@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from culture_tasks.insertion.core.method_registry import method_config
 from culture_tasks.insertion.methods.grace.codebook import MARGIN, Codebook
 
 
@@ -27,12 +26,6 @@ def codebook():
 
 def radii(codebook):
     return [entry.radius for entry in codebook.entries]
-
-
-def test_the_published_settings_are_the_defaults():
-    config = method_config("grace", {})
-    assert (config.radius, config.steps, config.learning_rate) == (1.0, 20, 1.0)
-    assert (config.layer, config.module) == (None, "mlp.down_proj")
 
 
 def test_a_distant_key_is_added_with_the_first_radius(codebook):

@@ -12,13 +12,6 @@ from culture_tasks.insertion.core.method_registry import method_config
 from culture_tasks.insertion.methods.wise.side_memory import margin_loss, routing_activations, ties_merged
 
 
-def test_the_published_settings_are_the_defaults():
-    config = method_config("wise", {})
-    assert (config.steps, config.learning_rate, config.norm_limit, config.mask_ratio) == (10, 1.0, 1.0, 0.2)
-    assert (config.alpha, config.beta, config.gamma, config.activation_ratio) == (5.0, 20.0, 10.0, 0.4)
-    assert (config.shard_size, config.shards, config.density) == (500, 2, 0.53)
-
-
 def test_an_activation_is_the_mean_norm_over_the_prompts_tokens():
     delta = torch.tensor([[3.0, 0.0], [4.0, 0.0], [0.0, 1.0]])
     inputs = torch.tensor([[[9.0, 9.0], [1.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 2.0], [7.0, 7.0]]])
