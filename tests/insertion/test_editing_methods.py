@@ -219,10 +219,6 @@ class TestFineTune:
         assert all(re.match(rf"model\.(language|text)_model\.layers\.{last}\.", name) for name in names)
         assert {name.split(".")[4] for name in names} >= {"self_attn", "mlp"}
 
-    def test_a_layer_that_is_not_there_is_refused(self, internvl):
-        with pytest.raises(SettingsError, match=r"layer=2 of finetune\. The model has layers 0 to 1; -1 is the last"):
-            made("finetune", internvl, layer=2)
-
     def test_a_loss_that_is_not_finite_is_named(self, internvl, caplog):
         method = made("finetune", internvl, optimizer="sgd", learning_rate=1e30)
         method.insert(insertions()[0])
@@ -266,32 +262,15 @@ class TestMend:
         assert min(alone) > 0
         assert parts["locality"] == pytest.approx(sum(alone), rel=1e-4)
 
-    @pytest.mark.parametrize(("dtype", "mixed"), [(torch.bfloat16, "no"), (torch.float32, "bf16")])
-    def test_half_precision_trains_float32_editors(self, fresh, data, dtype, mixed):
-        fresh.model.to(dtype)
-        method = made("mend", fresh, mixed_precision=mixed, learning_rate=1e-3)
+    def test_half_precision_trains_float32_editors(self, fresh, data):
+        fresh.model.to(torch.bfloat16)
+        method = made("mend", fresh, mixed_precision="bf16", learning_rate=1e-3)
         before = {name: tensor.clone() for name, tensor in method.editors.state_dict().items()}
         train(EditorTraining(fresh, method.editors, method.config, 2), data.cases, method.config, name="mend")
         after = method.editors.state_dict()
         assert all(after[name].dtype in (torch.float32, torch.float64) for name in after)
         assert all(torch.isfinite(after[name]).all() for name in after)
         assert all(not torch.equal(after[name], before[name]) for name in after)
-
-    def test_training_lowers_the_loss(self, internvl, data):
-        method = made("mend", internvl, epochs=6, learning_rate=1e-3, edit_rate=1e-2)
-        learner = EditorTraining(internvl, method.editors, method.config, 1)
-        plain = bits(internvl)
-        losses = []
-
-        def progress(items, description, note=None, total=None):
-            for item in items:
-                yield item
-                losses.append(note())
-
-        report = train(learner, data.cases, method.config, name="mend", progress=progress)
-        first = float(losses[len(losses) // 6 - 1].split()[1].rstrip(","))
-        assert report["loss"] < first
-        assert not changed(internvl, plain)
 
 
 def test_the_divergence_by_hand_counts_no_padding_and_adds_answers_up():
@@ -413,16 +392,6 @@ class TestGrace:
         method.reset()
         assert [torch.equal(*both) for both in zip(plain, after, strict=True)] == [False, True, True]
 
-    def test_a_first_step_of_adam_moves_each_number_by_the_rate(self, internvl):
-        method = made("grace", internvl, steps=1, learning_rate=0.25, seed=3)
-        method.insert(insertions()[0])
-        method.insert(insertions()[1])
-        for number, entry in enumerate(method.codebook.entries):
-            first = torch.rand(len(entry.value), generator=torch.Generator().manual_seed(3 + number))
-            # A step is rate * g / (|g| + 1e-8).
-            assert torch.allclose((entry.value - first).abs(), torch.tensor(0.25), atol=1e-3)
-        method.reset()
-
 
 class TestWise:
     def test_requests_below_the_threshold_have_the_plain_answers_bit_for_bit(self, model):
@@ -494,14 +463,6 @@ class TestWise:
         assert ((merged.delta != 0) | ~trained[0]).float().mean() > 0.95
         assert merged.least <= first.least
         method.reset()
-
-    def test_irrelevant_requests_are_taken_by_the_sample(self, internvl):
-        method = made("wise", internvl)
-        for sample in (insertion(*place) for place in ((0, 0), (1, 1), (2, 2), (0, 0))):
-            method.insert(sample)
-            method.reset()
-        assert 2 <= len(method._irrelevant) <= 3
-        assert all(bool(prompts.all()) for _, prompts in method._irrelevant.values())
 
 
 @pytest.fixture(scope="module")

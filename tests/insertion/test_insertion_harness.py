@@ -15,11 +15,10 @@ from support.tiny_world import write_release
 from support.written_runs import write_lmms_eval
 from torch import nn
 
-from culture_tasks.errors import CultureTasksError, MissingExtraError, SettingsError
+from culture_tasks.errors import MissingExtraError, SettingsError
 from culture_tasks.insertion.core import device_meter
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.method_registry import method_class, method_config
-from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.training_data import load_training_data
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.report.building import Options, build
@@ -246,23 +245,6 @@ def test_a_missing_vllm_is_named_before_the_model_is_loaded(arguments, monkeypat
     monkeypatch.setattr(MultimodalModel, "load", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'culture-tasks\[vllm\]'"):
         KnowledgeInsertion(**arguments, backend="vllm")
-
-
-def test_a_state_fitted_on_other_data_is_refused(arguments, tmp_path, monkeypatch, make_state):
-    other = write_release(tmp_path / "other", range(6), range(2), tests=(0, 1, 4, 5))
-    state = make_state()
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(other))
-    with pytest.raises(StateError, match="fitted on data with fingerprint"):
-        run(SINGLE[:1], {**arguments, "method": "mcki", "state": str(state)})
-
-
-def test_a_broken_image_stops_the_run_before_inference(arguments, tmp_path, monkeypatch):
-    broken = write_release(tmp_path / "broken", range(6), range(2), tests=(2, 3, 4, 5))
-    (broken / "crosscult" / "images" / "2-0.png").write_bytes(b"no picture")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(broken))
-    monkeypatch.setattr(MultimodalModel, "_answers", None)
-    with pytest.raises(CultureTasksError, match="broken image"):
-        run(SINGLE[:1], arguments)
 
 
 @pytest.mark.slow
