@@ -18,7 +18,7 @@ from culture_tasks.insertion.core.queries import Insertion, Query
 from culture_tasks.insertion.core.replacement import shown_after
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.mcki.router import similarities
-from culture_tasks.insertion.methods.mscke.clip_encoder import fused
+from culture_tasks.insertion.methods.mscke.method import fused
 
 
 def edit(answer="yes", question="Is it rude?"):

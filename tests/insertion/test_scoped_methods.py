@@ -27,7 +27,7 @@ from culture_tasks.insertion.core.replacement import REPLACEMENTS, load_replacem
 from culture_tasks.insertion.core.training import Checkpoints
 from culture_tasks.insertion.core.training_data import TrainingData
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.methods.mscke.clip_encoder import ClipEncoder
+from culture_tasks.insertion.methods.mscke.method import ClipEncoder
 
 NAMES = ("mscke", "serac")
 DECODING = AnswerDecoding(max_new_tokens=6)

@@ -13,7 +13,6 @@ or another method, finds them.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
 from culture_tasks.insertion.core.device_meter import device_name, now
+from culture_tasks.insertion.core.identity import value_key
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, Route
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, read_all
@@ -158,7 +158,7 @@ class Runner:
     @property
     def identity(self) -> str:
         """Hash of the model and the method: runs with the same hash give the same answers."""
-        return _hash([self._engine.identity, *self._method_identity])
+        return value_key([self._engine.identity, *self._method_identity])
 
     def run(self, jobs: Sequence[Job], progress: Progress = silent) -> list[Outcome]:
         """Answers all jobs, grouped by their insertions.
@@ -358,8 +358,4 @@ def _chain(insertions: Sequence[Insertion]) -> Chain:
 
 
 def _key(by: Sequence[object], decoding: AnswerDecoding) -> str | None:
-    return None if decoding.samples else f"answer:{_hash([*by, decoding.as_dict()])}"
-
-
-def _hash(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    return None if decoding.samples else f"answer:{value_key([*by, decoding.as_dict()])}"

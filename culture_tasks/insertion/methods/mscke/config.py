@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from culture_tasks.insertion.core.scoped_method import ScopedConfig
-from culture_tasks.insertion.methods.mscke.clip_encoder import Fusion
+
+Fusion = Literal["dot", "concatenation"]
 
 
 class MsckeConfig(ScopedConfig):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from culture_tasks.insertion.core.edit_scopes import Ingredient, ScopeEncoder, StoredVectors, in_batches, text_key
+from culture_tasks.insertion.core.edit_scopes import Ingredient, ScopeEncoder, StoredVectors, in_batches
+from culture_tasks.insertion.core.identity import text_key
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.scoped_method import ScopedMethod
 from culture_tasks.insertion.core.text_encoders import make_encoder
