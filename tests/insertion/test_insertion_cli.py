@@ -115,20 +115,14 @@ def test_a_full_disk_is_explained_and_nothing_is_lost(fit, tmp_path, monkeypatch
 
 
 def _arguments(checkpoint, data, out):
-    options = [
-        "--method",
-        "mend",
-        "--pretrained",
-        checkpoint,
-        "--data",
-        data,
-        "--out",
-        out,
-        "--checkpoint-minutes",
-        "0",
-    ]
+    options = {"method": "mend", "pretrained": checkpoint, "data": data, "out": out, "checkpoint-minutes": 0}
     chosen = [part for option in ("layers=2", "rank=4", "epochs=5") for part in ("--set", option)]
-    return ["insertion", "fit", *map(str, options), *chosen]
+    return [
+        "insertion",
+        "fit",
+        *(part for name, value in options.items() for part in (f"--{name}", str(value))),
+        *chosen,
+    ]
 
 
 @pytest.mark.slow

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
+from pydantic import Field
 
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.insertion.core.edit_scopes import (
@@ -19,8 +20,24 @@ from culture_tasks.insertion.core.edit_scopes import (
 from culture_tasks.insertion.core.identity import identify_encoder, text_key
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.queries import QueryImage
-from culture_tasks.insertion.core.scoped_method import ScopedMethod
-from culture_tasks.insertion.methods.mscke.config import Fusion, MsckeConfig
+from culture_tasks.insertion.core.scoped_method import ScopedConfig, ScopedMethod
+
+Fusion = Literal["dot", "concatenation"]
+
+
+class MsckeConfig(ScopedConfig):
+    """Options of MSCKE, beside those of its training and its replacement model.
+
+    Attributes:
+        encoder: CLIP model, from the Hub or a folder.
+        max_text_length: Tokens of a text that the encoder reads, with those that begin and end it; CLIP has 77.
+        fusion: How the vectors of image and text become one. ``concatenation`` is what MSCKE's published code
+            computes for one request at a time, as in all runs of the paper; ``dot`` multiplies them.
+    """
+
+    encoder: str = "openai/clip-vit-large-patch14"
+    max_text_length: int = Field(default=77, ge=3)
+    fusion: Fusion = "concatenation"
 
 
 class MsckeMethod(ScopedMethod):
