@@ -63,7 +63,7 @@ class Work:
     their passes cost less than a hundredth of the model's.
 
     Attributes:
-        fit: Passes of the whole fit; in batches, or case by case.
+        fit: Passes of the whole fit, case by case.
         shared_fit: Names a fit that other methods make too, and that each of them finds once it is made.
         insertion: Passes of one insertion.
         request: Passes of one distinct request, besides its answer.
@@ -77,7 +77,6 @@ class Work:
     """
 
     fit: Mapping[str, float] = field(default_factory=dict)
-    fit_in_batches: bool = False
     shared_fit: str | None = None
     insertion: Mapping[str, float] = field(default_factory=dict)
     request: Mapping[str, float] = field(default_factory=dict)
@@ -278,7 +277,7 @@ class RowEstimator:
         loaded = beside_gib + sum(shape.gib for shape in shapes.values())
         tokens = self.prompt.tokens + work.shown_tokens + self.prompt.images * work.shows_image
         patches = self.prompt.patches * (1 + work.shows_image)
-        one = replace(self, batch=self.batch if work.fit_in_batches else 1)  # kernels are launched for each case
+        one = replace(self, batch=1)  # kernels are launched for each case
         fit = sum(count * one._pass(shapes[name]) for name, count in work.fit.items()) + self._float32(work.fit_float32)
         seconds = 0.0 if plain_is_stored else counts.plain * self._answer(model, backend=backend)
         edited = 0.0

@@ -18,9 +18,7 @@ from culture_tasks.insertion.core.queries import Insertion, Query
 from culture_tasks.insertion.core.replacement import shown_after
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.mcki.router import similarities
-from culture_tasks.insertion.methods.mscke.clip_encoder import fused
-from culture_tasks.insertion.methods.mscke.config import MsckeConfig
-from culture_tasks.insertion.methods.serac.config import SeracConfig
+from culture_tasks.insertion.methods.mscke.method import fused
 
 
 def edit(answer="yes", question="Is it rude?"):
@@ -60,15 +58,6 @@ def test_the_replacement_model_reads_the_edit_before_the_request():
     messages = shown_after(edit("yes", "Is it rude?"), request).messages()
     assert [message["role"] for message in messages] == ["system", "user"]
     assert [part["text"] for part in messages[1]["content"]] == ["Is it rude? yes\n", "Is it fine?"]
-
-
-def test_the_papers_values_are_the_defaults():
-    for config in (SeracConfig(), MsckeConfig()):
-        assert (config.epochs, config.threshold, config.replacement_layer) == (1, 0.5, -1)
-        assert (config.classifier_learning_rate, config.replacement_learning_rate) == (1e-4, 1e-5)
-    assert SeracConfig().max_text_length == 512
-    assert SeracConfig().encoder == "sentence-transformers/all-MiniLM-L6-v2"
-    assert MsckeConfig().encoder == "openai/clip-vit-large-patch14"
 
 
 @pytest.mark.parametrize(

@@ -218,11 +218,6 @@ class TestFineTune:
         last = model.model.config.get_text_config().num_hidden_layers - 1
         assert all(re.match(rf"model\.(language|text)_model\.layers\.{last}\.", name) for name in names)
         assert {name.split(".")[4] for name in names} >= {"self_attn", "mlp"}
-        assert (method.config.steps, method.config.learning_rate) == (20, 1e-3)
-
-    def test_a_layer_that_is_not_there_is_refused(self, internvl):
-        with pytest.raises(SettingsError, match=r"layer=2 of finetune\. The model has layers 0 to 1; -1 is the last"):
-            made("finetune", internvl, layer=2)
 
     def test_a_loss_that_is_not_finite_is_named(self, internvl, caplog):
         method = made("finetune", internvl, optimizer="sgd", learning_rate=1e30)
@@ -231,13 +226,6 @@ class TestFineTune:
 
 
 class TestMend:
-    def test_the_papers_settings_are_the_defaults(self):
-        config = method_config("mend", {})
-        assert (config.epochs, config.layers, config.weights) == (1, 3, "mlp.up_proj+mlp.down_proj")
-        assert (config.learning_rate, config.edit_rate, config.rank) == (1e-6, 1e-4, 1920)
-        assert (config.edit_weight, config.generality_weight, config.locality_weight) == (0.1, 0.1, 1.0)
-        assert (config.clip_norm, config.cases_per_step, config.hidden_layers) == (100.0, 2, 1)
-
     def test_gradients_of_the_last_layer_are_those_of_the_answers_tokens(self, internvl):
         method, sample = made("mend", internvl), insertions()[0]
         score = internvl.answer_scorer([(sample.query, sample.answer)])
@@ -274,32 +262,15 @@ class TestMend:
         assert min(alone) > 0
         assert parts["locality"] == pytest.approx(sum(alone), rel=1e-4)
 
-    @pytest.mark.parametrize(("dtype", "mixed"), [(torch.bfloat16, "no"), (torch.float32, "bf16")])
-    def test_half_precision_trains_float32_editors(self, fresh, data, dtype, mixed):
-        fresh.model.to(dtype)
-        method = made("mend", fresh, mixed_precision=mixed, learning_rate=1e-3)
+    def test_half_precision_trains_float32_editors(self, fresh, data):
+        fresh.model.to(torch.bfloat16)
+        method = made("mend", fresh, mixed_precision="bf16", learning_rate=1e-3)
         before = {name: tensor.clone() for name, tensor in method.editors.state_dict().items()}
         train(EditorTraining(fresh, method.editors, method.config, 2), data.cases, method.config, name="mend")
         after = method.editors.state_dict()
         assert all(after[name].dtype in (torch.float32, torch.float64) for name in after)
         assert all(torch.isfinite(after[name]).all() for name in after)
         assert all(not torch.equal(after[name], before[name]) for name in after)
-
-    def test_training_lowers_the_loss(self, internvl, data):
-        method = made("mend", internvl, epochs=6, learning_rate=1e-3, edit_rate=1e-2)
-        learner = EditorTraining(internvl, method.editors, method.config, 1)
-        plain = bits(internvl)
-        losses = []
-
-        def progress(items, description, note=None, total=None):
-            for item in items:
-                yield item
-                losses.append(note())
-
-        report = train(learner, data.cases, method.config, name="mend", progress=progress)
-        first = float(losses[len(losses) // 6 - 1].split()[1].rstrip(","))
-        assert report["loss"] < first
-        assert not changed(internvl, plain)
 
 
 def test_the_divergence_by_hand_counts_no_padding_and_adds_answers_up():
@@ -342,12 +313,6 @@ def test_a_loss_that_is_not_finite_is_named(caplog):
 
 
 class TestLora:
-    def test_the_published_settings_are_the_defaults(self):
-        config = method_config("lora", {})
-        assert (config.rank, config.alpha, config.dropout, config.optimizer) == (8, 32, 0.1, "sgd")
-        assert (config.steps, config.learning_rate, config.decay) == (5, 0.1, 0.9)
-        assert config.weights == "self_attn.q_proj+self_attn.v_proj"
-
     @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-4), (torch.bfloat16, 0.1)])
     def test_it_computes_and_learns_as_pefts_does(self, fresh, dtype, tolerance):
         fresh.model.to(dtype)
@@ -427,16 +392,6 @@ class TestGrace:
         method.reset()
         assert [torch.equal(*both) for both in zip(plain, after, strict=True)] == [False, True, True]
 
-    def test_a_first_step_of_adam_moves_each_number_by_the_rate(self, internvl):
-        method = made("grace", internvl, steps=1, learning_rate=0.25, seed=3)
-        method.insert(insertions()[0])
-        method.insert(insertions()[1])
-        for number, entry in enumerate(method.codebook.entries):
-            first = torch.rand(len(entry.value), generator=torch.Generator().manual_seed(3 + number))
-            # A step is rate * g / (|g| + 1e-8).
-            assert torch.allclose((entry.value - first).abs(), torch.tensor(0.25), atol=1e-3)
-        method.reset()
-
 
 class TestWise:
     def test_requests_below_the_threshold_have_the_plain_answers_bit_for_bit(self, model):
@@ -509,39 +464,19 @@ class TestWise:
         assert merged.least <= first.least
         method.reset()
 
-    def test_irrelevant_requests_are_taken_by_the_sample(self, internvl):
-        method = made("wise", internvl)
-        for sample in (insertion(*place) for place in ((0, 0), (1, 1), (2, 2), (0, 0))):
-            method.insert(sample)
-            method.reset()
-        assert 2 <= len(method._irrelevant) <= 3
-        assert all(bool(prompts.all()) for _, prompts in method._irrelevant.values())
 
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return write_release(tmp_path_factory.mktemp("world"), range(6), range(2), tests=(2, 3, 4, 5))
-
-
-@pytest.mark.parametrize("name", sorted(OF_OUTPUTS))
-def test_a_run_in_lmms_eval_acts_resumes_and_is_shown_in_the_report(name, checkpoint, world, tmp_path, monkeypatch):
+def test_a_run_in_lmms_eval_acts_resumes_and_is_shown_in_the_report(checkpoint, tmp_path, monkeypatch):
+    world = write_release(tmp_path / "world", range(6), range(2), tests=(2, 3, 4, 5))
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
     monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    options = {**OPTIONS[name], "seed": 1, **OF_OUTPUTS[name]}
-    given = {"pretrained": checkpoint, "device": "cpu", "method": name, "dtype": "float32", **options}
-    kept = ",".join(f"{option}={value}" for option, value in {**given, "answers": tmp_path / "answers"}.items())
-    alone = ",".join(f"{option}={value}" for option, value in {**given, "answers": "off"}.items())
-
-    def run(text, **more):
-        results = run_lmms_eval("knowledge_insertion", [*TASKS, CHAIN], model_args=text, bootstrap_iters=0, **more)
-        return [sample["resps"][0][0] for task in (*TASKS, CHAIN) for sample in results["samples"][task]]
-
-    first = run(kept)
-    assert any(said[0] != said[1] for said in first if isinstance(said, list))
-    assert run(alone, batch_size=3) == first
+    options = {**OPTIONS["wise"], **OF_OUTPUTS["wise"], "answers": tmp_path / "answers"}
+    given = {"pretrained": checkpoint, "device": "cpu", "method": "wise", "dtype": "float32", **options}
+    text = ",".join(f"{option}={value}" for option, value in given.items())
+    results = run_lmms_eval("knowledge_insertion", [*TASKS, CHAIN], model_args=text, bootstrap_iters=0)
+    said = [sample["resps"][0][0] for task in (*TASKS, CHAIN) for sample in results["samples"][task]]
+    assert any(one[0] != one[1] for one in said if isinstance(one, list))
     monkeypatch.setattr(MultimodalModel, "_answers", None)  # all answers are found
-    write_lmms_eval(tmp_path / "results", TASKS, lmms="knowledge_insertion", model_args=kept, bootstrap_iters=0)
+    write_lmms_eval(tmp_path / "results", TASKS, lmms="knowledge_insertion", model_args=text, bootstrap_iters=0)
     tables = {table.key: table for table in build([str(tmp_path / "results")], Options()).tables}
     [row] = tables["crosscult_table_4"].rows
-    label = {"lora": "LoRA", "grace": "GRACE", "wise": "WISE"}[name]
-    assert row.labels[1] == f"{label} (not in the paper)"
+    assert row.labels[1] == "WISE (not in the paper)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from culture_tasks.insertion.core.method_registry import method_config
 from culture_tasks.insertion.methods.grace.codebook import MARGIN, Codebook
 
 
@@ -27,12 +26,6 @@ def codebook():
 
 def radii(codebook):
     return [entry.radius for entry in codebook.entries]
-
-
-def test_the_published_settings_are_the_defaults():
-    config = method_config("grace", {})
-    assert (config.radius, config.steps, config.learning_rate) == (1.0, 20, 1.0)
-    assert (config.layer, config.module) == (None, "mlp.down_proj")
 
 
 def test_a_distant_key_is_added_with_the_first_radius(codebook):
@@ -81,17 +74,3 @@ def test_the_nearest_entry_is_used_within_its_radius_alone(codebook):
     # (2.9, 0) is within the radius 3 of the first entry, but nearer to the second, whose radius is 1.
     assert used.tolist() == [True, True, False, True, False, True, False]
     assert values[:, 0].tolist() == [1, 1, 2, 2, 2, 1, 1]
-
-
-def test_distances_are_those_of_the_definition():
-    generator = torch.Generator().manual_seed(0)
-    codebook = Codebook(1e-3)
-    keys = 100 + torch.randn(40, 8, generator=generator)
-    for number, row in enumerate(keys):
-        codebook.entry_for(row, f"answer {number}", value(number))
-    queries = 100 + torch.randn(30, 8, generator=generator)
-    expected = ((queries[:, None].double() - keys[None].double()) ** 2).sum(-1).sqrt()
-    values, used = codebook.lookup(queries)
-    assert values[:, 0].tolist() == expected.argmin(1).tolist()
-    assert not used.any()
-    assert codebook.lookup(keys)[1].all()

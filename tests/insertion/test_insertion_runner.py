@@ -164,12 +164,6 @@ def test_the_requests_of_one_edited_state_are_one_batch_and_stored_answers_need_
     assert set(again.calls) == {"reset"}
 
 
-def test_what_is_left_alone_is_looked_up(method):
-    jobs = [Job(ask("weather"), DECODING, (EN,), compare=True), Job(ask("weather"), DECODING, (ZH,))]
-    assert texts(Runner(method, ValueStore(None)).run(jobs)) == ["weather", "weather"]
-    assert method.model.asked == ["weather"]
-
-
 def test_a_model_of_the_methods_own_answers_what_the_method_gives_it():
     method, again, store = Replacing(CountingModel()), Replacing(CountingModel()), ValueStore(None)
     outcomes = Runner(method, store).run(JOBS)
@@ -234,15 +228,6 @@ def test_another_version_of_a_method_asks_again_for_the_answers_of_its_own_weigh
     assert count == 1
 
 
-def test_methods_share_the_answers_of_one_other_model(monkeypatch):
-    store, jobs = ValueStore(None), [Job(ask("same"), DECODING, (EN,))]
-    method, again = Replacing(CountingModel()), Replacing(CountingModel())
-    Runner(method, store).run(jobs)
-    monkeypatch.setattr(Replacing, "name", "another")
-    Runner(again, store).run(jobs)
-    assert (method.other.asked, again.other.asked) == (["en same"], [])
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_sampled_answers_are_not_kept(method, mode):
     store = ValueStore(None)
@@ -250,11 +235,6 @@ def test_sampled_answers_are_not_kept(method, mode):
         Runner(method, store, **mode).run([Job(ask("same"), AnswerDecoding(8, temperature=1.0))] * 2)
     assert len(method.model.asked) == 4
     assert len(store) == 0
-
-
-def test_identity_depends_on_method_and_model(method):
-    methods = (method, BaseModelMethod(CountingModel()), Recording(CountingModel("another run")))
-    assert len({Runner(one, ValueStore(None)).identity for one in methods}) == 3
 
 
 def test_costs_count_the_work_and_keep_the_time_of_answers_on_their_own(method):
@@ -280,6 +260,13 @@ def test_an_unreadable_image_is_found_before_anything_is_asked(method):
     assert method.model.asked == []
 
 
+def test_another_programs_database_is_refused(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "theirs")) as database:
+        database.execute("CREATE TABLE theirs (x)")
+    with pytest.raises(CultureTasksError, match=r"can't be used as a store \(it is another program's database"):
+        ValueStore(tmp_path / "theirs")
+
+
 def test_the_store_keeps_the_first_value_and_other_processes_see_it_at_once(tmp_path):
     with ValueStore(tmp_path / "folder" / "kept") as first, ValueStore(tmp_path / "folder" / "kept") as second:
         first.put("key", b"first")
@@ -287,20 +274,6 @@ def test_the_store_keeps_the_first_value_and_other_processes_see_it_at_once(tmp_
         second.put("key", b"second")
         assert first.get("key") == b"first"
         assert first.get("other") is None
-
-
-def test_a_store_that_is_no_database_is_set_aside_and_another_programs_is_refused(tmp_path, caplog):
-    (tmp_path / "kept").write_text("no database" * 100)
-    with ValueStore(tmp_path / "kept") as store:
-        store.put("key", b"value")
-        assert len(store) == 1
-    [aside] = tmp_path.glob("kept.damaged-*")
-    assert aside.read_text() == "no database" * 100
-    assert f"set aside as {aside.name}; 0 rows were saved" in caplog.text
-    with closing(sqlite3.connect(tmp_path / "theirs")) as database:
-        database.execute("CREATE TABLE theirs (x)")
-    with pytest.raises(CultureTasksError, match=r"can't be used as a store \(it is another program's database"):
-        ValueStore(tmp_path / "theirs")
 
 
 def test_decoding_reads_a_request_and_greedy_unsets_what_belongs_to_sampling():

@@ -3,21 +3,57 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
-import subprocess
-import sys
 
 import pytest
 import torch
-from support import small_learner
-from support.small_learner import CASES, CONFIG, SmallLearner
+from torch import nn
 
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core import tensor_files
-from culture_tasks.insertion.core.training import CaseLosses, Checkpoints, GradientConfig, train
+from culture_tasks.insertion.core.training import (
+    CaseLosses,
+    Checkpoints,
+    GradientConfig,
+    Learner,
+    ParameterGroup,
+    train,
+)
 
+CASES = (1.0, 2.0, 4.0, -3.0, 0.5, 5.0, -1.0)
+CONFIG = GradientConfig(epochs=3, cases_per_step=2, clip_norm=100.0, seed=5)
 STEPS = 3 * math.ceil(len(CASES) / 2)
+
+
+class SmallLearner(Learner[float]):
+    """Learns a weight that should be each case's number, disturbed by random noise, and keeps a running mean."""
+
+    def __init__(self, noise: float = 0.1, rate: float = 0.05) -> None:
+        self.weight = nn.Parameter(torch.zeros(1))
+        self.bias = nn.Parameter(torch.zeros(1))
+        self.mean = torch.zeros(2)
+        self.seen: list[float] = []
+        self.noise, self.rate = noise, rate
+
+    def groups(self):
+        return [ParameterGroup({"weight": self.weight}, self.rate), ParameterGroup({"bias": self.bias}, 10 * self.rate)]
+
+    def buffers(self):
+        return {"mean": self.mean}
+
+    def learn(self, case, scale):
+        self.seen.append(case)
+        wanted = case + self.noise * torch.randn(1)
+        loss = (self.weight + self.bias - wanted).square().sum()
+        (scale * loss).backward()
+        return CaseLosses({"loss": float(loss.detach())}, torch.tensor([case]))
+
+    def absorb(self, observed):
+        for values in observed:
+            self.mean[1] += 1
+            self.mean[0] += (float(values[0]) - self.mean[0]) / self.mean[1]
+
+    def bits(self) -> str:
+        return "".join(tensor.detach().numpy().tobytes().hex() for tensor in (self.weight, self.bias, self.mean))
 
 
 def trained(config=CONFIG, learner=None, **options):
@@ -142,23 +178,6 @@ class TestResuming:
         assert again.seen == whole.seen[-len(again.seen) :]
         assert len(again.seen) < len(whole.seen)
 
-    @pytest.mark.slow
-    def test_a_killed_process_goes_on_and_two_processes_train_what_one_does(self, tmp_path):
-        whole, report = trained()
-        killed = _process(tmp_path, kill_at=12)
-        assert killed.returncode == -signal.SIGKILL
-        # The first pass is 4 steps of 2, 2, 2 and 1 cases; two steps of the second are in the checkpoint, and the
-        # process died in the third, after one of its two cases.
-        finished = _process(tmp_path)
-        assert finished.stdout == f"{whole.bits()} {report['loss']!r} {len(whole.seen) - (7 + 4)}\n"
-        launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
-        run = _process(tmp_path / "shared", launcher=launcher)
-        lines = [line.split() for line in run.stdout.splitlines()]
-        assert len(lines) == 2, run.stderr
-        assert {line[0] for line in lines} == {whole.bits()}
-        assert {float(line[1]) for line in lines} == {report["loss"]}
-        assert sum(int(line[2]) for line in lines) == len(whole.seen)
-
     def test_a_finished_training_is_not_made_again(self, tmp_path):
         whole, report = trained(checkpoints=kept_in(tmp_path))
         again, same = trained(checkpoints=kept_in(tmp_path))
@@ -228,17 +247,3 @@ def test_an_error_leaves_the_old_file(tmp_path):
         raise OSError("disk full")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def _process(tmp_path, kill_at=None, launcher=()):
-    tmp_path.mkdir(exist_ok=True)
-    arguments = [str(tmp_path / "training.safetensors"), *([] if kill_at is None else [str(kill_at)])]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [sys.executable, *launcher, small_learner.__file__, *arguments],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=200,
-        check=False,
-    )

@@ -9,7 +9,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.insertion.methods.mcki.config import MckiConfig
 from culture_tasks.insertion.methods.mcki.router import calibrate, contrastive_loss, make_router
 
 
@@ -51,13 +50,6 @@ def test_the_routers_vectors_have_length_one_and_its_size_is_that_of_table_4():
 )
 def test_the_loss_by_hand(positive, negative, weights, options, expected):
     assert loss(positive, negative, weights, **options) == pytest.approx(expected, rel=1e-5, abs=1e-5)
-
-
-def test_the_papers_values_are_the_defaults():
-    config = MckiConfig()
-    assert (config.route_dim, config.logit_scale, config.learning_rate, config.epochs) == (1024, 20.0, 1e-3, 1)
-    assert config.weight_of("cross_language_locality") == 1.0
-    assert config.weight_of("cross_scenario_locality") == 1.5
 
 
 def accuracy_at(threshold, positive, negative):

@@ -27,7 +27,7 @@ from culture_tasks.insertion.core.replacement import REPLACEMENTS, load_replacem
 from culture_tasks.insertion.core.training import Checkpoints
 from culture_tasks.insertion.core.training_data import TrainingData
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.methods.mscke.clip_encoder import ClipEncoder
+from culture_tasks.insertion.methods.mscke.method import ClipEncoder
 
 NAMES = ("mscke", "serac")
 DECODING = AnswerDecoding(max_new_tokens=6)
@@ -157,28 +157,6 @@ def test_mscke_separates_images_that_seracs_text_cannot(internvl, folders, data)
             assert [each.activated for each in asked] == [0, None]
 
 
-def test_preparing_is_done_in_batches_once_for_each_text_and_image(fitted, monkeypatch, tmp_path):
-    requests = [ask(scenario, 20, language) for scenario in (4, 5, 6) for language in ("en", "zh")]
-    insertions = [Insertion(request, "never") for request in requests[:3]]
-    encoded = []
-    for vectors, *_ in fitted._parts.encoder.ingredients:
-
-        def encode(inputs, size, encode=vectors._encode):
-            encoded.append((len(inputs), size))
-            return encode(inputs, size)
-
-        monkeypatch.setattr(vectors, "_encode", encode)
-    monkeypatch.setattr(fitted, "batch_size", 4)
-    with ValueStore(tmp_path / "store") as store:
-        fitted.prepare([*requests, *requests], insertions, store)
-    for insertion in insertions:
-        fitted.insert(insertion)
-    for request in requests:
-        fitted.ask(request)
-    # 6 questions and 3 edits as texts; for MSCKE 3 images too
-    assert encoded == ([(9, 4)] if fitted.name == "serac" else [(9, 4), (3, 4)])
-
-
 class TestTraining:
     def test_only_the_classifier_and_one_layer_are_trained_and_kept(self, fitted, folders):
         tensors = fitted._tensors()
@@ -190,15 +168,6 @@ class TestTraining:
         last = fitted._parts.replacement.model.model.config.get_text_config().num_hidden_layers - 1
         assert all(f".layers.{last}." in name for name in trained)
         assert not torch.equal(tensors["classifier.projection"], torch.eye(len(tensors["classifier.projection"])))
-
-    def test_losses_fall(self, fitted, internvl, folders, data):
-        rates = {"classifier_learning_rate": 1e-2, "replacement_learning_rate": 1e-2}
-        once, often = (
-            fit(make(fitted.name, internvl, folders, epochs=epochs, **rates), data).report for epochs in (1, 12)
-        )
-        assert often["classifier"] < once["classifier"] - 0.1
-        assert often["replacement"] < once["replacement"] - 0.5
-        assert often["loss"] == pytest.approx(often["classifier"] + often["replacement"])
 
     def test_the_first_loss_is_that_of_the_data(self, internvl, folders, data, monkeypatch):
         """One case, by hand: what the classifier and the replacement model say before anything is learned."""

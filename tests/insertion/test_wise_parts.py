@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
 import pytest
 import torch
 
 from culture_tasks.insertion.core.method_registry import method_config
 from culture_tasks.insertion.methods.wise.side_memory import margin_loss, routing_activations, ties_merged
-
-
-def test_the_published_settings_are_the_defaults():
-    config = method_config("wise", {})
-    assert (config.steps, config.learning_rate, config.norm_limit, config.mask_ratio) == (10, 1.0, 1.0, 0.2)
-    assert (config.alpha, config.beta, config.gamma, config.activation_ratio) == (5.0, 20.0, 10.0, 0.4)
-    assert (config.shard_size, config.shards, config.density) == (500, 2, 0.53)
 
 
 def test_an_activation_is_the_mean_norm_over_the_prompts_tokens():
@@ -61,19 +51,3 @@ def test_shards_are_trimmed_agree_on_signs_and_are_averaged():
     assert merged.tolist() == [[-4.0, 5.0, 6.0, 3.0]]
     assert ties_merged([torch.tensor([[1.0, 3.0]]), torch.tensor([[3.0, -3.0]])], 1.0).tolist() == [[2.0, 3.0]]
     assert ties_merged([torch.tensor([[1.0, 0.1, 0.2]])], 0.01).tolist() == [[1.0, 0.0, 0.0]]
-
-
-def test_merging_agrees_with_numpy():
-    generator = np.random.default_rng(0)
-    shards, density = generator.normal(size=(3, 6, 7)), 0.53
-    trimmed = np.zeros_like(shards)
-    for place, shard in enumerate(shards):
-        largest = np.argsort(-np.abs(shard).ravel())[: math.floor(density * shard.size)]
-        trimmed[place].ravel()[largest] = shard.ravel()[largest]
-    signs = np.where(trimmed.sum(0) >= 0, 1, -1)
-    expected = np.zeros((6, 7))
-    for row, column in np.ndindex(6, 7):
-        having = [shard[row, column] for shard in trimmed if np.sign(shard[row, column]) == signs[row, column]]
-        expected[row, column] = np.mean(having) if having else 0
-    merged = ties_merged([torch.tensor(shard, dtype=torch.float32) for shard in shards], density)
-    assert np.allclose(merged.numpy(), expected, atol=1e-6)

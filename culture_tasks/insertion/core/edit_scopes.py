@@ -8,7 +8,6 @@ for equal vectors, 0.5 at a squared distance of ln 2.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -165,11 +164,6 @@ def in_batches(encode: Callable[[Sequence[Input]], torch.Tensor]) -> Encode[Inpu
             yield from enumerate(encode(inputs[start : start + batch_size]), start)
 
     return encoded
-
-
-def text_key(text: str) -> str:
-    """Returns the key of a text in the store."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Ingredient(NamedTuple):

@@ -51,15 +51,15 @@ def identify(
     import transformers
 
     kind, digest, config = type(model).__name__, _weights_digest(model), _cleaned(model.config.to_dict())
-    vocabulary = _sha256(json.dumps(processor.tokenizer.get_vocab(), sort_keys=True))
+    vocabulary = value_key(processor.tokenizer.get_vocab())
     settings = [_cleaned(processor.to_dict()), getattr(processor, "chat_template", None), vocabulary]
-    weights = _hash([kind, digest, config, settings, dict(options)])
+    weights = _fingerprint([kind, digest, config, settings, dict(options)])
     parts = {
         "class": kind,
         "data type": str(model.dtype),
         "weights": digest[:12],
-        "configuration": _hash(config)[:12],
-        "processor": _hash(settings)[:12],
+        "configuration": value_key(config)[:12],
+        "processor": value_key(settings)[:12],
         **options,
     }
     run = [
@@ -70,7 +70,7 @@ def identify(
         getattr(model.config, "_attn_implementation", None),
         [torch.__version__, transformers.__version__],
     ]
-    return ModelIdentity(source, weights, _hash(run), parts)
+    return ModelIdentity(source, weights, _fingerprint(run), parts)
 
 
 def identify_encoder(
@@ -79,24 +79,32 @@ def identify_encoder(
     """Computes the identity of a model of vectors; they depend on the settings too."""
     import transformers
 
-    words, config = _sha256(json.dumps(dict(vocabulary), sort_keys=True)), _cleaned(model.config.to_dict())
-    weights = _hash([type(model).__name__, _weights_digest(model), config, words, _cleaned(dict(settings))])
-    run = _hash([weights, str(model.device.type), [torch.__version__, transformers.__version__]])
+    words, config = value_key(dict(vocabulary)), _cleaned(model.config.to_dict())
+    weights = _fingerprint([type(model).__name__, _weights_digest(model), config, words, _cleaned(dict(settings))])
+    run = _fingerprint([weights, str(model.device.type), [torch.__version__, transformers.__version__]])
     return ModelIdentity(source, weights, run)
 
 
 def with_other_weights(identity: ModelIdentity, weights: Mapping[str, torch.Tensor]) -> ModelIdentity:
     """Returns the identity of a model after some of its weights became these."""
     changed = tensor_files.digest(weights)
-    return ModelIdentity(identity.source, _hash([identity.weights, changed]), _hash([identity.run, changed]))
+    return ModelIdentity(
+        identity.source, _fingerprint([identity.weights, changed]), _fingerprint([identity.run, changed])
+    )
 
 
-def _sha256(text: str) -> str:
+def text_key(text: str) -> str:
+    """Returns the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _hash(value: Any) -> str:
-    return _sha256(json.dumps(value, sort_keys=True, default=str))[:32]
+def value_key(value: Any) -> str:
+    """Returns the SHA-256 of a value as JSON."""
+    return text_key(json.dumps(value, sort_keys=True, default=str))
+
+
+def _fingerprint(value: Any) -> str:
+    return value_key(value)[:32]
 
 
 def _cleaned(settings: Any) -> Any:

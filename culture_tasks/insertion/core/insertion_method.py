@@ -12,8 +12,6 @@ change weights say so by ``edits_weights``: they change ``self.model.model`` in 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +25,7 @@ from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion.core import state, tensor_files
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
 from culture_tasks.insertion.core.device_meter import forget_peak, now, peak_gib
-from culture_tasks.insertion.core.identity import ModelIdentity
+from culture_tasks.insertion.core.identity import ModelIdentity, value_key
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, TrainingCase
 from culture_tasks.insertion.core.value_store import ValueStore
@@ -222,7 +220,7 @@ class InsertionMethod(ABC):
         """Hash of all of the method that can change an answer: its name, its options and what it learned."""
         if self.data is not None:
             return self._described().fingerprint
-        return _sha256([self.name, self.config.model_dump(mode="json")])[:32]
+        return value_key([self.name, self.config.model_dump(mode="json")])[:32]
 
     def parameter_count(self) -> int:
         """Parameters that the method loads besides the model's."""
@@ -251,7 +249,7 @@ class InsertionMethod(ABC):
     def _key_of_fit(self, data: TrainingData) -> str:
         """Returns a hash of all that a training depends on, so that no other continues from its checkpoint."""
         facts = [self.name, self.answers_version, self.config.model_dump(mode="json"), data.facts.model_dump()]
-        return _sha256([*facts, self.model.identity.run])
+        return value_key([*facts, self.model.identity.run])
 
     def _described(self) -> state.Description:
         """Returns the description of the state, whose tensors are hashed once."""
@@ -273,7 +271,3 @@ class InsertionMethod(ABC):
                 tensors=tensor_files.digest(self._tensors()),
             )
         return self._description
-
-
-def _sha256(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -6,7 +6,6 @@ and of images. One layer of its language model is trained; the rest stays as in 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import edit_text
 from culture_tasks.insertion.core.encoding import Encoded
-from culture_tasks.insertion.core.identity import with_other_weights
+from culture_tasks.insertion.core.identity import value_key, with_other_weights
 from culture_tasks.insertion.core.insertion_method import FitContext
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.core.training import (
@@ -88,8 +87,8 @@ class ReplacementModel:
             The mean losses of the last pass, and the weights for :meth:`take`.
         """
         samples = [[item.key for item in (case.insertion, *case.generality)] for case in cases]
-        facts = json.dumps([_LAYER_VERSION, self.identity.run, layer_options(config), samples], sort_keys=True)
-        key = f"replacement layer:{hashlib.sha256(facts.encode()).hexdigest()}"
+        facts = [_LAYER_VERSION, self.identity.run, layer_options(config), samples]
+        key = f"replacement layer:{value_key(facts)}"
         stored = context.store.get(key)
         if all(gather_object([stored is not None])) and stored is not None:
             losses, _, layer = stored.partition(b"\n")

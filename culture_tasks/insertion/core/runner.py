@@ -13,7 +13,6 @@ or another method, finds them.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
 from culture_tasks.insertion.core.device_meter import device_name, now
+from culture_tasks.insertion.core.identity import value_key
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, Route
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, read_all
@@ -80,22 +80,6 @@ class AnswerEngine(Protocol):
         """Yields the place of a request, with its answer, as they come."""
 
 
-class InBatches:
-    """The engine that generates with transformers, in batches, whose size is no part of its identity."""
-
-    def __init__(self, model: MultimodalModel, batch_size: int = 1) -> None:
-        self._model, self._batch_size = model, batch_size
-
-    @property
-    def identity(self) -> str:
-        """The model's identity."""
-        return self._model.identity.run
-
-    def answers(self, queries: Sequence[Query], decoding: AnswerDecoding) -> Iterator[tuple[int, ModelAnswer]]:
-        """Yields the place of a request, with its answer, the longest requests first."""
-        return self._model.answers(queries, decoding, self._batch_size)
-
-
 class _Prompt(NamedTuple):
     """A prompt, the key of its answer in the store, which sampled answers lack, and what is inserted into weights."""
 
@@ -135,7 +119,7 @@ class _ChainWeights:
 class Runner:
     """Runs one method, fitted or loaded, over one store of answers.
 
-    The engine answers prompts of the plain model; None means transformers, in batches of the method's size. With
+    The engine answers prompts of the plain model; None means the model itself, in batches of the method's size. With
     ``one_at_a_time`` every request is answered on its own, chain by chain, as the paper did to measure latency.
     """
 
@@ -149,7 +133,7 @@ class Runner:
     ) -> None:
         self._method, self._store, self._one_at_a_time = method, store, one_at_a_time
         self._device = method.model.device
-        self._engine: AnswerEngine = engine or InBatches(method.model, method.batch_size)
+        self._engine, self._engine_identity = engine, engine.identity if engine else method.model.identity.run
         self._method_identity = [method.name, method.answers_version, method.fingerprint]
         self._inserted: Chain = ()
         self.costs = Costs()
@@ -158,7 +142,7 @@ class Runner:
     @property
     def identity(self) -> str:
         """Hash of the model and the method: runs with the same hash give the same answers."""
-        return _hash([self._engine.identity, *self._method_identity])
+        return value_key([self._engine_identity, *self._method_identity])
 
     def run(self, jobs: Sequence[Job], progress: Progress = silent) -> list[Outcome]:
         """Answers all jobs, grouped by their insertions.
@@ -261,11 +245,13 @@ class Runner:
         start, inserting = now(self._device), self.costs.insertion_seconds
         for model, groups in missing.items():
             pool = [prompts[places[0]] for places in groups]
-            engine = self._engine if model is None else InBatches(model, self._method.batch_size)
-            queries = [prompt.route.query for prompt in pool]
-            inserted = [prompt.insertions for prompt in pool]
-            edited = bool(inserted[0])
-            found = self._by_chain(queries, inserted, decoding) if edited else engine.answers(queries, decoding)
+            queries, inserted = [prompt.route.query for prompt in pool], [prompt.insertions for prompt in pool]
+            if inserted[0]:
+                found = self._by_chain(queries, inserted, decoding)
+            elif model is None and self._engine is not None:
+                found = self._engine.answers(queries, decoding)
+            else:
+                found = (model or self._method.model).answers(queries, decoding, self._method.batch_size)
             for number, answer in found:
                 end = now(self._device)
                 seconds = end - start - (self.costs.insertion_seconds - inserting)
@@ -314,7 +300,7 @@ class Runner:
 
     def _prompt(self, route: Route, decoding: AnswerDecoding) -> _Prompt:
         """Returns a prompt under a key that says which model answers it; all methods share its answers."""
-        by = self._engine.identity if route.by is None else route.by.identity.run
+        by = self._engine_identity if route.by is None else route.by.identity.run
         return _Prompt(route, _key([by, route.query.key], decoding))
 
     def _edited(self, job: Job) -> _Prompt:
@@ -358,8 +344,4 @@ def _chain(insertions: Sequence[Insertion]) -> Chain:
 
 
 def _key(by: Sequence[object], decoding: AnswerDecoding) -> str | None:
-    return None if decoding.samples else f"answer:{_hash([*by, decoding.as_dict()])}"
-
-
-def _hash(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    return None if decoding.samples else f"answer:{value_key([*by, decoding.as_dict()])}"

@@ -8,7 +8,6 @@ end an answer, a penalty of repetitions, and what bounds a sampled token.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import importlib.metadata
 import importlib.util
 import json
@@ -21,6 +20,7 @@ import torch
 from culture_tasks.errors import CultureTasksError, MissingExtraError, SettingsError, nearest
 from culture_tasks.insertion.core.adapter import ModelAnswer, ModelOptions, MultimodalModel
 from culture_tasks.insertion.core.encoding import ends_of_generation
+from culture_tasks.insertion.core.identity import value_key
 from culture_tasks.insertion.core.queries import AnswerDecoding, Query
 
 _CHUNK = 256  # requests whose answers are stored together
@@ -54,7 +54,7 @@ class VllmEngine:
         """Hash of all that can change an answer, the request and its decoding aside."""
         arguments = {name: value for name, value in self._arguments.items() if name not in ("model", "seed")}
         described = ["vllm", importlib.metadata.version("vllm"), self._model.identity.run, arguments]
-        return hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode()).hexdigest()
+        return value_key(described)
 
     def answers(self, queries: Sequence[Query], decoding: AnswerDecoding) -> Iterator[tuple[int, ModelAnswer]]:
         """Yields the place of a request, with its answer, some hundred at a time."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
+from pydantic import Field
 from torch import nn
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.queries import Insertion
-from culture_tasks.insertion.core.training import ParameterGroup, make_optimizer
+from culture_tasks.insertion.core.training import OptimizerName, ParameterGroup, make_optimizer
 from culture_tasks.insertion.core.weight_edits import (
     Part,
     RepeatedPass,
@@ -24,9 +25,26 @@ from culture_tasks.insertion.core.weight_edits import (
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
-from culture_tasks.insertion.methods.finetune.config import FineTuneConfig
 
 logger = logging.getLogger(__name__)
+
+
+class FineTuneConfig(MethodConfig):
+    """Options of FineTune.
+
+    Attributes:
+        steps: Steps on each insertion sample.
+        learning_rate: Of the optimizer.
+        optimizer: With PyTorch's defaults, made anew for each sample; the paper names none.
+        layer: Number of the edited layer, from 0; negative ones count from the last, which is -1.
+        weights: Which weight matrices of the layer are edited; norms and biases aren't.
+    """
+
+    steps: int = Field(default=20, ge=1)
+    learning_rate: float = Field(default=1e-3, gt=0)
+    optimizer: OptimizerName = "adam"
+    layer: int = -1
+    weights: Literal["attention+mlp", "attention", "mlp"] = "attention+mlp"
 
 
 class FineTuneMethod(WeightMethod):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import torch
+from pydantic import Field
 from torch import nn
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
@@ -13,10 +14,31 @@ from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.layer_outputs import OutputMethod, layer_output
 from culture_tasks.insertion.core.queries import Insertion
 from culture_tasks.insertion.methods.grace.codebook import Codebook
-from culture_tasks.insertion.methods.grace.config import GraceConfig
 
 PUBLISHED_LAYERS = {36: 23, 32: 18, 28: 18}
 """EasyEdit's layers for Qwen3-VL-4B, Qwen3.5-9B and Qwen2-VL-7B, by their number of layers."""
+
+
+class GraceConfig(MethodConfig):
+    """Options of GRACE.
+
+    Attributes:
+        radius: First deferral radius of an entry, the paper's epsilon_init: the Euclidean distance within which a
+            request uses it.
+        steps: Steps of Adam on the value of each insertion sample.
+        learning_rate: Of Adam.
+        layer: Number of the layer, from 0; negative ones count from the last, which is -1. None takes the published
+            one: 23 of 36 layers, 18 of 32, 18 of 28, and in proportion in models of other depths.
+        module: Name of the linear map inside the layer whose output the codebook replaces; its input is the key.
+        seed: Of the values before training.
+    """
+
+    radius: float = Field(default=1.0, gt=0)
+    steps: int = Field(default=20, ge=1)
+    learning_rate: float = Field(default=1.0, gt=0)
+    layer: int | None = None
+    module: str = Field(default="mlp.down_proj", min_length=1)
+    seed: int = 0
 
 
 class GraceMethod(OutputMethod):

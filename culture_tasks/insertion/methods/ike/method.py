@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
+from pydantic import Field
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
@@ -14,9 +15,24 @@ from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.text_encoders import SentenceEncoder, make_encoder
 from culture_tasks.insertion.estimates import CaseShape, Models, Work
 from culture_tasks.insertion.methods.ike import demonstrations
-from culture_tasks.insertion.methods.ike.config import IkeConfig
 
 _SAME = 1e-2  # the largest difference between the stored and the recomputed embedding of one sentence
+
+
+class IkeConfig(MethodConfig):
+    """Options of IKE.
+
+    Attributes:
+        demonstrations: Retrieved demonstrations that a request is shown.
+        encoder: Model of sentence embeddings, from the Hub or a folder; ``lexical`` needs none and is not the paper's.
+        max_text_length: Tokens of a sentence that the encoder reads.
+        batch_size: Sentences that are encoded together.
+    """
+
+    demonstrations: int = Field(default=16, ge=0)
+    encoder: str = "sentence-transformers/all-MiniLM-L6-v2"
+    max_text_length: int = Field(default=512, ge=8)
+    batch_size: int = Field(default=64, ge=1)
 
 
 class IkeMethod(InsertionMethod):

@@ -47,7 +47,6 @@ class MckiMethod(InsertionMethod):
         """One pass for the features of each distinct request; the router's own training is seconds."""
         return Work(
             fit={EVALUATED: cases.requests},
-            fit_in_batches=True,
             request={EVALUATED: 1.0},
             shown_tokens=64,
             shows_image=config.wrap_image,

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from culture_tasks.insertion.core.edit_scopes import Ingredient, ScopeEncoder, StoredVectors, in_batches, text_key
+from pydantic import Field
+
+from culture_tasks.insertion.core.edit_scopes import Ingredient, ScopeEncoder, StoredVectors, in_batches
+from culture_tasks.insertion.core.identity import text_key
 from culture_tasks.insertion.core.insertion_method import MethodConfig
-from culture_tasks.insertion.core.scoped_method import ScopedMethod
+from culture_tasks.insertion.core.scoped_method import ScopedConfig, ScopedMethod
 from culture_tasks.insertion.core.text_encoders import make_encoder
-from culture_tasks.insertion.methods.serac.config import SeracConfig
+
+
+class SeracConfig(ScopedConfig):
+    """Options of SERAC, beside those of its training and its replacement model.
+
+    Attributes:
+        encoder: Model of sentence embeddings, from the Hub or a folder; ``lexical`` needs none and is not the paper's.
+        max_text_length: Tokens of a text that the encoder reads.
+    """
+
+    encoder: str = "sentence-transformers/all-MiniLM-L6-v2"
+    max_text_length: int = Field(default=512, ge=8)
 
 
 class SeracMethod(ScopedMethod):
