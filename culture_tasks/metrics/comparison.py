@@ -135,9 +135,9 @@ def _by_t(mean: Mean, method: _ByT, confidence: float) -> Difference:
         p = 2.0 * float(special.stdtr(mean.clusters - 1, -abs(mean.value) / mean.error))
     else:
         p = math.nan if math.isnan(mean.error) else 1.0 if mean.value == 0.0 else 2.0 ** (1 - mean.clusters)
-    found = Difference(mean.value, interval.low, interval.high, p, mean.n, method, mean.clusters)
+    result = Difference(mean.value, interval.low, interval.high, p, mean.n, method, mean.clusters)
     reason = mean.reason.replace("score", "difference") if mean.reason else None
-    return found._replace(sd=mean.error * math.sqrt(mean.n), reason=reason)
+    return result._replace(sd=mean.error * math.sqrt(mean.n), reason=reason)
 
 
 def at_confidence(result: Difference, confidence: float) -> Difference | None:

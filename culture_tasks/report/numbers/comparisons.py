@@ -71,9 +71,10 @@ class Pair:
     flags: tuple[Flag, ...] = ()
 
     def test(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
-        """Tests the second less the first on the items that both have a score for, at one less than a confidence.
+        """Tests the second less the first on the items that both have a score for.
 
-        Later on p is adjusted for a family of so many pairs; of ``many`` clusters that differ, Student's t does.
+        The family is the number of pairs that p will be adjusted for, the level is one less the confidence of the
+        interval, and Student's t is used from ``many`` differing clusters on.
         """
         one, two = aligned(self.one, self.two)
         swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
