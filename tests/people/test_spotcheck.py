@@ -119,29 +119,24 @@ def test_agreement_is_of_judge_and_people_and_between_people(checked):
     assert cells(tables(checked)["spotcheck"])["people"].value == pytest.approx(5.5)
 
 
-@pytest.fixture
-def four_tasks(tmp_path):
-    """Results of four tasks that weigh the same, three cultures in each, and the sheet that was drawn from them."""
+def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(tmp_path):
     own = {}
     for at, role in enumerate(("reliability", "generality", "cross_language_locality", "cross_scenario_locality")):
+        rating = float(2 * at)
         own[f"crosscult_single_{role}"] = [
             crosscult_sample(
                 number,
-                float(2 * at),
+                rating,
                 0.0,
                 partition=("en", "zh", "ar")[number % 3],
                 role=role,
                 judge=JUDGE | {"rubric": "crosscult"},
-                runs=[{"response": f"{role} {number}", "outcome": "scored", "rating": float(2 * at)}],
+                runs=[{"response": f"{role} {number}", "outcome": "scored", "rating": rating}],
             )
             for number in range(30 * (1 + (at == 0)))
         ]
     write_run(tmp_path / "runs", "toy/model", own)
     assert draw(tmp_path, 90) == 0
-    return tmp_path
-
-
-def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(four_tasks):
     for cultures, populations, reason in (
         ((), (), ""),
         (("ar", "en"), range(4), "American and Arabic have no ratings yet"),
@@ -149,10 +144,10 @@ def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(four_task
     ):
         ratings = {
             row["row"]: "" if row["culture"] in cultures and row["population"] in populations else 1 + at % 3
-            for at, row in enumerate(rows_of(four_tasks))
+            for at, row in enumerate(rows_of(tmp_path))
         }
-        rate(four_tasks, **ratings)
-        found = tables(four_tasks)["spotcheck"]
+        rate(tmp_path, **ratings)
+        found = tables(tmp_path)["spotcheck"]
         assert {row.labels[-1] for row in found.rows} == {"all", "en", "zh", "ar"}
         assert cells(found)["judge"].value == 3.0  # the mean of 0, 2, 4 and 6, though the first has twice the questions
         assert cells(found)["corrected"].note == reason
@@ -271,38 +266,24 @@ def test_other_results_are_refused(checked, capsys):
     assert "the drawn ones are the same, but others have changed" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "said"),
-    [
-        ("spotcheck.json", lambda content: content.update(seed="x"), "spotcheck.json, field 'seed'"),
-        ("rated.json", lambda content: content["ratings"]["amina"].update(zz=5), "amina rated zz, which wasn't drawn"),
-        (
-            "rated.json",
-            lambda content: content["ratings"]["amina"].update({content["design"]["rows"][0]["row"]: 99}),
-            "off its scale",
-        ),
-    ],
-)
-def test_a_damaged_design_and_damaged_ratings_are_named(checked, capsys, name, change, said):
+def test_a_damaged_design_damaged_ratings_and_the_same_draw_twice_are_named(checked, capsys):
     rate(checked)
-    path = checked / "sheet" / name
-    content = json.loads(path.read_text())
-    change(content)
-    path.write_text(json.dumps(content))
-    if name == "rated.json":
-        assert main(["report", str(checked / "runs"), "-o", str(checked / "out"), "--spotcheck", str(path)]) == 1
-    else:
-        assert score(checked, checked / "amina.csv") == 1
-    error = capsys.readouterr().err
-    assert said in error
-    assert "Expected a file that `culture-tasks spotcheck" in error
-
-
-def test_the_same_draw_twice_is_refused(checked, capsys):
-    rate(checked)
+    report = ["report", str(checked / "runs"), "-o", str(checked / "out")]
     twice = ["--spotcheck", str(checked / "sheet")] * 2
-    assert main(["report", str(checked / "runs"), "-o", str(checked / "out"), *twice]) == 1
+    assert main([*report, *twice]) == 1
     assert "two of the files with ratings are of the same responses" in capsys.readouterr().err
+    rated, drawn = checked / "sheet" / "rated.json", checked / "sheet" / "spotcheck.json"
+    for rating, said in (({"zz": 5}, "amina rated zz, which wasn't drawn"), ({}, "field 'ratings.amina'")):
+        content = json.loads(rated.read_text())
+        content["ratings"]["amina"] = rating or None
+        rated.write_text(json.dumps(content))
+        assert main([*report, *twice[:2]]) == 1
+        error = capsys.readouterr().err
+        assert said in error
+        assert "Expected a file that `culture-tasks spotcheck score` has written" in error
+    drawn.write_text(json.dumps(json.loads(drawn.read_text()) | {"seed": "x"}))
+    assert score(checked, checked / "amina.csv") == 1
+    assert "spotcheck.json, field 'seed'" in capsys.readouterr().err
 
 
 def test_a_missing_sheet_and_a_score_that_is_no_mean_of_responses_are_named(checked, capsys, monkeypatch):
