@@ -11,16 +11,7 @@ from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
 from culture_tasks.report.numbers.comparisons import BY_ITSELF, scale_of_differences
-from culture_tasks.report.numbers.observations import (
-    SCORE,
-    Observations,
-    aligned,
-    bootstrap_difference,
-    in_order,
-    known,
-    observe,
-    ordered,
-)
+from culture_tasks.report.numbers.observations import SCORE, Observations, aligned, in_order, known, observe, ordered
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
 from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import LoadedRun
@@ -119,10 +110,8 @@ def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: 
     """Returns a contrast with the second number less the first, on the items that both have a score for."""
     flags = flags if value.statistic == SCORE else flags - OF_JUDGES - {"low_coverage"}
     one, two = aligned(first.observe(value.statistic), second.observe(value.statistic))
-    if one.compute is None:
-        tested = paired_difference(two.scores, one.scores, two.shared_clusters)
-    else:
-        tested = bootstrap_difference(two, one)
+    is_mean = one.compute is None
+    tested = paired_difference(two.scores, one.scores, two.shared_clusters) if is_mean else two.less(one)
     difference = Cell(
         known(tested.difference),
         scale_of_differences(second.cell.scale),
