@@ -112,18 +112,11 @@ def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: 
     one, two = aligned(first.observe(value.statistic), second.observe(value.statistic))
     is_mean = one.compute is None
     tested = paired_difference(two.scores, one.scores, two.shared_clusters) if is_mean else two.less(one)
-    difference = Cell(
-        known(tested.difference),
-        scale_of_differences(second.cell.scale),
-        low=known(tested.low),
-        high=known(tested.high),
-        n=tested.n,
-        flags=ordered(flags),
-        runs=(*first.cell.runs, *second.cell.runs),
-        where=second.cell.where,
-        note="" if tested.n else "no items in common",
-    )
-    if NOT_COMPARABLE.intersection(flags) and not anyway:
-        difference = replace(difference, value=None, low=None, high=None, n=0)
+    scale, runs = scale_of_differences(second.cell.scale), (*first.cell.runs, *second.cell.runs)
+    note = "" if tested.n else "no items in common"
+    difference = Cell(None, scale, flags=ordered(flags), runs=runs, where=second.cell.where, note=note)
+    if anyway or not NOT_COMPARABLE.intersection(flags):
+        low, high = known(tested.low), known(tested.high)
+        difference = replace(difference, value=known(tested.difference), low=low, high=high, n=tested.n)
     place = (value.unit, value.entrant, value.statistic, value.dimension, value.group)
     return Contrast(kind, *place, first=first.cell, second=second.cell, difference=difference)

@@ -294,7 +294,7 @@ def interval(observed: Observations, scale: Scale) -> Interval:
     """
     if observed.compute is not None:
         scored = in_order(observed)
-        many = int(np.unique(scored.clusters).size)
+        many = np.unique(scored.clusters).size
         return interval_of(bootstrapped(scored.score, scored.replicates, n=scored.n, clusters=many))
     width = observed.right_or_wrong(scale)
     if width is None:
@@ -326,20 +326,13 @@ def from_interval(
 
     Where the interval goes beyond the ends of the scale it is cut there: no true score lies beyond them.
     """
+    cell = Cell(None, scale, flags=ordered(flags), runs=runs, where=where, coverage=coverage)
     if found is None or math.isnan(found.value):
-        return Cell(None, scale, flags=ordered(flags), runs=runs, where=where, coverage=coverage)
-    return Cell(
-        found.value,
-        scale,
-        low=known(found.low if scale.low is None else max(found.low, scale.low)),
-        high=known(found.high if scale.high is None else min(found.high, scale.high)),
-        n=found.n,
-        coverage=coverage,
-        flags=ordered(flags),
-        runs=runs,
-        where=where,
-        note=f"no interval: {found.reason}" if found.reason and math.isnan(found.low) else "",
-    )
+        return cell
+    low = known(found.low if scale.low is None else max(found.low, scale.low))
+    high = known(found.high if scale.high is None else min(found.high, scale.high))
+    note = f"no interval: {found.reason}" if found.reason and math.isnan(found.low) else ""
+    return replace(cell, value=found.value, low=low, high=high, n=found.n, note=note)
 
 
 def known(value: float) -> float | None:
