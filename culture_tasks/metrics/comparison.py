@@ -68,11 +68,6 @@ class Difference(NamedTuple):
     reason: str | None = None
 
 
-def _differences(a: ArrayLike, b: ArrayLike) -> Floats:
-    ours, theirs = two_lists("comparison", a, b)
-    return ours - theirs
-
-
 def paired_difference(
     a: ArrayLike, b: ArrayLike, clusters: Clusters | None = None, confidence: float = 0.95
 ) -> Difference:
@@ -103,7 +98,8 @@ def paired_difference(
         >>> result.difference, round(result.low, 2), round(result.high, 2), round(result.p, 3)
         (1.0, -0.3, 2.3, 0.092)
     """
-    differences = _differences(a, b)
+    ours, theirs = two_lists("comparison", a, b)
+    differences = ours - theirs
     kept = ~np.isnan(differences)
     sums = cluster_sums(differences[kept][:, None], cluster_numbers(clusters, kept))
     method: _ByT = "paired t" if clusters is None else "clustered paired t"
@@ -139,17 +135,9 @@ def _by_t(mean: Mean, method: _ByT, confidence: float) -> Difference:
         p = 2.0 * float(special.stdtr(mean.clusters - 1, -abs(mean.value) / mean.error))
     else:
         p = math.nan if math.isnan(mean.error) else 1.0 if mean.value == 0.0 else 2.0 ** (1 - mean.clusters)
-    return Difference(
-        difference=mean.value,
-        low=interval.low,
-        high=interval.high,
-        p=p,
-        n=mean.n,
-        method=method,
-        clusters=mean.clusters,
-        sd=mean.error * math.sqrt(mean.n),
-        reason=mean.reason.replace("score", "difference") if mean.reason else None,
-    )
+    result = Difference(mean.value, interval.low, interval.high, p, mean.n, method, mean.clusters)
+    reason = mean.reason.replace("score", "difference") if mean.reason else None
+    return result._replace(sd=mean.error * math.sqrt(mean.n), reason=reason)
 
 
 def at_confidence(result: Difference, confidence: float) -> Difference | None:
@@ -216,7 +204,8 @@ def paired_permutation(
     if resamples < 1:
         raise ValueError(f"comparison: resamples={resamples}; expected at least 1.")
     check_confidence(confidence)
-    differences = _differences(a, b)
+    ours, theirs = two_lists("comparison", a, b)
+    differences = ours - theirs
     kept = ~np.isnan(differences)
     if weights is None or not kept.any():
         counted = np.ones(differences.size)
@@ -380,10 +369,10 @@ def mcnemar(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Difference:
         >>> result.difference, result.p, result.method
         (0.75, 0.03125, 'McNemar exact')
     """
-    differences = _differences(a, b)
-    scores = np.concatenate([np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)])
-    if not np.isin(scores[~np.isnan(scores)], (0.0, 1.0)).all():
+    answers = np.concatenate(two_lists("comparison", a, b))
+    if not np.isin(answers[~np.isnan(answers)], (0.0, 1.0)).all():
         raise ValueError("mcnemar: expected 1 for right, 0 for wrong and NaN for no score; found another number.")
+    differences = np.subtract(*np.split(answers, 2))
     n = int(np.count_nonzero(~np.isnan(differences)))
     ours, theirs = int(np.count_nonzero(differences == 1.0)), int(np.count_nonzero(differences == -1.0))
     return _mcnemar(ours, theirs, n=n, confidence=confidence)
@@ -401,17 +390,8 @@ def _mcnemar(ours: int, theirs: int, *, n: int, confidence: float) -> Difference
     seen = proportion_interval(discordant, n, confidence)
     low, high = _share_times_size(shares, (seen.low, seen.high))
     sd = math.sqrt(max(discordant - (ours - theirs) ** 2 / n, 0.0) / max(n - 1, 1))
-    return Difference(
-        (ours - theirs) / n,
-        low,
-        high,
-        p=min(1.0, 2.0 * min(as_high(0.5), as_low(0.5))) if discordant else 1.0,
-        n=n,
-        method=method,
-        clusters=n,
-        differing=discordant,
-        sd=sd,
-    )
+    p = min(1.0, 2.0 * min(as_high(0.5), as_low(0.5))) if discordant else 1.0
+    return Difference((ours - theirs) / n, low, high, p, n, method, clusters=n, differing=discordant, sd=sd)
 
 
 def _tails(k: int, m: int, *, mid: bool) -> tuple[Callable[[float], float], Callable[[float], float]]:

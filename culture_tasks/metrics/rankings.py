@@ -128,8 +128,8 @@ def spread(
     Source: CEDAR, Table 1, reports the variance over languages; Sagawa et al. (2020) the worst group.
 
     Examples:
-        >>> found = spread({"Japan": 0.5, "Kenya": 0.25, "Peru": 0.75})
-        >>> found.best_group, found.worst_group, found.gap, round(found.variance, 4)
+        >>> result = spread({"Japan": 0.5, "Kenya": 0.25, "Peru": 0.75})
+        >>> result.best_group, result.worst_group, result.gap, round(result.variance, 4)
         ('Peru', 'Kenya', 0.5, 0.0417)
     """
     if ddof not in (0, 1) or any(math.isinf(value) for value in values_by_group.values()):
@@ -145,19 +145,11 @@ def spread(
     values = np.array(list(scored.values()))
     errors = np.array([(errors_by_group or {}).get(group, math.nan) for group in scored])
     by_chance = np.square(errors).mean() * (errors.size - 1) / (errors.size - ddof) if errors.size > ddof else math.nan
-    all_equal = len(scored) > 1 and scored[best] == scored[worst]
-    return Spread(
-        best=scored[best],
-        best_group=None if all_equal else best,
-        worst=scored[worst],
-        worst_group=None if all_equal else worst,
-        gap=scored[highest] - scored[lowest],
-        variance=float(values.var(ddof=ddof)) if values.size > ddof else math.nan,
-        mean=float(values.mean()),
-        groups=len(scored),
-        missing=missing,
-        by_chance=float(by_chance),
-    )
+    variance = float(values.var(ddof=ddof)) if values.size > ddof else math.nan
+    gap, mean, groups = scored[highest] - scored[lowest], float(values.mean()), len(scored)
+    result = Spread(scored[best], best, scored[worst], worst, gap, variance, mean, groups, missing, float(by_chance))
+    all_equal = groups > 1 and scored[best] == scored[worst]
+    return result._replace(best_group=None, worst_group=None) if all_equal else result
 
 
 def mean_rank(scores: ArrayLike, *, higher_is_better: bool = True, shared_only: bool = True) -> list[MeanRank]:

@@ -89,14 +89,6 @@ class Design(_Frozen):
     populations: Annotated[tuple[DrawnFrom, ...], Field(min_length=1)]
     rows: Annotated[tuple[DrawnRow, ...], Field(min_length=1)]
 
-    @model_validator(mode="after")
-    def _is_whole(self) -> Self:
-        if len({row.row for row in self.rows}) < len(self.rows):
-            raise ValueError("two rows have one name")
-        if any(row.population >= len(self.populations) for row in self.rows):
-            raise ValueError("a row is of a population that isn't there")
-        return self
-
 
 class Rated(_Frozen):
     """What was drawn, with people's ratings by rater and row, each on the scale of its row."""

@@ -122,13 +122,6 @@ def test_one_model_in_two_harnesses_is_ranked_once_and_shown_beside_with_the_dif
     assert tests == {("e1", "e2"): 3 / 8, ("e2", "e3"): -1.0}
 
 
-def test_a_judge_that_changed_within_a_file_is_mixed(two):
-    samples = vqa_samples(SCORES)
-    samples[0]["lave"] = vqa_record(0, 1.0, judge=OTHER_JUDGE)
-    write_run(two / "c", "c", {"culturalvqa": samples})
-    assert "mixed_settings" in flags_of(two)["c"]
-
-
 def care(*languages, rating=5.0):
     return {f"care_{language}": [care_sample(n, rating, language) for n in range(4)] for language in languages}
 

@@ -173,21 +173,6 @@ def test_other_tasks_stand_beside_ours_and_show_what_became_worse(two):
     assert " and significantly worse on mmlu (-0.500, " in said
 
 
-def test_lower_is_better_where_the_scale_says_so(tmp_path):
-    for model, arguments, value in (("org/base", "", 0.8), ("/m/dpo", ",peft=/m/dpo", 0.6)):
-        write_run(
-            tmp_path / str(value),
-            model,
-            {},
-            results={"crows_pairs_english": {"pct_stereotype,none": value}},
-            config={"model": "hf", "model_args": f"pretrained=org/base{arguments}"},
-        )
-    gain = gain_of(tmp_path)
-    assert gain.percent.value == pytest.approx(25.0)
-    assert gain.difference.value == pytest.approx(-0.2)
-    assert (gain.difference.low, gain.difference.note, gain.test) == (None, "there are no samples to test", None)
-
-
 def test_a_base_of_zero_has_no_gain_in_percent(tmp_path):
     before, after = ({"culturalvqa": vqa_samples([first, 0.0, 0.0, 0.0])} for first in (0.0, 1.0))
     report = report_of(models(tmp_path, before, after))
@@ -221,16 +206,6 @@ def test_statistics_without_samples_have_a_difference_without_an_interval(tmp_pa
 
 
 # What can't be compared
-
-
-def test_another_judge_gives_no_difference_unless_it_is_insisted_on(tmp_path):
-    run(tmp_path, "org/base", BASE)
-    adapter(tmp_path, "/models/dpo", TRAINED, judge=JUDGE | {"model": "judge-2"})
-    for anyway in (False, True):
-        gain = gain_of(tmp_path, compare_anyway=anyway)
-        assert gain.difference.flags == ("other_judge",)
-        assert (gain.difference.value is None, gain.percent.value is None, gain.test is None) == (not anyway,) * 3
-        assert gain.base.cell.value == 4.5
 
 
 def test_a_score_that_needs_no_judge_is_compared_whoever_judged(tmp_path):

@@ -16,15 +16,7 @@ from culture_tasks.metrics.means import contributions, counts, numbered
 from culture_tasks.metrics.rankings import places, spread
 from culture_tasks.metrics.significance import holm, items_needed, verdict
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Fairness, Flag, Rank, Standing
-from culture_tasks.report.numbers.observations import (
-    Observations,
-    aligned,
-    bootstrap_difference,
-    in_order,
-    known,
-    ordered,
-    right_or_wrong,
-)
+from culture_tasks.report.numbers.observations import Observations, aligned, in_order, known, ordered
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.results.comparability import between, explain
 
@@ -71,9 +63,10 @@ class Pair:
     flags: tuple[Flag, ...] = ()
 
     def test(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
-        """Tests the second less the first on the items that both have a score for, at one less than a confidence.
+        """Tests the second less the first on the items that both have a score for.
 
-        Later on p is adjusted for a family of so many pairs; of ``many`` clusters that differ, Student's t does.
+        The family is the number of pairs that p will be adjusted for, the level is one less the confidence of the
+        interval, and Student's t is used from ``many`` differing clusters on.
         """
         one, two = aligned(self.one, self.two)
         swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
@@ -125,10 +118,10 @@ def _test(one: Observations, two: Observations, scale: Scale, confidence: float,
     What is no mean has the bootstrap over clusters.
     """
     if one.compute is not None:
-        return bootstrap_difference(one, two, confidence)
+        return one.less(two, confidence)
     numbers = numbered(one.clusters)[1]
     clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
-    width = right_or_wrong(one, scale) if clusters is None and right_or_wrong(two, scale) else None
+    width = one.right_or_wrong(scale) if clusters is None and two.right_or_wrong(scale) else None
     if width is not None:
         found = mcnemar(one.scores / width, two.scores / width, confidence)
         return found._replace(

@@ -11,16 +11,7 @@ from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
 from culture_tasks.report.numbers.comparisons import BY_ITSELF, scale_of_differences
-from culture_tasks.report.numbers.observations import (
-    SCORE,
-    Observations,
-    aligned,
-    bootstrap_difference,
-    in_order,
-    known,
-    observe,
-    ordered,
-)
+from culture_tasks.report.numbers.observations import SCORE, Observations, aligned, in_order, known, observe, ordered
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
 from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import LoadedRun
@@ -119,22 +110,13 @@ def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: 
     """Returns a contrast with the second number less the first, on the items that both have a score for."""
     flags = flags if value.statistic == SCORE else flags - OF_JUDGES - {"low_coverage"}
     one, two = aligned(first.observe(value.statistic), second.observe(value.statistic))
-    if one.compute is None:
-        tested = paired_difference(two.scores, one.scores, two.shared_clusters)
-    else:
-        tested = bootstrap_difference(two, one)
-    difference = Cell(
-        known(tested.difference),
-        scale_of_differences(second.cell.scale),
-        low=known(tested.low),
-        high=known(tested.high),
-        n=tested.n,
-        flags=ordered(flags),
-        runs=(*first.cell.runs, *second.cell.runs),
-        where=second.cell.where,
-        note="" if tested.n else "no items in common",
-    )
-    if NOT_COMPARABLE.intersection(flags) and not anyway:
-        difference = replace(difference, value=None, low=None, high=None, n=0)
+    is_mean = one.compute is None
+    tested = paired_difference(two.scores, one.scores, two.shared_clusters) if is_mean else two.less(one)
+    scale, runs = scale_of_differences(second.cell.scale), (*first.cell.runs, *second.cell.runs)
+    note = "" if tested.n else "no items in common"
+    difference = Cell(None, scale, flags=ordered(flags), runs=runs, where=second.cell.where, note=note)
+    if anyway or not NOT_COMPARABLE.intersection(flags):
+        low, high = known(tested.low), known(tested.high)
+        difference = replace(difference, value=known(tested.difference), low=low, high=high, n=tested.n)
     place = (value.unit, value.entrant, value.statistic, value.dimension, value.group)
     return Contrast(kind, *place, first=first.cell, second=second.cell, difference=difference)

@@ -43,7 +43,7 @@ _ADAPTER = ("peft=", "lora_local_path=")
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Works out what training changed, by which models were trained from which, and all units, runs and entrants."""
+    """Works out what training changed; lineages say which models were trained from which, all else is by key."""
 
     lineages: Sequence[Lineage]
     measured: Mapping[str, Measured]

@@ -75,6 +75,18 @@ class Observations:
         """A score that is no mean, of resamples of whole clusters; all observations have a score."""
         return replicates(self._computed, self.clusters)
 
+    def right_or_wrong(self, scale: Scale) -> float | None:
+        """Returns the score of a right answer where all scores are right or wrong, or None."""
+        if self.strata is not None or scale.low != 0.0 or scale.unit not in ("share", "percent"):
+            return None
+        scores = self.scores[~np.isnan(self.scores)]
+        return scale.high if scale.high and np.isin(scores, (0.0, scale.high)).all() else None
+
+    def less(self, other: Observations, confidence: float = 0.95) -> Difference:
+        """Tests this score less another, where they are no means; both are of the same items in one order."""
+        value, replicates, many = self.score - other.score, self.replicates - other.replicates, np.unique(self.clusters)
+        return paired_bootstrap(value, replicates, n=self.n, clusters=int(many.size), confidence=confidence)
+
     def _computed(self, places: NDArray[np.intp]) -> float:
         assert self.compute is not None
         assert self.values is not None
@@ -282,32 +294,13 @@ def interval(observed: Observations, scale: Scale) -> Interval:
     """
     if observed.compute is not None:
         scored = in_order(observed)
-        many = int(np.unique(scored.clusters).size)
+        many = np.unique(scored.clusters).size
         return interval_of(bootstrapped(scored.score, scored.replicates, n=scored.n, clusters=many))
-    width = right_or_wrong(observed, scale)
+    width = observed.right_or_wrong(scale)
     if width is None:
         return mean_interval(contributions(observed.scores, observed.strata, observed.shares), observed.shared_clusters)
     found = share_interval(observed.scores / width, observed.shared_clusters)
     return found._replace(value=found.value * width, low=found.low * width, high=found.high * width)
-
-
-def bootstrap_difference(one: Observations, two: Observations, confidence: float = 0.95) -> Difference:
-    """Tests the first less the second of two scores that are no means, of the same items in one order."""
-    return paired_bootstrap(
-        one.score - two.score,
-        one.replicates - two.replicates,
-        n=one.n,
-        clusters=int(np.unique(one.clusters).size),
-        confidence=confidence,
-    )
-
-
-def right_or_wrong(observed: Observations, scale: Scale) -> float | None:
-    """Returns the score of a right answer where all scores are right or wrong, or None."""
-    if observed.strata is not None or scale.low != 0.0 or scale.unit not in ("share", "percent"):
-        return None
-    scores = observed.scores[~np.isnan(observed.scores)]
-    return scale.high if scale.high and np.isin(scores, (0.0, scale.high)).all() else None
 
 
 def cell_of(
@@ -333,20 +326,13 @@ def from_interval(
 
     Where the interval goes beyond the ends of the scale it is cut there: no true score lies beyond them.
     """
+    cell = Cell(None, scale, flags=ordered(flags), runs=runs, where=where, coverage=coverage)
     if found is None or math.isnan(found.value):
-        return Cell(None, scale, flags=ordered(flags), runs=runs, where=where, coverage=coverage)
-    return Cell(
-        found.value,
-        scale,
-        low=known(found.low if scale.low is None else max(found.low, scale.low)),
-        high=known(found.high if scale.high is None else min(found.high, scale.high)),
-        n=found.n,
-        coverage=coverage,
-        flags=ordered(flags),
-        runs=runs,
-        where=where,
-        note=f"no interval: {found.reason}" if found.reason and math.isnan(found.low) else "",
-    )
+        return cell
+    low = known(found.low if scale.low is None else max(found.low, scale.low))
+    high = known(found.high if scale.high is None else min(found.high, scale.high))
+    note = f"no interval: {found.reason}" if found.reason and math.isnan(found.low) else ""
+    return replace(cell, value=found.value, low=low, high=high, n=found.n, note=note)
 
 
 def known(value: float) -> float | None:

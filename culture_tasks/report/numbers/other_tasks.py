@@ -14,12 +14,12 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,7 @@ _SHARES = frozenset(("acc", "acc_norm", "acc_mutual_info", "exact_match", "anls"
 """Metrics of the harnesses themselves that are shares. A task's own ``…_acc`` may as well be in percent."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownTasks:
+class KnownTasks(NamedTuple):
     """Tasks of a harness that are about culture, by patterns of their names.
 
     Attributes:
@@ -45,24 +44,19 @@ class KnownTasks:
         scale: The scale of these metrics, but for its better end.
     """
 
-    tasks: tuple[str, ...]
+    tasks: Sequence[str]
     about: str
     languages: str
     metrics: Mapping[str, Literal["higher", "lower"]]
     scale: Mapping[str, Any]
     paper: str
 
-    def scale_of(self, metric: str) -> Scale:
-        """Returns the scale of one of the metrics."""
-        return Scale(**self.scale, better=self.metrics[metric])
-
 
 @cache
 def known_tasks() -> tuple[KnownTasks, ...]:
     """Returns what is known of the harnesses' culture tasks; the first entry with a pattern that fits counts."""
     file = resources.files("culture_tasks.report").joinpath("known_tasks.json")
-    entries = json.loads(file.read_text(encoding="utf-8"))
-    return tuple(KnownTasks(**{**entry, "tasks": tuple(entry["tasks"])}) for entry in entries)
+    return tuple(KnownTasks(**entry) for entry in json.loads(file.read_text(encoding="utf-8")))
 
 
 def known_task(task: str) -> KnownTasks | None:
@@ -94,7 +88,10 @@ def other_measured(entered: Sequence[Entered], further: Sequence[str] = ()) -> l
         for metric in _metrics(runs):
             if metric == main or any(_fits(task, metric, pattern) for pattern in further):
                 unit = _unit(task, runs, metric=metric, headline=task not in parts, further=metric != main)
-                units.append(_with_samples(unit, runs, rows, samples))
+                means = {}
+                if unit.headline and len(runs) > 1:
+                    means = {key: samples.behind(each, unit, rows[key]) for key, each in runs.items()}
+                units.append(_with_samples(unit, means))
     return units
 
 
@@ -112,18 +109,13 @@ def _refuse_unfitting(patterns: Sequence[str], tasks: Mapping[str, Mapping[str, 
             raise SettingsError(f"report: --other-metrics {pattern} fits no metric.{known}")
 
 
-def _with_samples(
-    unit: Unit, runs: Mapping[str, LoadedRun], rows: Mapping[str, Mapping[str, LoadedRun]], samples: _Samples
-) -> Measured:
+def _with_samples(unit: Unit, means: Mapping[str, tuple[_Kind, tuple[LoadedRun, ...]]]) -> Measured:
     """Adds the samples behind the scores; all scores must be the same kind of mean, over the same tasks."""
-    means: dict[str, tuple[_Kind, tuple[LoadedRun, ...]]] = {}
-    if unit.headline and len(runs) > 1:
-        means = {key: samples.behind(each, unit.metric, rows[key], unit.scale.times) for key, each in runs.items()}
     kinds = Counter(kind for kind, behind in means.values() if behind)
     usual = kinds.most_common(1)[0][0] if kinds else ((unit.key,), False)
     used = {key: behind for key, (kind, behind) in means.items() if kind == usual}
     flags = {key: frozenset(cell.flags) for key, cell in unit.cells.items()}
-    return Measured(unit, *usual, runs={key: used.get(key, ()) for key in runs}, flags=flags)
+    return Measured(unit, *usual, runs={key: used.get(key, ()) for key in unit.cells}, flags=flags)
 
 
 def _unit(task: str, runs: Mapping[str, LoadedRun], metric: str, *, headline: bool, further: bool) -> Unit:
@@ -166,7 +158,7 @@ def _scale(known: KnownTasks | None, metric: str, runs: Mapping[str, LoadedRun])
     directions = (each.result.higher_is_better.get(name) for each in runs.values())
     higher = next((direction for direction in directions if direction is not None), True)
     better: Literal["higher", "lower"] = "higher" if higher else "lower"
-    scales = [known.scale_of(name)] if known and name in known.metrics else []
+    scales = [Scale(**known.scale, better=known.metrics[name])] if known and name in known.metrics else []
     if name in _SHARES:
         scales.append(Scale("share", 0.0, 1.0, better=better, digits=3))
     fitting = (scale for scale in scales if all(scale.allows(value) for value in values))
@@ -188,24 +180,25 @@ class _Samples:
         self._files: dict[Path, Mapping[str, Columns]] = {}
 
     def behind(
-        self, each: LoadedRun, metric: str, others: Mapping[str, LoadedRun], times: float
+        self, each: LoadedRun, unit: Unit, others: Mapping[str, LoadedRun]
     ) -> tuple[_Kind, tuple[LoadedRun, ...]]:
         """Returns the kind of mean that a score is, and the runs with the samples behind it; no runs without any.
 
-        The runs of members of groups are among the others, all of which are of the same model; scores are multiplied.
+        The runs of members of groups are among the others, all of which are of the same model.
         """
         tasks = tuple(dict.fromkeys(_leaves(each.run.task, others)))
         runs = [others[task] for task in tasks if task in others]
-        columns = [self._read(run).get(metric) for run in runs]
+        columns = [self._read(run).get(unit.metric) for run in runs]
         known = [own for own in columns if own is not None]
         if not runs or len(known) < len(tasks):
             return (tasks, False), ()
-        score = each.result.metrics.get(metric, math.nan)
+        score = each.result.metrics.get(unit.metric, math.nan)
         is_mean_of_items = is_same_number(score, float(np.mean(np.concatenate([own.scores for own in known]))))
         if not is_mean_of_items and not is_same_number(score, float(np.mean([own.scores.mean() for own in known]))):
             return (tasks, False), ()
         return (tasks, not is_mean_of_items), tuple(
-            replace(run, columns=replace(own, scores=own.scores * times)) for run, own in zip(runs, known, strict=True)
+            replace(run, columns=replace(own, scores=own.scores * unit.scale.times))
+            for run, own in zip(runs, known, strict=True)
         )
 
     def _read(self, each: LoadedRun) -> Mapping[str, Columns]:

@@ -168,11 +168,11 @@ def flags_by_row(
     settings = {key: {each.run.task: each.run.settings for each in own} for key, own in runs.items()}
     weight = {key: (sum(map(items, own)), max(each.run.date for each in own)) for key, own in runs.items()}
     usual = settings[comparability.reference(settings, weight)]
-    found: dict[str, frozenset[Flag]] = {}
+    flags: dict[str, frozenset[Flag]] = {}
     for key, own in runs.items():
-        flags = comparability.between(settings[key], usual) | comparability.within(settings[key])
-        found[key] = frozenset(flags | {flag for each in own for flag in flags_of(each)})
-    return found
+        apart = comparability.between(settings[key], usual) | comparability.within(settings[key])
+        flags[key] = frozenset(apart | {flag for each in own for flag in flags_of(each)})
+    return flags
 
 
 def flags_of(each: LoadedRun) -> Iterator[Flag]:

@@ -1,4 +1,4 @@
-"""Ratings that come back: what they correct, and what is refused."""
+"""Drawing responses for people, at random and blind; ratings that come back: what they correct, and what is refused."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import csv
 import json
 import re
 import shutil
+from collections import Counter
 
 import numpy as np
 import pandas
 import pytest
-from support.checked_runs import judged, sample, truth, write_care, write_ratings
-from support.sample_files import JUDGE, crosscult_sample, write_run
+from support.checked_runs import judged, sample, samples, truth, write_care, write_ratings
+from support.sample_files import JUDGE, crosscult_sample, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.metrics.prediction_powered import corrected_mean
@@ -22,16 +23,17 @@ from culture_tasks.report.numbers.scores import Measured
 SIZES = {"zh": 80, "ar": 60, "ja": 40}
 
 
-def draw(folder, number, sheet="sheet"):
-    assert main(["spotcheck", "draw", str(folder / "runs"), "-n", str(number), "-o", str(folder / sheet)]) == 0
-    return folder
+def draw(folder, number, *options, sheet="sheet"):
+    runs = str(folder / "runs")
+    return main(["spotcheck", "draw", runs, "-n", str(number), "-o", str(folder / sheet), *map(str, options)])
 
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checked")
     write_care(folder / "runs", SIZES)
-    return draw(folder, 45)
+    assert draw(folder, 45) == 0
+    return folder
 
 
 @pytest.fixture
@@ -61,8 +63,17 @@ def cells(table, culture="all", model="toy/model"):
     return dict(zip((column.key for column in table.columns), row.cells, strict=True))
 
 
+def design(sheet):
+    return json.loads((sheet / "spotcheck.json").read_text())
+
+
 def rows_of(folder):
-    return json.loads((folder / "sheet" / "spotcheck.json").read_text())["rows"]
+    return design(folder / "sheet")["rows"]
+
+
+def lines(path):
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def test_the_corrected_score_is_that_of_all_tasks_and_cultures(checked, capsys):
@@ -108,28 +119,24 @@ def test_agreement_is_of_judge_and_people_and_between_people(checked):
     assert cells(tables(checked)["spotcheck"])["people"].value == pytest.approx(5.5)
 
 
-@pytest.fixture
-def four_tasks(tmp_path):
-    """Results of four tasks that weigh the same, three cultures in each, and the sheet that was drawn from them."""
+def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(tmp_path):
     own = {}
     for at, role in enumerate(("reliability", "generality", "cross_language_locality", "cross_scenario_locality")):
+        rating = float(2 * at)
         own[f"crosscult_single_{role}"] = [
             crosscult_sample(
                 number,
-                float(2 * at),
+                rating,
                 0.0,
                 partition=("en", "zh", "ar")[number % 3],
                 role=role,
                 judge=JUDGE | {"rubric": "crosscult"},
-                runs=[{"response": f"{role} {number}", "outcome": "scored", "rating": float(2 * at)}],
+                runs=[{"response": f"{role} {number}", "outcome": "scored", "rating": rating}],
             )
             for number in range(30 * (1 + (at == 0)))
         ]
     write_run(tmp_path / "runs", "toy/model", own)
-    return draw(tmp_path, 90)
-
-
-def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(four_tasks):
+    assert draw(tmp_path, 90) == 0
     for cultures, populations, reason in (
         ((), (), ""),
         (("ar", "en"), range(4), "American and Arabic have no ratings yet"),
@@ -137,10 +144,10 @@ def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(four_task
     ):
         ratings = {
             row["row"]: "" if row["culture"] in cultures and row["population"] in populations else 1 + at % 3
-            for at, row in enumerate(rows_of(four_tasks))
+            for at, row in enumerate(rows_of(tmp_path))
         }
-        rate(four_tasks, **ratings)
-        found = tables(four_tasks)["spotcheck"]
+        rate(tmp_path, **ratings)
+        found = tables(tmp_path)["spotcheck"]
         assert {row.labels[-1] for row in found.rows} == {"all", "en", "zh", "ar"}
         assert cells(found)["judge"].value == 3.0  # the mean of 0, 2, 4 and 6, though the first has twice the questions
         assert cells(found)["corrected"].note == reason
@@ -193,15 +200,15 @@ def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, 
 
 def test_a_larger_draw_takes_earlier_ratings(checked):
     ratings = write_ratings(checked / "sheet", checked / "amina.csv")
-    assert score(draw(checked, 90, "more"), ratings, sheet="more") == 0
+    assert draw(checked, 90, sheet="more") == 0
+    assert score(checked, ratings, sheet="more") == 0
 
 
 def edited(path, change):
     """Changes the lines of a filled-in sheet."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = list(csv.DictReader(file))
-    change(lines)
-    pandas.DataFrame(lines).to_csv(path, index=False)
+    content = lines(path)
+    change(content)
+    pandas.DataFrame(content).to_csv(path, index=False)
     return path
 
 
@@ -259,39 +266,24 @@ def test_other_results_are_refused(checked, capsys):
     assert "the drawn ones are the same, but others have changed" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "said"),
-    [
-        ("spotcheck.json", lambda content: content.update(seed="x"), "spotcheck.json, field 'seed'"),
-        ("spotcheck.json", lambda content: content["rows"].append(content["rows"][0]), "two rows have one name"),
-        ("rated.json", lambda content: content["ratings"]["amina"].update(zz=5), "amina rated zz, which wasn't drawn"),
-        (
-            "rated.json",
-            lambda content: content["ratings"]["amina"].update({content["design"]["rows"][0]["row"]: 99}),
-            "off its scale",
-        ),
-    ],
-)
-def test_a_damaged_design_and_damaged_ratings_are_named(checked, capsys, name, change, said):
+def test_a_damaged_design_damaged_ratings_and_the_same_draw_twice_are_named(checked, capsys):
     rate(checked)
-    path = checked / "sheet" / name
-    content = json.loads(path.read_text())
-    change(content)
-    path.write_text(json.dumps(content))
-    if name == "rated.json":
-        assert main(["report", str(checked / "runs"), "-o", str(checked / "out"), "--spotcheck", str(path)]) == 1
-    else:
-        assert score(checked, checked / "amina.csv") == 1
-    error = capsys.readouterr().err
-    assert said in error
-    assert "Expected a file that `culture-tasks spotcheck" in error
-
-
-def test_the_same_draw_twice_is_refused(checked, capsys):
-    rate(checked)
+    report = ["report", str(checked / "runs"), "-o", str(checked / "out")]
     twice = ["--spotcheck", str(checked / "sheet")] * 2
-    assert main(["report", str(checked / "runs"), "-o", str(checked / "out"), *twice]) == 1
+    assert main([*report, *twice]) == 1
     assert "two of the files with ratings are of the same responses" in capsys.readouterr().err
+    rated, drawn = checked / "sheet" / "rated.json", checked / "sheet" / "spotcheck.json"
+    for rating, said in (({"zz": 5}, "amina rated zz, which wasn't drawn"), ({}, "field 'ratings.amina'")):
+        content = json.loads(rated.read_text())
+        content["ratings"]["amina"] = rating or None
+        rated.write_text(json.dumps(content))
+        assert main([*report, *twice[:2]]) == 1
+        error = capsys.readouterr().err
+        assert said in error
+        assert "Expected a file that `culture-tasks spotcheck score` has written" in error
+    drawn.write_text(json.dumps(json.loads(drawn.read_text()) | {"seed": "x"}))
+    assert score(checked, checked / "amina.csv") == 1
+    assert "spotcheck.json, field 'seed'" in capsys.readouterr().err
 
 
 def test_a_missing_sheet_and_a_score_that_is_no_mean_of_responses_are_named(checked, capsys, monkeypatch):
@@ -301,3 +293,123 @@ def test_a_missing_sheet_and_a_score_that_is_no_mean_of_responses_are_named(chec
     monkeypatch.setattr(Measured, "is_mean_of_samples", False)
     assert score(checked, ratings) == 1
     assert "the score of care is no mean of its responses' scores" in capsys.readouterr().err
+
+
+# Drawing
+
+SMALL = {"zh": 60, "ar": 30, "ja": 12}
+
+
+def sheet_of(folder, number, *options):
+    sheet = f"sheet{number}{len(options)}"
+    assert draw(folder, number, *options, sheet=sheet) == 0
+    return folder / sheet
+
+
+@pytest.fixture
+def runs(tmp_path):
+    write_care(tmp_path / "runs", SMALL)
+    return tmp_path
+
+
+def test_strata_have_their_shares_and_a_larger_draw_by_the_same_seed_holds_the_smaller_one_in_its_order(runs):
+    found = design(sheet_of(runs, 34))
+    strata = [(one["culture"], one["size"], one["drawn"]) for each in found["populations"] for one in each["strata"]]
+    # 34 of 102 by size are 20, 10 and 4; each has five at least, so that 19 + 10 + 5 are left.
+    assert sorted(strata) == [("ar", 30, 10), ("ja", 12, 5), ("zh", 60, 19)]
+    assert Counter(row["culture"] for row in found["rows"]) == {"zh": 19, "ar": 10, "ja": 5}
+    whole, larger, other = (
+        [row["row"] for row in design(sheet_of(runs, *arguments))["rows"]]
+        for arguments in ((5_000,), (60,), (34, "--seed", "7"))
+    )
+    smaller = [row["row"] for row in found["rows"]]
+    assert [row for row in larger if row in smaller] == smaller
+    assert (len(set(smaller)), len(larger), len(whole)) == (34, 60, sum(SMALL.values()))
+    assert set(other) != set(smaller)
+
+
+def test_the_sheet_says_nothing_of_judge_and_model(runs):
+    sheet = sheet_of(runs, 20)
+    for name in ("sheet.csv", "sheet.html"):
+        text = (sheet / name).read_text(encoding="utf-8")
+        assert not re.search(r"toy|judge-1|care_|zh-\d|score", text.replace("instructions, as the judge", "")), name
+    assert "rated by" not in (sheet / "sheet.html").read_text(encoding="utf-8")
+    first = lines(sheet / "sheet.csv")[0]
+    assert (first["rating"], first["lowest"], first["highest"]) == ("", "1", "10")
+    assert {line["culture"] for line in lines(sheet / "sheet.csv")} == set(SMALL)
+
+
+def test_responses_that_two_judges_graded_are_drawn_once_and_repeated_responses_one_by_one(runs, tmp_path):
+    write_care(runs / "runs", SMALL, "20260102_000000", "20260101_000000_results.json", judge="judge-2", bias=-1.0)
+    assert len(design(sheet_of(runs, 30))["populations"]) == 3
+    own = samples({"zh": 20})
+    for each in own["care_zh"]:
+        run = each["care_rating"]["runs"][0]
+        each["care_rating"] |= {"runs": [run, run | {"response": "又一次"}], "outcomes": {"scored": 2}}
+    write_run(tmp_path / "repeated" / "runs", "toy/model", own)
+    found = design(sheet_of(tmp_path / "repeated", 40))
+    assert Counter(row["run"] for row in found["rows"]) == {0: 20, 1: 20}
+
+
+def test_hostile_texts_are_text_and_reasoning_is_not_shown(tmp_path):
+    hostile = '=HYPERLINK("http://evil","x")</script><img src=x onerror=alert(1)>\u202e{{ 7*7 }}\x00'
+    write_care(tmp_path / "runs", {"zh": 10}, response=f"<think>secret thoughts</think>{hostile}")
+    sheet = sheet_of(tmp_path, 10)
+    page = (sheet / "sheet.html").read_text(encoding="utf-8")
+    assert page.count("<script") == 1
+    assert "<img" not in page
+    assert "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;" in page
+    assert "{{ 7*7 }}" in page
+    assert "secret" not in page
+    assert all(line["response"].startswith("'=HYPERLINK") for line in lines(sheet / "sheet.csv"))
+
+
+def test_raters_share_some_and_divide_the_others(runs):
+    sheet = sheet_of(runs, 30, "--raters", "3", "--shared", "6")
+    own = [[line["row"] for line in lines(sheet / f"sheet_{rater}.csv")] for rater in (1, 2, 3)]
+    rows = [row["row"] for row in design(sheet)["rows"]]
+    assert all(each[:6] == rows[:6] and len(each) == 14 for each in own)
+    assert sorted(row for each in own for row in each[6:]) == sorted(rows[6:])
+    assert {line["rater"] for line in lines(sheet / "sheet_2.csv")} == {"rater 2"}
+    together = sheet_of(runs, 30, "--raters", "2")
+    assert [len(lines(together / f"sheet_{rater}.csv")) for rater in (1, 2)] == [30, 30]
+
+
+def test_images_are_shown_or_missed(tmp_path, capsys):
+    from PIL import Image
+
+    own = vqa_samples([1.0, 0.0] * 10, image="feast")
+    for number, each in enumerate(own):
+        each["lave"]["runs"] = [{"response": f"tea {number}", "outcome": "scored", "rating": 2.0}]
+    write_run(tmp_path / "runs", "toy/model", {"culturalvqa": own})
+    sheet = sheet_of(tmp_path, 20)
+    assert "draw with --images DIR" in capsys.readouterr().out
+    assert "Image: <bdi>feast</bdi>" in (sheet / "sheet.html").read_text(encoding="utf-8")
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    assert draw(tmp_path, 20, "--images", pictures, sheet="without") == 1
+    assert "20 of the images aren't there, or can't be read, such as 'feast'" in capsys.readouterr().err
+    Image.new("RGB", (1200, 600), "red").save(pictures / "feast.png")
+    assert draw(tmp_path, 20, "--images", pictures, sheet="with") == 0
+    assert (tmp_path / "with" / "sheet.html").read_text(encoding="utf-8").count("data:image/jpeg;base64,") == 20
+
+
+def test_what_cannot_be_drawn_is_refused_and_a_sheet_is_never_overwritten(runs, capsys):
+    for number, options, said in (
+        (14, [], r"-n 14 is too few for 3 strata .* which need 5 each\. Choose at least -n 15"),
+        (20, ["--tasks", "care_zn"], r"--tasks 'care_zn' fits no judged task\. Did you mean 'care_zh'"),
+        (20, ["--images", "nowhere"], "no such folder"),
+    ):
+        assert draw(runs, number, *options) == 1
+        assert re.search(said, capsys.readouterr().err)
+    assert draw(runs, 20) == 0
+    before = (runs / "sheet" / "sheet.csv").read_bytes()
+    assert draw(runs, 30) == 1
+    assert "has the sheet of another draw" in capsys.readouterr().err
+    assert (runs / "sheet" / "sheet.csv").read_bytes() == before
+
+
+def test_results_without_judged_responses_are_named(tmp_path, capsys):
+    write_run(tmp_path / "runs", "toy/model", {"mmlu": [{"doc_id": 0, "acc": 1.0}]})
+    assert draw(tmp_path, 9) == 1
+    assert "no responses that a judge grades" in capsys.readouterr().err
