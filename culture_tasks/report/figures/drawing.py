@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Literal
 
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -117,8 +116,7 @@ def draw(chart: Chart, *, overview_across: int = 6) -> Figure:
             handles |= _DRAW_PANEL[chart.kind](chart, axes, panel)
     labels = [label for label in (*chart.labels, BAND) if label in handles]
     if labels:
-        entries = cast("list[Artist]", [handles[label] for label in labels])
-        names = [shown(label, 34) for label in labels]
+        entries, names = [handles[label] for label in labels], [shown(label, 34) for label in labels]
         figure.legend(entries, names, loc="outside right upper", frameon=False, title=shown(chart.series))
     if chart.kind == "heat":
         figure.colorbar(figure.axes[0].images[0], ax=figure.axes, label=shown(chart.value), shrink=0.7)

@@ -133,7 +133,6 @@ class _Figures(NamedTuple):
             yield self._chart(spec, values)
 
     def _values(self, spec: FigureOf) -> list[GroupValue]:
-        """Returns the numbers that a figure draws."""
         units = {key: unit for key, unit in self.report.units.items() if unit.benchmark == self.benchmark}
         whole = [
             GroupValue(key, entrant, statistic=SCORE, dimension="", group="", cell=cell)
