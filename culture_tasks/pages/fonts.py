@@ -73,7 +73,6 @@ def joins_letters() -> bool:
 
 
 def _letters(texts: Iterable[str]) -> set[str]:
-    """Returns the characters that are drawn."""
     return {mark for mark in set().union(*texts) if unicodedata.category(mark) not in ("Cc", "Cf", "Zs", "Cn")}
 
 

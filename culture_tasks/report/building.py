@@ -11,7 +11,7 @@ from culture_tasks import __version__, published
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.people.spotcheck_design import Rated
-from culture_tasks.report.model import Column, Entrant, Report, Table
+from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, stand
 from culture_tasks.report.numbers.contrasts import contrasts
 from culture_tasks.report.numbers.findings import findings
@@ -20,13 +20,8 @@ from culture_tasks.report.numbers.observations import unlike_its_file
 from culture_tasks.report.numbers.other_tasks import other_measured
 from culture_tasks.report.numbers.overall import means
 from culture_tasks.report.numbers.scores import all_scores, measure
-from culture_tasks.report.tables import overview
-from culture_tasks.report.tables.benchmark_tables import before_after, benchmark_tables, contrast_tables
-from culture_tasks.report.tables.costs import costs_table
+from culture_tasks.report.tables import benchmark_tables, costs, judge_panels, overview, people, published_rows
 from culture_tasks.report.tables.grid import Context
-from culture_tasks.report.tables.judge_panels import judge_panels
-from culture_tasks.report.tables.people import checked_by_people
-from culture_tasks.report.tables.published_rows import other_tables, published_scores
 from culture_tasks.results.lineage import lineages
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.results.sample_store import FileSamples
@@ -85,11 +80,14 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     loading, runs = _runs(paths, options)
     entered, anyway = enter(runs), options.compare_anyway
     entrants, used = {one.entrant.key: one.entrant for one in entered}, {each.run.key: each.run for each in runs}
-    context = Context(entrants, used, anyway, options.published)
+
+    def rankable(cell: Cell) -> bool:
+        return cell.value is not None and (anyway or cell.comparable)
+
     ours = measure(entered, options.min_coverage)
     both = [*ours, *other_measured(entered, options.other_metrics)]
     tests = comparisons(both, entrants, anyway=anyway)
-    measured = {each.unit.key: each for each in stand(both, tests, context.rankable)}
+    measured = {each.unit.key: each for each in stand(both, tests, rankable)}
     units = {key: each.unit for key, each in measured.items()}
     scores = all_scores([measured[each.unit.key] for each in ours])
     averages = means(
@@ -97,31 +95,34 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         measured,
         entrants,
         tests,
-        rankable=context.rankable,
+        rankable=rankable,
         other_tasks=options.other_tasks_in_mean,
     )
+    context = Context(entrants, used, scores, options.published, rankable)
     spreads = tuple(fairness(scores))
     side_by_side = tuple(contrasts(scores, anyway=anyway))
     lines = lineages(entered, options.trained)
     training = Training(lines, measured, scores, runs=used, entrants=entrants, anyway=anyway)
-    of_training, gains = before_after(context, scores, training)
-    of_people, checked = checked_by_people(options.rated, list(scores.units.values()), entrants, width=options.width)
-    of_benchmarks, laid_out = benchmark_tables(context, scores)
+    of_training, gains = benchmark_tables.before_after(context, training)
+    of_people, checked = people.checked_by_people(
+        options.rated, list(scores.units.values()), entrants, width=options.width
+    )
+    of_benchmarks, laid_out = benchmark_tables.benchmark_tables(context)
     tables = (
         overview.summary(context, list(units.values()), averages),
-        overview.cultures(context, scores, averages),
+        overview.cultures(context, averages),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, averages),
         *of_benchmarks,
         *of_training,
-        *contrast_tables(context, scores, side_by_side),
+        *benchmark_tables.contrast_tables(context, side_by_side),
         *of_people,
-        judge_panels(scores, entrants, loading.runs),
-        *(other_tables(scores, laid_out) if options.published else ()),
-        costs_table(entered, options.prices),
+        judge_panels.judge_panels(context, loading.runs),
+        *(published_rows.other_tables(scores, laid_out) if options.published else ()),
+        costs.costs_table(entered, options.prices),
         overview.runs_table(used.values()),
     )
-    papers, printed = published_scores(scores) if options.published else ({}, [])
+    papers, printed = published_rows.published_scores(scores) if options.published else ({}, [])
     return Report(
         created=(now or datetime.now(UTC)).isoformat(timespec="seconds"),
         version=__version__,
@@ -146,7 +147,6 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
 
 
 def _runs(paths: Sequence[str], options: Options) -> tuple[Loading, list[LoadedRun]]:
-    """Reads all runs, and chooses those that count."""
     names, trained_on = Names(options.names), TrainedOn(options.trained_on)
     loading = load(paths, names, trained_on=trained_on)
     names.refuse_unfitting()

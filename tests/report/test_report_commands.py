@@ -100,9 +100,8 @@ def test_report_explains_what_it_can_not_do(runs, capsys, arguments, said):
 def test_report_takes_the_number_of_samples_per_cell(tmp_path):
     for model in ("a", "b"):  # all in one group, so that every cell opens the same samples
         write_run(tmp_path / model, model, {"culturalvqa": vqa_samples(WEAK, country="usa")})
-    for number, said in ((1, "holds 2 samples"), (0, "holds no samples")):
-        assert report(tmp_path, "--formats", "html", "--samples-per-cell", number) == 0
-        assert said in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert report(tmp_path, "--formats", "html", "--samples-per-cell", 1) == 0
+    assert "holds 2 samples" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_published_rows_stand_below_and_are_marked(tmp_path):

@@ -56,9 +56,10 @@ def test_any_text_is_shown_by_markdown(text):
 @settings(deadline=None)
 def test_any_text_is_no_formula_in_csv(tmp_path_factory, text):
     path = tmp_path_factory.getbasetemp() / "cell.csv"
-    write_csv(path, ["a"], [[text]])
+    write_csv(path, ["=head"], [[text]])
     with path.open(encoding="utf-8-sig", newline="") as file:
-        [_, [value]] = csv.reader(file)
+        [header, [value]] = csv.reader(file)
+    assert header == ["'=head"]
     assert not value.lstrip(" \n").startswith(("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠"))
     assert value.removeprefix("'") == re.sub("[\ud800-\udfff\x00]", "\ufffd", text).removeprefix("'")
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import itertools
 import json
-import re
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -19,7 +18,6 @@ _OPTIONS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
     *("--disable-background-networking", "--disable-extensions", "--remote-debugging-port=0", "--hide-scrollbars"),
 )
-_ADDRESS = re.compile(rb"ws://(127\.0\.0\.1:\d+)/")
 _PATIENCE = 60
 
 
@@ -94,17 +92,18 @@ class Tab:
 @contextlib.asynccontextmanager
 async def open_tab(chromium: str, profile: Path) -> AsyncIterator[Tab]:
     """Starts a browser with a profile of its own, and ends it."""
+    quiet = {"stdout": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.DEVNULL}
     process = await asyncio.create_subprocess_exec(
-        *(chromium, *_OPTIONS, f"--user-data-dir={profile}", "about:blank"),
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        limit=2**20,
+        *(chromium, *_OPTIONS, f"--user-data-dir={profile}", "about:blank"), **quiet
     )
+    port = profile / "DevToolsActivePort"  # where the browser says which port it listens on
     try:
-        address = await _address(process)
-        reading = asyncio.create_task(_drain(process))
+        async with asyncio.timeout(_PATIENCE):
+            while not (port.is_file() and port.read_text().count("\n")):
+                assert process.returncode is None, "chromium ended before it said where it listens"
+                await asyncio.sleep(0.05)
         async with aiohttp.ClientSession() as session:
-            async with session.get(f"http://{address}/json/list") as answer:
+            async with session.get(f"http://127.0.0.1:{port.read_text().split()[0]}/json/list") as answer:
                 pages = json.loads(await answer.text())
             page = next(page for page in pages if page["type"] == "page")
             async with session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0) as socket:
@@ -112,8 +111,6 @@ async def open_tab(chromium: str, profile: Path) -> AsyncIterator[Tab]:
     finally:
         process.terminate()
         await process.wait()
-        with contextlib.suppress(UnboundLocalError):
-            await reading
 
 
 class Steered:
@@ -148,19 +145,3 @@ def steered(chromium: str, profile: Path) -> Iterator[Steered]:
             yield Steered(runner, runner.run(context.__aenter__()))
         finally:
             runner.run(context.__aexit__(None, None, None))
-
-
-async def _address(process: asyncio.subprocess.Process) -> str:
-    assert process.stderr is not None
-    async with asyncio.timeout(_PATIENCE):
-        while line := await process.stderr.readline():
-            found = _ADDRESS.search(line)
-            if found:
-                return found[1].decode()
-    raise AssertionError("chromium ended before it said where it listens")
-
-
-async def _drain(process: asyncio.subprocess.Process) -> None:
-    assert process.stderr is not None
-    while await process.stderr.read(65_536):
-        pass

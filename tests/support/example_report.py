@@ -85,13 +85,7 @@ def share(*parts: object) -> float:
 
 
 def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, published: bool = True) -> Report:
-    """A report over all four benchmarks and a foreign task.
-
-    Args:
-        models: Names of the models.
-        per_group: Samples of each model in each group.
-        published: Whether there is a paper's row too.
-    """
+    """A report over four benchmarks and a foreign task, with so many samples of each model in each group."""
     entrants = {f"m{number}": Entrant(f"m{number}", name) for number, name in enumerate(models)}
     if published:
         source = "CulturalVQA, Table 2, judge GPT-4, 2024"
@@ -165,37 +159,29 @@ def _unit(key: str, entrants: Mapping[str, Entrant]) -> Unit:
 
 
 def _dimensions() -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, str], ...]]]:
-    for country in COUNTRIES:
-        yield "culturalvqa", "score", "country", country, PERCENT, (("country", country),)
-    for facet in FACETS:
-        yield "culturalvqa", "score", "facet", facet, PERCENT, (("facet", facet),)
-    for task, category in itertools.product(("care_ar", "care_zh"), CATEGORIES):
-        yield task, "score", "category", category, RATING, (("category", category),)
-    yield from _cedar_dimensions()
-    role = ("role", "reliability")
-    for topic in TOPICS:
-        yield "crosscult_single", "score", "topic", topic, PERCENT, (role, ("topic", topic))
-    for partition in PARTITIONS:
-        yield "crosscult_single", "score", "partition", partition, PERCENT, (role, ("partition", partition))
-        yield "crosscult_diagnostic", "score", "partition", partition, PERCENT, (("partition", partition),)
-    for place, partition in enumerate(PARTITIONS, start=1):
-        for after in range(place, 4):
-            where = (("partition", partition), ("after", str(after)))
-            yield "crosscult_retention_en_zh_ar", "score", "after", str(after), PERCENT, where
-
-
-def _cedar_dimensions() -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, str], ...]]]:
+    for dimension, groups in (("country", COUNTRIES), ("facet", FACETS)):
+        yield from _scores(("culturalvqa",), dimension, groups, PERCENT)
+    yield from _scores(("care_ar", "care_zh"), "category", CATEGORIES, RATING)
     for task in ("cedar_text", "cedar_multimodal"):
-        for emotion in EMOTIONS:
-            yield task, "gepp", "emotion", emotion, RATIO, ()
-        for quadrant in QUADRANT_NAMES:
-            yield task, "grqb", "quadrant", quadrant, BIAS, ()
-        for language in LANGUAGES:
-            where = (("language", language),)
-            for emotion in EMOTIONS:
-                yield task, "lsepp", "emotion", emotion, RATIO, where
-            for quadrant in QUADRANT_NAMES:
-                yield task, "lsrqb", "quadrant", quadrant, BIAS, where
+        for propensity, bias, where in (
+            ("gepp", "grqb", ()),
+            *(("lsepp", "lsrqb", (("language", language),)) for language in LANGUAGES),
+        ):
+            yield from ((task, propensity, "emotion", emotion, RATIO, where) for emotion in EMOTIONS)
+            yield from ((task, bias, "quadrant", quadrant, BIAS, where) for quadrant in QUADRANT_NAMES)
+    for dimension, groups in (("topic", TOPICS), ("partition", PARTITIONS)):
+        yield from _scores(("crosscult_single",), dimension, groups, PERCENT, ("role", "reliability"))
+    yield from _scores(("crosscult_diagnostic",), "partition", PARTITIONS, PERCENT)
+    for place, partition in enumerate(PARTITIONS, start=1):
+        steps = tuple(str(after) for after in range(place, 4))
+        yield from _scores(("crosscult_retention_en_zh_ar",), "after", steps, PERCENT, ("partition", partition))
+
+
+def _scores(
+    tasks: Sequence[str], dimension: str, groups: Sequence[str], scale: Scale, *held: tuple[str, str]
+) -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, str], ...]]]:
+    for task, group in itertools.product(tasks, groups):
+        yield task, "score", dimension, group, scale, (*held, (dimension, group))
 
 
 def _groups(entrants: Mapping[str, Entrant]) -> Iterator[GroupValue]:

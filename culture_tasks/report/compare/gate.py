@@ -164,7 +164,6 @@ def _refuse_unfitting(margins: Sequence[Margin], found: TwoModels) -> None:
 
 
 def _absent(found: TwoModels, required: Sequence[str]) -> Iterator[str]:
-    """Yields the required names that nothing was found of."""
     names = [*(each.benchmark for each in found.tests), *(each.benchmark for each in found.not_compared)]
     for pattern in required:
         if not any(fnmatchcase(name, pattern) for name in names):

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Literal
 
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -117,8 +116,7 @@ def draw(chart: Chart, *, overview_across: int = 6) -> Figure:
             handles |= _DRAW_PANEL[chart.kind](chart, axes, panel)
     labels = [label for label in (*chart.labels, BAND) if label in handles]
     if labels:
-        entries = cast("list[Artist]", [handles[label] for label in labels])
-        names = [shown(label, 34) for label in labels]
+        entries, names = [handles[label] for label in labels], [shown(label, 34) for label in labels]
         figure.legend(entries, names, loc="outside right upper", frameon=False, title=shown(chart.series))
     if chart.kind == "heat":
         figure.colorbar(figure.axes[0].images[0], ax=figure.axes, label=shown(chart.value), shrink=0.7)
@@ -255,29 +253,24 @@ _POINTS_MARKS: dict[str, Any] = {
 }
 
 
-def _points(chart: Chart, axes: Axes, panel: Panel) -> Handles:
-    handles = _side_by_side(chart, axes, panel, spread=0.62, across=False)
-    _columns(chart, axes, panel)
-    return handles
-
-
-def _dots(chart: Chart, axes: Axes, panel: Panel) -> Handles:
-    handles = _side_by_side(chart, axes, panel, spread=0.7, across=True)
-    _rows(axes, panel)
-    _title(axes, panel, 60, loc="left")
-    value_axis(axes, panel.scale, chart.value, across=True)
-    return handles
-
-
-def _side_by_side(chart: Chart, axes: Axes, panel: Panel, spread: float, *, across: bool) -> Handles:
+def _side_by_side(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     """Draws the series of a panel beside each other in each group, and the range of published ones behind them."""
+    across = chart.kind == "dots"
+    spread = 0.7 if across else 0.62
     places = np.arange(len(panel.groups), dtype=np.float64)
     offsets = np.linspace(-spread / 2, spread / 2, len(panel.series)) if len(panel.series) > 1 else np.zeros(1)
     handles: Handles = {}
     for series, offset in zip(panel.series, offsets, strict=False):
         beside, groups = places + offset, panel.groups
         handles |= draw_marks(axes, beside, chart, series=series, groups=groups, across=across, **_POINTS_MARKS)
-    return handles | draw_band(axes, panel, across=across)
+    handles |= draw_band(axes, panel, across=across)
+    if across:
+        _rows(axes, panel)
+        _title(axes, panel, 60, loc="left")
+        value_axis(axes, panel.scale, chart.value, across=True)
+    else:
+        _columns(chart, axes, panel)
+    return handles
 
 
 def _rows(axes: Axes, panel: Panel) -> None:
@@ -416,8 +409,8 @@ def _radar(chart: Chart, axes: PolarAxes, panel: Panel) -> Handles:
 _DRAW_PANEL: Mapping[Kind, Callable[[Chart, Any, Panel], Handles]] = {
     "overview": _overview,
     "bars": _bars,
-    "points": _points,
-    "dots": _dots,
+    "points": _side_by_side,
+    "dots": _side_by_side,
     "radar": _radar,
     "heat": _heat,
     "lines": _lines,

@@ -124,16 +124,6 @@ class _Figures(NamedTuple):
 
     def charts(self, spec: FigureOf) -> Iterator[Chart]:
         """Yields a figure; numbers on own data move to one by themselves where it has published ones."""
-        values = self._values(spec)
-        own = [value for value in values if "own_data" in value.cell.flags]
-        if own and any("published" in value.cell.flags for value in values):
-            yield self._chart(spec, [value for value in values if "own_data" not in value.cell.flags])
-            spec, values = replace(spec, key=f"{spec.key}_own_data", title=f"{spec.title}, own data"), own
-        if values:
-            yield self._chart(spec, values)
-
-    def _values(self, spec: FigureOf) -> list[GroupValue]:
-        """Returns the numbers that a figure draws."""
         units = {key: unit for key, unit in self.report.units.items() if unit.benchmark == self.benchmark}
         whole = [
             GroupValue(key, entrant, statistic=SCORE, dimension="", group="", cell=cell)
@@ -149,7 +139,13 @@ class _Figures(NamedTuple):
             and (self.published or not self.report.entrants[value.entrant].published)
         ]
         names = _Names(self.report, self.reported, values)
-        return [value for value in values if spec.mark(names.number(value)) is not None]
+        values = [value for value in values if spec.mark(names.number(value)) is not None]
+        own = [value for value in values if "own_data" in value.cell.flags]
+        if own and any("published" in value.cell.flags for value in values):
+            yield self._chart(spec, [value for value in values if "own_data" not in value.cell.flags])
+            spec, values = replace(spec, key=f"{spec.key}_own_data", title=f"{spec.title}, own data"), own
+        if values:
+            yield self._chart(spec, values)
 
     def _chart(self, spec: FigureOf, values: Sequence[GroupValue]) -> Chart:
         places, names = _places(self.report, values), _Names(self.report, self.reported, values)

@@ -13,16 +13,14 @@ from culture_tasks.pages.pictures import look
 from culture_tasks.report.figures.charts import is_ratio
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.container import Container
     from numpy.typing import ArrayLike, NDArray
 
     from culture_tasks.benchmarks.interface import Scale
     from culture_tasks.report.figures.charts import Chart, Panel, Series
     from culture_tasks.report.model import Cell
 
-    Handles = dict[str, Artist | Container]
+    Handles = dict[str, Any]
     """The entries of a legend, by the series' labels."""
 
 BAND = "range of published models"
@@ -133,6 +131,5 @@ def draw_marks(
 
 
 def _not_below(cell: Cell, least: float) -> Cell:
-    """Returns a cell as a logarithmic axis can show it."""
     value, low, high = (None if end is None else max(end, least) for end in (cell.value, cell.low, cell.high))
     return replace(cell, value=value, low=low, high=high)

@@ -111,7 +111,7 @@ def write_html(
             "Options": "; ".join(f"{short_name(key)}: {value}" for key, value in report.options.items() if value)
             or "none",
         },
-        about_samples=_about_samples(payload),
+        payload=payload,
         flags=flags_in(report.tables),
         problems=list(_problems(report)),
         policy=content_security_policy(style, script, nonce),
@@ -135,6 +135,7 @@ def environment() -> Environment:
     made = templates_of(__package__)
     made.globals.update(
         number=number,
+        counted=counted,
         interval=interval,
         flag_words=flag_words,
         short_name=short_name,
@@ -187,7 +188,6 @@ def _figure(chart: Chart, svg: bytes) -> Section:
 
 
 def _rows_of_panel(panel: Panel) -> list[tuple[str, ...]]:
-    """Returns the rows of a panel's numbers, the series' names first."""
 
     def text(cell: Cell | None) -> str:
         ends = interval(cell, " to ") if cell else ""
@@ -200,25 +200,7 @@ def _rows_of_panel(panel: Panel) -> list[tuple[str, ...]]:
     ]
 
 
-def _about_samples(payload: Payload) -> str:
-    if payload.folder:
-        return (
-            f"Choose a number to read the samples behind it. They lie in the folder {payload.folder}, which must stand "
-            "beside this page."
-        )
-    if not payload.embedded:
-        return "This page holds no samples."
-    text = f"This page holds {counted(payload.embedded, 'sample')}. Choose a number to read the samples behind it."
-    if not payload.cut:
-        return text
-    return (
-        f"{text} Of each run behind a number at most {payload.per_cell} are here, failures first and a fair draw "
-        "beside them; --samples-per-cell all gives all of them."
-    )
-
-
 def _problems(report: Report) -> Iterator[tuple[str, str, str, str]]:
-    """Yields the files that were left out, and the problems of files in use."""
     for lost in report.problems:
         yield lost.path, short_name(lost.kind), str(lost.lines or ""), lost.detail
     for run in report.runs.values():

@@ -226,7 +226,6 @@ class Payload:
 
 
 def _scales(report: Report) -> dict[str, Scale]:
-    """Returns the scale of the scores of each run."""
     found = {run: unit.scale for unit in report.units.values() for cell in unit.cells.values() for run in cell.runs}
     return {run: found.get(run, Scale("unknown", better=None)) for run in report.runs}
 

@@ -27,17 +27,13 @@ from culture_tasks.report.tables.published_rows import keys_of, own_data_apart, 
 from culture_tasks.report.wording import ITEMS_NEEDED
 
 
-def benchmark_tables(context: Context, scores: Scores) -> tuple[list[Table], set[str]]:
+def benchmark_tables(context: Context) -> tuple[list[Table], set[str]]:
     """Returns the tables of every benchmark that was run, and the published tables that the user's rows are in."""
     tables: list[Table] = []
     laid_out: set[str] = set()
-    for layout in _layouts(scores):
+    for layout in _layouts(context.scores):
         models: list[str | None] = [*context.entrants] if "{model}" in layout.spec.title else [None]
-        filled = [
-            table
-            for model in models
-            for table in own_data_apart(_filled(context, scores, layout, model), layout.papers)
-        ]
+        filled = [table for model in models for table in own_data_apart(_filled(context, layout, model), layout.papers)]
         # Rows of a paper alone are shown as printed, with its other tables.
         own = [table for table in filled if not all(row.published for row in table.rows)]
         laid_out.update(layout.papers if any(row.published for table in own for row in table.rows) else ())
@@ -77,7 +73,7 @@ def _addresses(spec: TableOf) -> list[At]:
     return [*of_columns, *(address for line in spec.lines.values() for address in line.values())]
 
 
-def _filled(context: Context, scores: Scores, layout: _Layout, model: str | None) -> Table:
+def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
     """Returns a table; with a model, that model's own, of lines alone."""
     spec = layout.spec
     table = Table(
@@ -91,11 +87,13 @@ def _filled(context: Context, scores: Scores, layout: _Layout, model: str | None
     )
 
     def texts(entrant: str) -> tuple[str, ...]:
-        return _row_texts(context, scores, layout.units, entrant, spec.headers)
+        return _row_texts(context, layout.units, entrant, spec.headers)
 
     if not spec.lines:
         places = [
-            Place(_column(scores, layout, column), with_best(scores, column.at, context.rankable), column.printed)
+            Place(
+                _column(context, layout, column), with_best(context.scores, column.at, context.rankable), column.printed
+            )
             for column in spec.columns
             if column.at is not None
         ]
@@ -108,12 +106,12 @@ def _filled(context: Context, scores: Scores, layout: _Layout, model: str | None
     places = []
     for column in spec.columns:
         own = {
-            row: scores.at(addresses[column.key]).get(entrant)
+            row: context.scores.at(addresses[column.key]).get(entrant)
             for row, (entrant, _, addresses) in rows.items()
             if column.key in addresses
         }
         cells = {row: cell for row, cell in own.items() if cell is not None}
-        places.append(Place(_column(scores, layout, column), cells))
+        places.append(Place(_column(context, layout, column), cells))
     return grid(
         context,
         table,
@@ -124,20 +122,18 @@ def _filled(context: Context, scores: Scores, layout: _Layout, model: str | None
     )
 
 
-def _column(scores: Scores, layout: _Layout, column: ColumnOf) -> Column:
+def _column(context: Context, layout: _Layout, column: ColumnOf) -> Column:
     """Returns a column on the scale of its numbers; where none of them was run, on that of the table's others."""
     lines = layout.spec.lines.values()
     own = [column.at] if column.at is not None else [line[column.key] for line in lines if column.key in line]
-    scales = (scores.scale(address) for address in (*own, *_addresses(layout.spec)))
+    scales = (context.scores.scale(address) for address in (*own, *_addresses(layout.spec)))
     scale = next((scale for scale in scales if scale is not None), Scale(""))
     return Column(column.key, column.label, scale, over=column.over, sums_up=column.sums_up)
 
 
-def _row_texts(
-    context: Context, scores: Scores, units: Sequence[str], entrant: str, headers: Headers
-) -> tuple[str, ...]:
+def _row_texts(context: Context, units: Sequence[str], entrant: str, headers: Headers) -> tuple[str, ...]:
     """Returns the texts before a row's numbers, by its runs of the first of some units that it has."""
-    cells = (scores.units[unit].unit.cells.get(entrant) for unit in units)
+    cells = (context.scores.units[unit].unit.cells.get(entrant) for unit in units)
     keys = next((cell.runs for cell in cells if cell is not None), ())
     facts = run_facts(entrant, context.entrants[entrant].label, [context.runs[key] for key in keys])
     return tuple(text(facts) for text in headers.values())
@@ -146,9 +142,9 @@ def _row_texts(
 # Two numbers side by side, with their difference
 
 
-def contrast_tables(context: Context, scores: Scores, contrasts: Sequence[Contrast]) -> Iterator[Table]:
+def contrast_tables(context: Context, contrasts: Sequence[Contrast]) -> Iterator[Table]:
     """Yields the tables of the numbers that papers set side by side, where there are some."""
-    for benchmark, reported, units in _by_benchmark(scores):
+    for benchmark, reported, units in _by_benchmark(context.scores):
         for spec in reported.contrasts:
             for statistic, value in spec.values.items():
                 kind = (spec.kind, statistic)
@@ -168,12 +164,11 @@ def contrast_tables(context: Context, scores: Scores, contrasts: Sequence[Contra
                     notes=(note,),
                     question="changes",
                 )
-                yield _contrast_table(context, scores, spec, reported, table, found)
+                yield _contrast_table(context, spec, reported, table, found)
 
 
 def _contrast_table(
     context: Context,
-    scores: Scores,
     spec: ContrastOf,
     reported: BenchmarkReport,
     table: Table,
@@ -189,7 +184,7 @@ def _contrast_table(
 
     def labels(row: str) -> tuple[str, ...]:
         one = rows[row]
-        texts = _row_texts(context, scores, [one.unit], one.entrant, spec.headers)
+        texts = _row_texts(context, [one.unit], one.entrant, spec.headers)
         return (*texts, *([reported.field_named(field).name_of(dict(one.second.where)[field])] if field else []))
 
     order = [(), *(((known.name, group),) for known in reported.fields for group in known.order)]
@@ -220,14 +215,14 @@ _ABOUT_GAINS = (
 )
 
 
-def before_after(context: Context, scores: Scores, training: Training) -> tuple[list[Table], list[Gain]]:
+def before_after(context: Context, training: Training) -> tuple[list[Table], list[Gain]]:
     """Returns the tables of what training changed, that of all benchmarks first, and their numbers.
 
     A benchmark's table shows scores and derived statistics; what a run cost has nothing to do with training.
     """
     if not training.lineages:
         return [], []
-    pairs = [_over_all(context, training), *(_laid_out(context, scores, training, one) for one in _layouts(scores))]
+    pairs = [_over_all(context, training), *(_laid_out(context, training, one) for one in _layouts(context.scores))]
     return [table for table, gains in pairs if gains], [gain for _, gains in pairs for gain in gains]
 
 
@@ -251,23 +246,23 @@ def _over_all(context: Context, training: Training) -> tuple[Table, list[Gain]]:
     return table, gains
 
 
-def _laid_out(context: Context, scores: Scores, training: Training, layout: _Layout) -> tuple[Table, list[Gain]]:
+def _laid_out(context: Context, training: Training, layout: _Layout) -> tuple[Table, list[Gain]]:
     """Returns a benchmark's table with the numbers before and after training, and what they differ by, as rows."""
     spec, key = layout.spec, f"{layout.spec.key}_{OVER_ALL}"
-    costs = {(unit, cost.name) for unit in layout.units for cost in scores.units[unit].reported.costs}
+    costs = {(unit, cost.name) for unit in layout.units for cost in context.scores.units[unit].reported.costs}
     shown = {one.at: one for one in spec.columns if one.at is not None and (one.at.unit, one.at.statistic) not in costs}
     gains = training.gains(key, list(shown))
     headers = {"Judge": spec.headers["Judge"]} if "Judge" in spec.headers else {}
     is_own = any("own_data" in trial.cell.flags for gain in gains for trial in (gain.base, gain.trained))
     rows = [
-        replace(row, labels=(*row.labels, *_row_texts(context, scores, layout.units, row.entrant or "", headers)))
+        replace(row, labels=(*row.labels, *_row_texts(context, layout.units, row.entrant or "", headers)))
         for row in _lines(gains, list(shown))
     ]
     table = Table(
         key,
         f"{spec.title}, before and after training",
         row_headers=("Model", "Number", *headers),
-        columns=tuple(_column(scores, layout, column) for column in shown.values()),
+        columns=tuple(_column(context, layout, column) for column in shown.values()),
         rows=tuple(rows),
         reproduces=spec.source,
         benchmark=layout.benchmark,
@@ -310,7 +305,6 @@ def _lines(gains: Sequence[Gain], columns: Sequence[At]) -> Iterator[Row]:
 
 
 def _about_runs(context: Context, gains: Sequence[Gain]) -> Iterator[str]:
-    """Yields which runs a number is the mean of."""
     trials = [trial for gain in gains for trial in (gain.base, gain.trained) if trial.deviation is not None]
     most = {trial.label: trial for trial in sorted(trials, key=lambda trial: len(trial.entrants))}
     for label, trial in most.items():

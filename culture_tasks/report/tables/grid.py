@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
+from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.tables.published_rows import keys_of, with_papers
 from culture_tasks.results.runs import Run
 
@@ -19,16 +20,13 @@ OWN_SCALE = Scale("the score's own")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The rows and the runs of every table, by key, and what the user wants of all tables."""
+    """The rows, the runs and the numbers of every table, and what the user wants of all tables."""
 
     entrants: Mapping[str, Entrant]
     runs: Mapping[str, Run]
-    anyway: bool
+    scores: Scores
     published: bool
-
-    def rankable(self, cell: Cell) -> bool:
-        """Whether a cell may be ranked."""
-        return cell.value is not None and (self.anyway or cell.comparable)
+    rankable: Callable[[Cell], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def grid(
     """Fills a table with the cells of its rows and, where they are wanted, with papers' rows; empty rows are left out.
 
     Args:
-        context: The rows, the runs and the options.
+        context: The rows, the runs, the numbers and the options.
         table: The table without columns and rows.
         places: Its columns.
         rows: Its rows, as the places' cells name them; None for all entrants.

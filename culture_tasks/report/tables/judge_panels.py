@@ -14,8 +14,8 @@ from culture_tasks.benchmarks.reporting import At, Where
 from culture_tasks.metrics.rater_agreement import krippendorff_alpha
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
 from culture_tasks.report.numbers.observations import aligned, cell_of, in_order, known
-from culture_tasks.report.numbers.scores import Measured, Scores
-from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, row_of
+from culture_tasks.report.numbers.scores import Measured
+from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, Context, row_of
 from culture_tasks.results.loaded_runs import LoadedRun
 
 ALPHA = Scale("agreement", None, 1.0, better=None, digits=3)
@@ -29,13 +29,13 @@ _NOTES = (
 )
 
 
-def judge_panels(scores: Scores, entrants: Mapping[str, Entrant], runs: Sequence[LoadedRun]) -> Table:
+def judge_panels(context: Context, runs: Sequence[LoadedRun]) -> Table:
     """Returns a row for each model, benchmark and culture that several judges have graded, as the runs say."""
     origins = _origins(runs)
     found = [
         (measured, model, panel)
-        for measured in scores.units.values()
-        for model, panel in _panels(measured, entrants, origins)
+        for measured in context.scores.units.values()
+        for model, panel in _panels(measured, context.entrants, origins)
     ]
     judges = list(dict.fromkeys(judge for _, _, panel in found for judge in panel))
     columns = (
@@ -50,7 +50,7 @@ def judge_panels(scores: Scores, entrants: Mapping[str, Entrant], runs: Sequence
         field = measured.reported.culture
         cultures = measured.combinations(next(iter(panel.values())), (field,)) if field else []
         for where in ((), *(cultures if len(cultures) > 1 else ())):
-            own = scores.at(At(measured.unit.key, where=where))
+            own = context.scores.at(At(measured.unit.key, where=where))
             values = (*(own.get(panel.get(judge, "")) for judge in judges), *_together(measured, panel.values(), where))
             rows.append(row_of((model, measured.unit.title, where[-1][1] if where else ALL), values, columns))
     title, headers = "Several judges on the same responses", ("Model", "Benchmark", "Culture")

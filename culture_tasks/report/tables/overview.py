@@ -9,7 +9,6 @@ from culture_tasks.benchmarks.reporting import CULTURES, At
 from culture_tasks.report.model import Cell, Column, Comparison, Fairness, ModelMeans, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences, with_best
 from culture_tasks.report.numbers.overall import COMMON, mean_cell, to_common, weights
-from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import Run
@@ -52,7 +51,6 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
 
 
 def _about_mean(context: Context, mean: ModelMeans) -> Iterator[str]:
-    """Yields the columns of a mean, the models without one, and the columns that are not in it."""
     having, every = (len({context.entrants[key].model for key in keys}) for keys in (mean.cells, context.entrants))
     part = f"{having} of {every}" if having < every else f"all {every}"
     shared = f", which {part} models share" if every > 1 else ""
@@ -68,22 +66,22 @@ def _about_mean(context: Context, mean: ModelMeans) -> Iterator[str]:
         yield f"Not in it: {listed}."
 
 
-def cultures(context: Context, scores: Scores, means: Sequence[ModelMeans]) -> Table:
+def cultures(context: Context, means: Sequence[ModelMeans]) -> Table:
     """Returns one profile per culture over the benchmarks that have it, on the common scale: known cultures first."""
     addresses: dict[str, list[At]] = {culture: [] for culture in CULTURES}
-    for key, measured in scores.units.items():
+    for key, measured in context.scores.units.items():
         field = measured.reported.field_named(measured.reported.culture)
         for group, culture in field.cultures.items() if measured.unit.headline else ():
-            if scores.at(at := At(key, where=((field.name, group),))):
+            if context.scores.at(at := At(key, where=((field.name, group),))):
                 addresses.setdefault(culture, []).append(at)
     places: list[Place] = []
     for culture, shared in addresses.items():
-        units = [scores.units[at.unit].unit for at in shared]
+        units = [context.scores.units[at.unit].unit for at in shared]
         if len({unit.benchmark for unit in units}) < 2:
             continue
         columns: list[tuple[Unit, Place]] = []
         for unit, at in zip(units, shared, strict=True):
-            own = with_best(scores, at, context.rankable).items()
+            own = with_best(context.scores, at, context.rankable).items()
             cells = {key: common for key, cell in own if (common := to_common(cell)) is not None}
             columns.append((unit, Place(Column(f"{culture} {unit.key}", unit.title, COMMON, culture), cells)))
         places += [place for _, place in columns]

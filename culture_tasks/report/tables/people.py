@@ -123,7 +123,6 @@ def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun]) -> dict[str
 
 
 def _why_absent(rated: Rated, place: int, candidates: Sequence[Population]) -> str:
-    """Returns why none of the runs has the responses that were drawn from."""
     source = rated.design.populations[place]
     who = f"spotcheck: people rated responses of {source.model} to {source.task}, which these results don't have"
     rows = [row for row in rated.design.rows if row.population == place]

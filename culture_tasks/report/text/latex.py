@@ -26,33 +26,13 @@ if TYPE_CHECKING:
     from culture_tasks.report.figures.charts import Chart
     from culture_tasks.report.model import Cell, Report, Table
 
+_NAMED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
+_NAMED |= {'"': "quotedbl", "'": "quotesingle", "`": "asciigrave"}
+_NAMED |= {"—": "emdash", "–": "endash", "…": "ellipsis", "±": "pm"}
 _SPECIAL = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "{": r"\{",
-        "}": r"\}",
-        "$": r"\$",
-        "&": r"\&",
-        "#": r"\#",
-        "%": r"\%",
-        "_": r"\_",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-        '"': r"\textquotedbl{}",
-        "'": r"\textquotesingle{}",
-        "`": r"\textasciigrave{}",
-        "-": r"{-}",
-        "[": "{[}",
-        "]": "{]}",
-        "*": "{*}",
-        "—": r"\textemdash{}",
-        "–": r"\textendash{}",
-        "…": r"\textellipsis{}",
-        "±": r"\textpm{}",
-    }
+    {mark: rf"\text{name}{{}}" for mark, name in _NAMED.items()}
+    | {mark: rf"\{mark}" for mark in "{}$&#%_"}
+    | {mark: f"{{{mark}}}" for mark in "-[]*"}
 )
 _LONG = 40
 """Rows from which on a table may break across pages."""
@@ -135,7 +115,6 @@ def _environment() -> Environment:
 
 
 def _number(cell: Cell | None, table: Table) -> _Tex:
-    """Returns a number with its marks, its rank and its interval."""
     if cell is None:
         return _Tex()
     shown = number(cell.value, cell.scale)
@@ -161,7 +140,6 @@ def _fonts_for(body: str) -> str:
 
 @cache
 def _scripts() -> frozenset[str]:
-    """Returns the scripts with fonts in the template."""
     return frozenset(_SCRIPT.findall(_rendered("scripts.tex"))) | {"LATIN"}  # which the document's own font has
 
 
