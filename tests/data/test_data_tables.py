@@ -128,7 +128,7 @@ def test_a_file_that_can_not_be_used_is_named_with_the_place_and_the_reason(tmp_
     assert said in refused(tmp_path / name)
 
 
-def test_damaged_and_empty_parquet_files_are_refused(tmp_path):
+def test_damaged_and_empty_parquet_files_and_text_of_another_encoding_are_refused(tmp_path):
     path = write(tmp_path / "data.parquet", ROWS * 500)
     whole = path.read_bytes()
     for content in (whole[:-200], whole[:4] + b"\xff" * 36 + whole[40:]):
@@ -136,19 +136,19 @@ def test_damaged_and_empty_parquet_files_are_refused(tmp_path):
         assert "not a readable Parquet file" in refused(path)
     pyarrow.parquet.write_table(pyarrow.schema({"question": pyarrow.string()}).empty_table(), path)
     assert "holds no rows" in refused(path)
+    for ending in (".json", ".jsonl", ".csv"):
+        path = tmp_path / f"data{ending}"
+        path.write_bytes('[{"a": "é"}]'.encode("latin-1"))
+        assert "not UTF-8 text at byte 8. Save the file as UTF-8" in refused(path)
 
 
-@pytest.mark.parametrize("ending", [".json", ".jsonl", ".csv"])
-def test_text_that_is_not_utf8_or_may_not_be_read_is_refused(tmp_path, ending, monkeypatch):
-    path = tmp_path / f"data{ending}"
-    path.write_bytes('[{"a": "é"}]'.encode("latin-1"))
-    assert "not UTF-8 text at byte 8. Save the file as UTF-8" in refused(path)
-
+def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
     def forbidden(*_, **__):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.read_text", forbidden)
-    assert "can't be read (Permission denied)" in refused(path)
+    (tmp_path / "data.json").touch()
+    assert "can't be read (Permission denied)" in refused(tmp_path / "data.json")
 
 
 @pytest.mark.parametrize("cell", [IMAGE, b"any"])
