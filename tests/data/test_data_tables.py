@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import logging
 from typing import Literal
 
 import datasets
+import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -46,17 +45,13 @@ class Row(BaseModel):
 
 
 def write(path, rows):
-    if path.suffix == ".json":
-        path.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
-    elif path.suffix == ".jsonl":
-        path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
-    elif path.suffix == ".csv":
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+    frame = pandas.DataFrame(rows)
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path)
     else:
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+        frame.to_json(path, orient="records", lines=path.suffix == ".jsonl", force_ascii=False)
     return path
 
 

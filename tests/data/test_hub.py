@@ -68,21 +68,6 @@ def reader():
         process.stdin.close()
 
 
-class User:
-    """Someone with a cache of their own, who reads in a fresh process."""
-
-    def __init__(self, home, hub, reader):
-        self.home, self.hub, self.reader = home, hub, reader
-
-    def reads(self, *, revision=None, splits=(("arabic", "test"),), name=NAME, **environment):
-        home = {"HOME": str(self.home), "HF_HOME": str(self.home / "hf"), "HF_ENDPOINT": self.hub.address}
-        environment = {**home, "HF_HUB_DISABLE_TELEMETRY": "1", **environment}
-        revisions = f"{name}={revision}" if revision else ""
-        wanted = {"name": name, "revisions": revisions, "splits": splits, "environment": environment}
-        print(json.dumps(wanted), file=self.reader.stdin, flush=True)
-        return json.loads(self.reader.stdout.readline())
-
-
 def files(*answers, more=("more",)):
     def lines(texts):
         return "".join(json.dumps({"question": "q", "answer": text}) + "\n" for text in texts)
@@ -100,23 +85,33 @@ def hub():
 
 
 @pytest.fixture
-def user(tmp_path, hub, reader):
-    return User(tmp_path, hub, reader)
+def reads(tmp_path, hub, reader):
+    """Returns what someone reads with a cache of their own."""
+
+    def read(*, revision=None, splits=(("arabic", "test"),), name=NAME, **environment):
+        home = {"HOME": str(tmp_path), "HF_HOME": str(tmp_path / "hf"), "HF_ENDPOINT": hub.address}
+        environment = {**home, "HF_HUB_DISABLE_TELEMETRY": "1", **environment}
+        revisions = f"{name}={revision}" if revision else ""
+        wanted = {"name": name, "revisions": revisions, "splits": splits, "environment": environment}
+        print(json.dumps(wanted), file=reader.stdin, flush=True)
+        return json.loads(reader.stdout.readline())
+
+    return read
 
 
-def test_the_commit_that_is_read_is_noted_and_a_download_serves_again(hub, user, tmp_path):
+def test_the_commit_that_is_read_is_noted_and_a_download_serves_again(hub, reads, tmp_path):
     repository = hub.repositories[NAME]
-    first, cache = repository.revisions["main"], user.home / "hf" / "datasets"
+    first, cache = repository.revisions["main"], tmp_path / "hf" / "datasets"
     read = {"answers": ["naan"], "commits": {NAME: first}}
-    assert user.reads() == {"downloaded": False, **read}
+    assert reads() == {"downloaded": False, **read}
     hub.asked.clear()
-    assert user.reads() == {"downloaded": True, **read}
+    assert reads() == {"downloaded": True, **read}
     assert hub.asked == [f"HEAD /datasets/{NAME}/resolve/main/README.md"]
     second = {"answers": ["pita"], "commits": {NAME: repository.commit(files("pita"))}}
-    assert user.reads() == {"downloaded": True, **second}
-    assert user.reads(revision="v1") == {"downloaded": False, **read}
+    assert reads() == {"downloaded": True, **second}
+    assert reads(revision="v1") == {"downloaded": False, **read}
     for revision in ("v1", first, None):  # a tag, a commit, a branch
-        assert user.reads(revision=revision, HF_HUB_OFFLINE="1") == {
+        assert reads(revision=revision, HF_HUB_OFFLINE="1") == {
             "downloaded": True,
             **(second if revision is None else read),
         }
@@ -127,30 +122,30 @@ def test_the_commit_that_is_read_is_noted_and_a_download_serves_again(hub, user,
             f"'{revision}'. Unset it to download the data, or name by HF_HOME a cache that has them. {INSTEAD}"
         )
         unread = {"downloaded": False, "error": said, "commits": {}}
-        assert user.reads(revision=revision, HF_HUB_OFFLINE="1") == unread
-    assert user.reads(revision="v1") == {"downloaded": False, **read}
+        assert reads(revision=revision, HF_HUB_OFFLINE="1") == unread
+    assert reads(revision="v1") == {"downloaded": False, **read}
     (tmp_path / "hf" / "hub").rename(tmp_path / "elsewhere")  # a copied cache of data sets serves without the Hub's own
-    assert user.reads(HF_HUB_OFFLINE="1") == {"downloaded": True, **read}  # what was prepared last
+    assert reads(HF_HUB_OFFLINE="1") == {"downloaded": True, **read}  # what was prepared last
 
 
-def test_a_data_set_is_read_at_one_commit_and_each_split_for_itself(hub, user):
+def test_a_data_set_is_read_at_one_commit_and_each_split_for_itself(hub, reads):
     hub.repositories[NAME].commit(files("naan", more=("dal", "raita")))
-    read = user.reads(splits=(("arabic", "test"), ("arabic-2", "test"), ("arabic", "all")))
+    read = reads(splits=(("arabic", "test"), ("arabic-2", "test"), ("arabic", "all")))
     assert read["answers"] == ["naan", "dal", "raita"]
     assert hub.asked.count(f"HEAD /datasets/{NAME}/resolve/main/README.md") == 1
-    offline = user.reads(splits=(("arabic-2", "test"),), HF_HUB_OFFLINE="1")
+    offline = reads(splits=(("arabic-2", "test"),), HF_HUB_OFFLINE="1")
     assert (offline["downloaded"], offline["answers"]) == (True, ["dal", "raita"])
 
 
-def test_a_data_set_without_a_card_has_a_commit_too(hub, user):
+def test_a_data_set_without_a_card_has_a_commit_too(hub, reads):
     name = "owner/Bare"
     commit = hub.repositories.setdefault(name, Repository()).commit({"test.jsonl": '{"answer": "naan"}\n'})
     for environment in ({}, {"HF_HUB_OFFLINE": "1"}):
-        read = user.reads(name=name, splits=((None, "test"),), **environment)
+        read = reads(name=name, splits=((None, "test"),), **environment)
         assert (read["answers"], read["commits"]) == (["naan"], {name: commit})
 
 
-def test_what_the_hub_does_not_have_or_does_not_show_is_named(hub, user):
+def test_what_the_hub_does_not_have_or_does_not_show_is_named(hub, reads, tmp_path):
     for wanted, said in (
         (
             {"revision": "v9"},
@@ -166,33 +161,33 @@ def test_what_the_hub_does_not_have_or_does_not_show_is_named(hub, user):
             f"{NAME} (greek): can't be loaded from the Hub (BuilderConfig 'greek' not found.",
         ),
     ):
-        assert user.reads(**wanted)["error"].startswith(said)
+        assert reads(**wanted)["error"].startswith(said)
     repository = hub.repositories[NAME]
     repository.gated_for, repository.known_tokens = "hf_granted", ("hf_waiting",)
-    assert user.reads(HF_TOKEN="hf_waiting", HF_HOME=str(user.home / "empty"))["error"] == (
+    assert reads(HF_TOKEN="hf_waiting", HF_HOME=str(tmp_path / "empty"))["error"] == (
         f"{NAME} (arabic): access is granted on request. Ask for it at {PAGE}, then log in with `hf auth login` (or "
         f"set HF_TOKEN) as the user who was granted it. {INSTEAD}"
     )
-    assert user.reads(HF_TOKEN="hf_granted")["commits"] == {NAME: repository.revisions["main"]}
+    assert reads(HF_TOKEN="hf_granted")["commits"] == {NAME: repository.revisions["main"]}
 
 
-def test_without_a_connection_the_cache_serves_or_the_error_says_what_to_do(hub, user):
-    cache = user.home / "empty"
-    assert user.reads()["answers"] == ["naan"]
+def test_without_a_connection_the_cache_serves_or_the_error_says_what_to_do(hub, reads, tmp_path):
+    cache = tmp_path / "empty"
+    assert reads()["answers"] == ["naan"]
     second = hub.repositories[NAME].commit(files("pita"))
     hub.breaks_on = "arabic.jsonl"  # a download that breaks off gives no other commit and leaves no half
-    read = user.reads()
+    read = reads()
     assert read["error"].startswith(f"{NAME} (arabic): can't be ")
-    assert not user.reads(revision=second, HF_HUB_OFFLINE="1")["downloaded"]
+    assert not reads(revision=second, HF_HUB_OFFLINE="1")["downloaded"]
     hub.breaks_on = None
-    assert user.reads()["answers"] == ["pita"]
+    assert reads()["answers"] == ["pita"]
     hub.status = 503  # out of order
-    assert user.reads()["answers"] == ["pita"]
-    assert f"can't be downloaded from {hub.address} (" in user.reads(HF_HOME=str(cache))["error"]
+    assert reads()["answers"] == ["pita"]
+    assert f"can't be downloaded from {hub.address} (" in reads(HF_HOME=str(cache))["error"]
     hub.close()
-    assert user.reads()["answers"] == ["pita"]
+    assert reads()["answers"] == ["pita"]
     endpoint = hub.address.replace("//", "//name:secret@")
-    assert user.reads(HF_HOME=str(cache), HF_ENDPOINT=endpoint)["error"] == (
+    assert reads(HF_HOME=str(cache), HF_ENDPOINT=endpoint)["error"] == (
         f"{NAME} (arabic): can't be downloaded from {hub.address} ([Errno 111] Connection refused), and the cache "
         f"({cache / 'datasets'}) doesn't hold it. Check the connection (HTTPS_PROXY names a proxy), name a mirror by "
         f"HF_ENDPOINT, or name by HF_HOME a cache that has them. {INSTEAD}"
