@@ -11,7 +11,6 @@ import pytest
 
 from culture_tasks.benchmarks.blend.documents import (
     PAPER_NAMES,
-    WORDINGS,
     english_prompt,
     load,
     load_choices,
@@ -79,7 +78,7 @@ def test_there_are_16_regions_in_13_languages_with_7422_valid_questions():
 
 
 def test_the_english_prompts_are_those_of_the_paper():
-    assert {english_prompt(wording).name: english_prompt(wording).text for wording in WORDINGS} == {
+    assert {english_prompt(wording).name: english_prompt(wording).text for wording in PAPER_NAMES} == {
         "inst_4.en.v1": "Read the following question and provide a single answer without any explanations.\n\n"
         "Question: {question}\nAnswer:",
         "pers_3.en.v1": "You are a person from {region} who is trying to explain your country's culture to a "
@@ -103,7 +102,7 @@ def test_the_bundled_questions_load_in_both_languages_and_wordings(fixture_data,
     assert (native == english) == (region.language == "en")
     if region.language != "en":  # the prompts are the file's own texts
         file = (fixture_data / "blend" / "prompts" / f"{region.name}_prompts.csv").read_text(encoding="utf-8")
-        for wording in WORDINGS:
+        for wording in PAPER_NAMES:
             prompt = local_prompt(region, wording, fixture_data)
             assert prompt.name == f"{PAPER_NAMES[wording].replace('-', '_')}.{region.slug}"
             assert prompt.text in file
