@@ -74,12 +74,9 @@ _BEYOND_TEXT = 500
 
 
 class _Choice(NamedTuple):
-    """What a piece of text chooses.
+    """The labels that a piece of text chooses, whether it names the text of an option, and whether it says no more.
 
-    Attributes:
-        labels: The labels; an empty one for a choice that isn't offered, or is a question.
-        has_text: Whether the text of an option is named.
-        is_whole: Whether nothing else is.
+    The label of a choice that isn't offered, or is a question, is empty.
     """
 
     labels: frozenset[str] = frozenset()

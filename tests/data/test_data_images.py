@@ -17,15 +17,10 @@ from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
 
-def encoded(kind="PNG", size=(90, 60), colour="red"):
+def encoded(kind="PNG", colour="red"):
     buffer = io.BytesIO()
-    Image.new("RGB", size, colour).save(buffer, kind)
-    return buffer.getvalue()
-
-
-def noise(kind):
-    buffer = io.BytesIO()
-    Image.effect_noise((400, 300), 60).save(buffer, kind)
+    image = Image.effect_noise((400, 300), 60) if colour == "noise" else Image.new("RGB", (90, 60), colour)
+    image.save(buffer, kind)
     return buffer.getvalue()
 
 
@@ -51,10 +46,16 @@ def test_files_are_found_in_the_folder_and_in_its_images_folder(tmp_path):
     (tmp_path / "a.png").write_bytes(encoded(colour="red"))
     (tmp_path / "images" / "b.jpg").write_bytes(encoded("JPEG", colour="white"))
     names = ["a.png", "b.jpg", "images/b.jpg", str(tmp_path / "a.png")] * 20  # more than are checked at once
-    column = load(tmp_path, *names)
+    checked = set()
+    table = RowTable("data/test.json", [{}] * len(names))
+    column = image_column(table, names, tmp_path, checked)
     assert column.column_names == ["image"]
     red, white = (255, 0, 0), (255, 255, 255)
     assert [row["image"].convert("RGB").getpixel((0, 0)) for row in column] == [red, white, white, red] * 20
+    assert checked == {tmp_path / "a.png", tmp_path / "images" / "b.jpg"}
+    (tmp_path / "a.png").write_bytes(b"broken")
+    image_column(table, names, tmp_path, checked)  # of another table, with the same images
+    assert "broken image" in refused(load, tmp_path, "a.png")
 
 
 def test_a_row_without_an_image_is_refused(tmp_path):
@@ -91,8 +92,8 @@ EMPTY = (
 )
 BROKEN = {
     "zero_byte_png": b"",
-    "truncated_png": noise("PNG")[:-3000],
-    "truncated_jpeg": noise("JPEG")[: len(noise("JPEG")) // 2],
+    "truncated_png": encoded(colour="noise")[:-3000],
+    "truncated_jpeg": encoded("JPEG", "noise")[:20_000],
     "damaged_png": encoded()[:50] + bytes(20) + encoded()[70:],
 }
 
@@ -138,17 +139,6 @@ def test_the_user_s_table_can_not_name_any_file_of_the_machine_as_embedded(tmp_p
     cells = [{"bytes": None, "path": str(tmp_path / "a.png")}]
     assert "found an empty image" in refused(image_column, embedded(cells), [None], None)
     assert len(image_column(embedded(cells, local=False), [None], None)) == 1
-
-
-def test_images_that_another_table_has_checked_are_not_read_again(tmp_path):
-    (tmp_path / "a.png").write_bytes(encoded())
-    checked = set()
-    table = RowTable("data/test.json", [{}])
-    image_column(table, ["a.png"], tmp_path, checked)
-    assert checked == {tmp_path / "a.png"}
-    (tmp_path / "a.png").write_bytes(b"broken")
-    image_column(table, ["a.png"], tmp_path, checked)
-    assert "broken image" in refused(load, tmp_path, "a.png")
 
 
 def test_keys_tell_images_apart_by_their_content_and_do_without_the_images_that_are_not_needed(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import datasets
 import pytest
@@ -23,19 +24,15 @@ def put(folder, name, rows=({"a": "x"},)):
 
 @pytest.fixture
 def hub(monkeypatch):
-    """Stands in for the reading from the Hub; ``hub.result`` is what it gives."""
+    """Stands in for the reading from the Hub: what it was asked for."""
+    asked = []
 
-    class Hub:
-        result = datasets.Dataset.from_dict({"a": ["from the Hub"]})
-        asked = ()
+    def load_split(*arguments):
+        asked.append(arguments)
+        return datasets.Dataset.from_dict({"a": [] if arguments[2] == "empty" else ["from the Hub"]})
 
-        def load_split(self, *arguments):
-            self.asked = arguments
-            return self.result
-
-    one = Hub()
-    monkeypatch.setattr(sources, "load_split", one.load_split)
-    return one
+    monkeypatch.setattr(sources, "load_split", load_split)
+    return asked
 
 
 def test_without_local_data_the_hub_is_asked_for_config_and_split(tmp_path, hub):
@@ -44,7 +41,11 @@ def test_without_local_data_the_hub_is_asked_for_config_and_split(tmp_path, hub)
         table = read_source(SOURCE, folder)
         assert (table.origin, list(table.rows), table.local) == ("owner/Bench (arabic)", [{"a": "from the Hub"}], False)
     instead = "Put bench/test.json into a folder and name it with CULTURE_TASKS_DATA."
-    assert hub.asked == ("owner/Bench", "arabic", "test", instead)
+    assert hub == [("owner/Bench", "arabic", "test", instead)] * 2
+    with pytest.raises(DataError, match=r"owner/Bench \(arabic\), split empty: holds no rows"):
+        read_source(replace(SOURCE, split="empty"), None)
+    with pytest.raises(DataUnavailableError, match=r"not on the Hub. Put bench/test.json into a folder and name it"):
+        read_source(replace(SOURCE, hub=None), tmp_path)
 
 
 def test_a_local_file_of_the_first_name_in_any_case_goes_before_the_hub(tmp_path, hub):
@@ -52,7 +53,7 @@ def test_a_local_file_of_the_first_name_in_any_case_goes_before_the_hub(tmp_path
         path = put(tmp_path, name)
         table = read_source(SOURCE, tmp_path)
         assert (table.origin, list(table.rows), table.local) == (str(path), [{"a": "x"}], True)
-    assert hub.asked == ()
+    assert hub == []
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_a_folder_that_can_not_be_used_is_refused_and_says_why(tmp_path, hub, na
         put(tmp_path, name)
     with pytest.raises(DataError, match=said):
         read_source(SOURCE, tmp_path / folder)
-    assert hub.asked == ()
+    assert hub == []
 
 
 def test_an_addition_leaves_the_rest_to_the_hub_or_stands_beside_a_local_file(tmp_path):
@@ -78,12 +79,3 @@ def test_an_addition_leaves_the_rest_to_the_hub_or_stands_beside_a_local_file(tm
     assert (local_file(SOURCE, tmp_path), addition(SOURCE, tmp_path)) == (None, path)
     test = put(tmp_path, "test.json")
     assert (local_file(SOURCE, tmp_path), addition(SOURCE, tmp_path)) == (test, path)
-
-
-def test_data_that_are_nowhere_say_what_to_do(tmp_path, hub):
-    by_request = Source("bench", ("test",), None)
-    with pytest.raises(DataUnavailableError, match=r"not on the Hub. Put bench/test.json into a folder and name it"):
-        read_source(by_request, tmp_path)
-    hub.result = datasets.Dataset.from_dict({"a": []})
-    with pytest.raises(DataError, match=r"owner/Bench \(arabic\), split test: holds no rows"):
-        read_source(SOURCE, None)

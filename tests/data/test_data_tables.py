@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import logging
 from typing import Literal
 
 import datasets
+import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -46,17 +45,13 @@ class Row(BaseModel):
 
 
 def write(path, rows):
-    if path.suffix == ".json":
-        path.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
-    elif path.suffix == ".jsonl":
-        path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
-    elif path.suffix == ".csv":
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+    frame = pandas.DataFrame(rows)
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path)
     else:
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+        frame.to_json(path, orient="records", lines=path.suffix == ".jsonl", force_ascii=False)
     return path
 
 
@@ -128,7 +123,7 @@ def test_a_file_that_can_not_be_used_is_named_with_the_place_and_the_reason(tmp_
     assert said in refused(tmp_path / name)
 
 
-def test_damaged_and_empty_parquet_files_are_refused(tmp_path):
+def test_damaged_and_empty_parquet_files_and_text_of_another_encoding_are_refused(tmp_path):
     path = write(tmp_path / "data.parquet", ROWS * 500)
     whole = path.read_bytes()
     for content in (whole[:-200], whole[:4] + b"\xff" * 36 + whole[40:]):
@@ -136,19 +131,19 @@ def test_damaged_and_empty_parquet_files_are_refused(tmp_path):
         assert "not a readable Parquet file" in refused(path)
     pyarrow.parquet.write_table(pyarrow.schema({"question": pyarrow.string()}).empty_table(), path)
     assert "holds no rows" in refused(path)
+    for ending in (".json", ".jsonl", ".csv"):
+        path = tmp_path / f"data{ending}"
+        path.write_bytes('[{"a": "é"}]'.encode("latin-1"))
+        assert "not UTF-8 text at byte 8. Save the file as UTF-8" in refused(path)
 
 
-@pytest.mark.parametrize("ending", [".json", ".jsonl", ".csv"])
-def test_text_that_is_not_utf8_or_may_not_be_read_is_refused(tmp_path, ending, monkeypatch):
-    path = tmp_path / f"data{ending}"
-    path.write_bytes('[{"a": "é"}]'.encode("latin-1"))
-    assert "not UTF-8 text at byte 8. Save the file as UTF-8" in refused(path)
-
+def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
     def forbidden(*_, **__):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.read_text", forbidden)
-    assert "can't be read (Permission denied)" in refused(path)
+    (tmp_path / "data.json").touch()
+    assert "can't be read (Permission denied)" in refused(tmp_path / "data.json")
 
 
 @pytest.mark.parametrize("cell", [IMAGE, b"any"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -67,21 +68,6 @@ def reader():
         process.stdin.close()
 
 
-class User:
-    """Someone with a cache of their own, who reads in a fresh process."""
-
-    def __init__(self, home, hub, reader):
-        self.home, self.hub, self.reader = home, hub, reader
-
-    def reads(self, *, revision=None, splits=(("arabic", "test"),), name=NAME, **environment):
-        home = {"HOME": str(self.home), "HF_HOME": str(self.home / "hf"), "HF_ENDPOINT": self.hub.address}
-        environment = {**home, "HF_HUB_DISABLE_TELEMETRY": "1", **environment}
-        revisions = f"{name}={revision}" if revision else ""
-        wanted = {"name": name, "revisions": revisions, "splits": splits, "environment": environment}
-        print(json.dumps(wanted), file=self.reader.stdin, flush=True)
-        return json.loads(self.reader.stdout.readline())
-
-
 def files(*answers, more=("more",)):
     def lines(texts):
         return "".join(json.dumps({"question": "q", "answer": text}) + "\n" for text in texts)
@@ -99,111 +85,110 @@ def hub():
 
 
 @pytest.fixture
-def user(tmp_path, hub, reader):
-    return User(tmp_path, hub, reader)
+def reads(tmp_path, hub, reader):
+    """Returns what someone reads with a cache of their own."""
+
+    def read(*, revision=None, splits=(("arabic", "test"),), name=NAME, **environment):
+        home = {"HOME": str(tmp_path), "HF_HOME": str(tmp_path / "hf"), "HF_ENDPOINT": hub.address}
+        environment = {**home, "HF_HUB_DISABLE_TELEMETRY": "1", **environment}
+        revisions = f"{name}={revision}" if revision else ""
+        wanted = {"name": name, "revisions": revisions, "splits": splits, "environment": environment}
+        print(json.dumps(wanted), file=reader.stdin, flush=True)
+        return json.loads(reader.stdout.readline())
+
+    return read
 
 
-def commit_of(hub, name="main"):
-    return hub.repositories[NAME].revisions[name]
-
-
-def test_the_commit_that_is_read_is_noted_and_a_download_serves_again(hub, user, tmp_path):
-    read = {"answers": ["naan"], "commits": {NAME: commit_of(hub)}}
-    assert user.reads() == {"downloaded": False, **read}
+def test_the_commit_that_is_read_is_noted_and_a_download_serves_again(hub, reads, tmp_path):
+    repository = hub.repositories[NAME]
+    first, cache = repository.revisions["main"], tmp_path / "hf" / "datasets"
+    read = {"answers": ["naan"], "commits": {NAME: first}}
+    assert reads() == {"downloaded": False, **read}
     hub.asked.clear()
-    assert user.reads() == {"downloaded": True, **read}
+    assert reads() == {"downloaded": True, **read}
     assert hub.asked == [f"HEAD /datasets/{NAME}/resolve/main/README.md"]
-    second = hub.repositories[NAME].commit(files("pita"))
-    assert user.reads() == {"downloaded": True, "answers": ["pita"], "commits": {NAME: second}}
-    (tmp_path / "hf" / "hub").rename(tmp_path / "elsewhere")  # a copied cache of data sets serves without the Hub's own
-    assert user.reads(HF_HUB_OFFLINE="1") == {"downloaded": True, "answers": ["pita"], "commits": {NAME: second}}
-    assert "'v1'" in user.reads(revision="v1", HF_HUB_OFFLINE="1")["error"]
-
-
-def test_a_revision_is_a_branch_a_tag_or_a_commit_and_offline_no_other_is_taken_for_it(hub, user):
-    first, cache = commit_of(hub), user.home / "hf" / "datasets"
-    hub.repositories[NAME].commit(files("pita"))
-    assert user.reads()["answers"] == ["pita"]
-    for revision in ("v1", first):
+    second = {"answers": ["pita"], "commits": {NAME: repository.commit(files("pita"))}}
+    assert reads() == {"downloaded": True, **second}
+    assert reads(revision="v1") == {"downloaded": False, **read}
+    for revision in ("v1", first, None):  # a tag, a commit, a branch
+        assert reads(revision=revision, HF_HUB_OFFLINE="1") == {
+            "downloaded": True,
+            **(second if revision is None else read),
+        }
+    shutil.rmtree(next(cache.glob(f"*/*/*/{first}")))
+    for revision in ("v1", first):  # offline no other commit is taken for it
         said = (
             f"{NAME} (arabic): HF_HUB_OFFLINE is set, and the cache ({cache}) doesn't hold it at revision "
             f"'{revision}'. Unset it to download the data, or name by HF_HOME a cache that has them. {INSTEAD}"
         )
-        read = user.reads(revision=revision, HF_HUB_OFFLINE="1")
-        assert read == {"downloaded": False, "error": said, "commits": {}}
-    read = {"downloaded": False, "answers": ["naan"], "commits": {NAME: first}}
-    assert user.reads(revision="v1") == read
-    for revision, answers in (("v1", ["naan"]), (first, ["naan"]), (None, ["pita"])):
-        read = user.reads(revision=revision, HF_HUB_OFFLINE="1")
-        assert (read["downloaded"], read["answers"]) == (True, answers)
+        unread = {"downloaded": False, "error": said, "commits": {}}
+        assert reads(revision=revision, HF_HUB_OFFLINE="1") == unread
+    assert reads(revision="v1") == {"downloaded": False, **read}
+    (tmp_path / "hf" / "hub").rename(tmp_path / "elsewhere")  # a copied cache of data sets serves without the Hub's own
+    assert reads(HF_HUB_OFFLINE="1") == {"downloaded": True, **read}  # what was prepared last
 
 
-def test_a_data_set_is_read_at_one_commit_and_each_split_for_itself(hub, user):
+def test_a_data_set_is_read_at_one_commit_and_each_split_for_itself(hub, reads):
     hub.repositories[NAME].commit(files("naan", more=("dal", "raita")))
-    read = user.reads(splits=(("arabic", "test"), ("arabic-2", "test"), ("arabic", "all")))
+    read = reads(splits=(("arabic", "test"), ("arabic-2", "test"), ("arabic", "all")))
     assert read["answers"] == ["naan", "dal", "raita"]
     assert hub.asked.count(f"HEAD /datasets/{NAME}/resolve/main/README.md") == 1
-    offline = user.reads(splits=(("arabic-2", "test"),), HF_HUB_OFFLINE="1")
+    offline = reads(splits=(("arabic-2", "test"),), HF_HUB_OFFLINE="1")
     assert (offline["downloaded"], offline["answers"]) == (True, ["dal", "raita"])
 
 
-def test_a_data_set_without_a_card_has_a_commit_too(hub, user):
+def test_a_data_set_without_a_card_has_a_commit_too(hub, reads):
     name = "owner/Bare"
     commit = hub.repositories.setdefault(name, Repository()).commit({"test.jsonl": '{"answer": "naan"}\n'})
     for environment in ({}, {"HF_HUB_OFFLINE": "1"}):
-        read = user.reads(name=name, splits=((None, "test"),), **environment)
+        read = reads(name=name, splits=((None, "test"),), **environment)
         assert (read["answers"], read["commits"]) == (["naan"], {name: commit})
 
 
-def test_what_the_hub_does_not_have_is_named(hub, user):
-    assert user.reads(revision="v9") == {
-        "downloaded": False,
-        "error": f"{NAME} (arabic): the Hub has no revision 'v9' of it. Name a branch, tag or commit from "
-        f"{PAGE}/commits/main in CULTURE_TASKS_REVISION, or take {NAME} out of it. {INSTEAD}",
-        "commits": {},
-    }
-    said = user.reads(name="owner/None")["error"]
-    assert said.startswith(
-        f"owner/None (arabic): {hub.address} has no such data set, or only for users who may see it."
-    )
-    said = user.reads(splits=(("greek", "test"),))["error"]
-    assert said.startswith(f"{NAME} (greek): can't be loaded from the Hub (BuilderConfig 'greek' not found.")
-
-
-def test_a_gated_data_set_asks_to_log_in(hub, user):
+def test_what_the_hub_does_not_have_or_does_not_show_is_named(hub, reads, tmp_path):
+    for wanted, said in (
+        (
+            {"revision": "v9"},
+            f"{NAME} (arabic): the Hub has no revision 'v9' of it. Name a branch, tag or commit from "
+            f"{PAGE}/commits/main in CULTURE_TASKS_REVISION, or take {NAME} out of it. {INSTEAD}",
+        ),
+        (
+            {"name": "owner/None"},
+            f"owner/None (arabic): {hub.address} has no such data set, or only for users who may see it.",
+        ),
+        (
+            {"splits": (("greek", "test"),)},
+            f"{NAME} (greek): can't be loaded from the Hub (BuilderConfig 'greek' not found.",
+        ),
+    ):
+        assert reads(**wanted)["error"].startswith(said)
     repository = hub.repositories[NAME]
     repository.gated_for, repository.known_tokens = "hf_granted", ("hf_waiting",)
-    said = (
+    assert reads(HF_TOKEN="hf_waiting", HF_HOME=str(tmp_path / "empty"))["error"] == (
         f"{NAME} (arabic): access is granted on request. Ask for it at {PAGE}, then log in with `hf auth login` (or "
         f"set HF_TOKEN) as the user who was granted it. {INSTEAD}"
     )
-    assert user.reads()["error"] == user.reads(HF_TOKEN="hf_waiting")["error"] == said
-    assert user.reads(HF_TOKEN="hf_granted")["commits"] == {NAME: commit_of(hub)}
+    assert reads(HF_TOKEN="hf_granted")["commits"] == {NAME: repository.revisions["main"]}
 
 
-def test_without_a_connection_the_cache_serves_or_the_error_says_what_to_do(hub, user):
-    cache = user.home / "empty"
-    assert user.reads()["answers"] == ["naan"]
+def test_without_a_connection_the_cache_serves_or_the_error_says_what_to_do(hub, reads, tmp_path):
+    cache = tmp_path / "empty"
+    assert reads()["answers"] == ["naan"]
+    second = hub.repositories[NAME].commit(files("pita"))
+    hub.breaks_on = "arabic.jsonl"  # a download that breaks off gives no other commit and leaves no half
+    read = reads()
+    assert read["error"].startswith(f"{NAME} (arabic): can't be ")
+    assert not reads(revision=second, HF_HUB_OFFLINE="1")["downloaded"]
+    hub.breaks_on = None
+    assert reads()["answers"] == ["pita"]
     hub.status = 503  # out of order
-    assert user.reads()["answers"] == ["naan"]
-    assert f"can't be downloaded from {hub.address} (" in user.reads(HF_HOME=str(cache))["error"]
+    assert reads()["answers"] == ["pita"]
+    assert f"can't be downloaded from {hub.address} (" in reads(HF_HOME=str(cache))["error"]
     hub.close()
-    assert user.reads()["answers"] == ["naan"]
+    assert reads()["answers"] == ["pita"]
     endpoint = hub.address.replace("//", "//name:secret@")
-    assert user.reads(HF_HOME=str(cache), HF_ENDPOINT=endpoint)["error"] == (
+    assert reads(HF_HOME=str(cache), HF_ENDPOINT=endpoint)["error"] == (
         f"{NAME} (arabic): can't be downloaded from {hub.address} ([Errno 111] Connection refused), and the cache "
         f"({cache / 'datasets'}) doesn't hold it. Check the connection (HTTPS_PROXY names a proxy), name a mirror by "
         f"HF_ENDPOINT, or name by HF_HOME a cache that has them. {INSTEAD}"
     )
-
-
-def test_a_download_that_breaks_off_gives_no_other_commit_and_leaves_no_half(hub, user):
-    user.reads()
-    second = hub.repositories[NAME].commit(files("pita"))
-    hub.breaks_on = "arabic.jsonl"
-    read = user.reads()
-    assert "answers" not in read
-    assert read["error"].startswith(f"{NAME} (arabic): can't be ")
-    assert not user.reads(revision=second, HF_HUB_OFFLINE="1")["downloaded"]
-    hub.breaks_on = None
-    assert user.reads()["answers"] == ["pita"]

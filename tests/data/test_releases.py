@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 
 import pytest
-from support import cedar_data, crosscult_cases
+from support import cedar_data
+from support.crosscult_cases import rows as raw_rows
+from support.crosscult_cases import write_folder
 
 from culture_tasks.benchmarks.registry import benchmarks, reading_data, task_named
 from culture_tasks.data import releases
@@ -20,10 +21,9 @@ CARE = {
     "associated_culture": "Native (Chinese)",
     "geographic_scope": "Nationwide",
 }
-CHOICE = ("MCQID", "ID", "country", "prompt", "choices", "answer_idx")
 
 
-def write_care(folder, count, **other):
+def write_care(folder, count=3, **other):
     """Writes Chinese questions, the last one with other values."""
     rows = [{"question": f"问题 {number}？", **CARE} for number in range(count)]
     rows[-1] |= other
@@ -32,11 +32,10 @@ def write_care(folder, count, **other):
 
 
 def write_culturalvqa(folder, country="Germany"):
-    rows = [{"question": f"{number}?", "all_answers": ["a"], "country": "China"} for number in range(3)]
-    rows[-1]["country"] = country
+    countries = ("China", "China", country)
+    rows = [{"question": f"{at}?", "all_answers": ["a"], "country": one} for at, one in enumerate(countries)]
     (folder / "culturalvqa").mkdir()
-    lines = (json.dumps(row) for row in rows)
-    (folder / "culturalvqa" / "test.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "culturalvqa" / "test.json").write_text(json.dumps(rows), encoding="utf-8")
 
 
 def write_cedar(folder, language="ar"):
@@ -46,16 +45,11 @@ def write_cedar(folder, language="ar"):
 
 
 def write_blend(folder, country="China"):
+    choice = {"prompt": "Which?", "choices": '{"A": "tea", "B": "coffee"}', "answer_idx": "A"}
+    countries = ("China", "UK", country)
+    rows = [{"MCQID": f"m{at}", "ID": f"q{at}", "country": one, **choice} for at, one in enumerate(countries)]
     (folder / "blend").mkdir()
-    with (folder / "blend" / "mc_questions_file.csv").open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(CHOICE)
-        for number, name in enumerate(("China", "UK", country)):
-            table.writerow((f"m{number}", f"q{number}", name, "Which?", '{"A": "tea", "B": "coffee"}', "A"))
-
-
-def write_crosscult(folder):
-    crosscult_cases.write_folder(folder, crosscult_cases.rows())
+    (folder / "blend" / "mc_questions_file.json").write_text(json.dumps(rows), encoding="utf-8")
 
 
 def read(task, folder, **chosen):
@@ -66,10 +60,10 @@ def read(task, folder, **chosen):
 
 
 CONTRADICTIONS = [
-    ("care_zh", write_care, {"count": 3, "associated_culture": "Native (Korean)"}, "row 3", "associated_culture"),
+    ("care_zh", write_care, {"associated_culture": "Native (Korean)"}, "row 3", "associated_culture"),
     ("culturalvqa_blind", write_culturalvqa, {"country": "Japan"}, "row 3", "country"),
     ("cedar_text_ar", write_cedar, {"language": "es"}, "row 2", "answer"),
-    ("blend_mcq_china", write_blend, {"country": "Japan"}, "row 4", "country"),
+    ("blend_mcq_china", write_blend, {"country": "Japan"}, "row 3", "country"),
 ]
 
 
@@ -91,7 +85,7 @@ def test_a_row_of_another_culture_is_refused_unless_the_user_allows_it(tmp_path,
         ("culturalvqa_blind", write_culturalvqa, "3 rows, and the release has 2,378"),
         ("cedar_text_ar", write_cedar, "2 rows, and the release has 1,166"),
         ("blend_mcq_china", write_blend, "2 rows, and the release has 500 or more"),
-        ("crosscult_diagnostic", write_crosscult, "12 rows, and the release has 9,800"),
+        ("crosscult_diagnostic", lambda folder: write_folder(folder, raw_rows()), "12 rows, and the release has 9,800"),
     ],
 )
 def test_data_of_another_size_than_the_release_are_the_user_s_own(tmp_path, task, write, rows):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypedDict, get_args
+from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
@@ -45,7 +45,6 @@ QUESTIONS = 500
 Wording = Literal["inst", "pers"]
 """``inst`` asks for an answer (the paper's inst-4), ``pers`` asks a person from the region (its pers-3)."""
 
-WORDINGS: tuple[Wording, ...] = get_args(Wording)
 PAPER_NAMES: Mapping[Wording, str] = {"inst": "inst-4", "pers": "pers-3"}
 
 
@@ -439,7 +438,7 @@ def _topics_and_prompts(
         for index, row in rows.items():
             if row.id not in known:
                 yield without_topic(table, index, row.id, questions.origin)
-    for wording in WORDINGS if region.language != "en" else ():
+    for wording in PAPER_NAMES if region.language != "en" else ():
         try:
             local_prompt(region, wording, data_folder)
         except DataError as error:

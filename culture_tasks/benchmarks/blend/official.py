@@ -37,11 +37,7 @@ _ACUTE = {ord("\N{COMBINING ACUTE ACCENT}"): None}
 def official_match(answer: str, response: str, language: str) -> bool:
     """Whether an answer is in a cleaned response by the paper's rule.
 
-    The answer's case counts where it is looked for as a whole, as in the original, though the response is in lower
-    case.
-
-    Raises:
-        CultureTasksError: If the language's lemmatiser isn't installed.
+    The answer's case counts where it is looked for as a whole, as in the original; the response is in lower case.
     """
     if any(form in response for form in (answer, answer.replace("-", " "), answer.replace(" ", "-"))):
         return True

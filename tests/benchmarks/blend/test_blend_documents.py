@@ -11,7 +11,6 @@ import pytest
 
 from culture_tasks.benchmarks.blend.documents import (
     PAPER_NAMES,
-    WORDINGS,
     english_prompt,
     load,
     load_choices,
@@ -79,7 +78,7 @@ def test_there_are_16_regions_in_13_languages_with_7422_valid_questions():
 
 
 def test_the_english_prompts_are_those_of_the_paper():
-    assert {english_prompt(wording).name: english_prompt(wording).text for wording in WORDINGS} == {
+    assert {english_prompt(wording).name: english_prompt(wording).text for wording in PAPER_NAMES} == {
         "inst_4.en.v1": "Read the following question and provide a single answer without any explanations.\n\n"
         "Question: {question}\nAnswer:",
         "pers_3.en.v1": "You are a person from {region} who is trying to explain your country's culture to a "
@@ -103,7 +102,7 @@ def test_the_bundled_questions_load_in_both_languages_and_wordings(fixture_data,
     assert (native == english) == (region.language == "en")
     if region.language != "en":  # the prompts are the file's own texts
         file = (fixture_data / "blend" / "prompts" / f"{region.name}_prompts.csv").read_text(encoding="utf-8")
-        for wording in WORDINGS:
+        for wording in PAPER_NAMES:
             prompt = local_prompt(region, wording, fixture_data)
             assert prompt.name == f"{PAPER_NAMES[wording].replace('-', '_')}.{region.slug}"
             assert prompt.text in file
@@ -152,35 +151,38 @@ def test_a_question_is_valid_if_enough_people_had_an_answer(folder, change, vali
     assert [doc["question_id"] for doc in load(KOREA, other)] == ["Q1", "Q2"][: 1 + valid]
 
 
-@pytest.mark.parametrize(
-    ("annotations", "topic", "said"),
-    [
-        ({"Q1": [1]}, TOPIC, "row 1: found [1]. Expected an object"),
-        ({"Q1": ENTRY | {"annotations": []}}, TOPIC, "no question is valid"),
-        ({"Q2": ENTRY}, TOPIC, "row 1, field 'ID': 'Q2' is not among the questions of questions/South_Korea_questions"),
-        ({"Q1": ENTRY}, TOPIC | {"Topic": "Foods"}, "row 2, field 'topic': found 'Foods'. Did you mean 'Food'?"),
-        ([{"ID": "Q1", **ENTRY}] * 2, TOPIC, "row 2, field 'ID': 'Q1' is also the id of"),
-    ],
-)
-def test_questions_that_do_not_belong_together_are_refused(folder, annotations, topic, said):
-    assert said in refused(load, KOREA, folder(annotations, [topic]))
+def changed(**change):
+    """Annotations whose only question is changed."""
+    return {"annotations": {"Q1": ENTRY | change}}
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("files", "message"),
     [
-        ({"annotations": [{"answers": ["a"], "en_answers": ["b"], "count": 0}]}, "annotations.0.count'"),
-        ({"idks": {"idk": 0}}, "field 'idks': found {'idk': 0}. Expected idk, no-answer, not-applicable, and"),
-        ({"idks": ["idk"]}, "field 'idks': found ['idk']. Expected a reason and a number in each entry"),
-        ({"idks": NOBODY | {"idk": "many"}}, "field 'idks.idk': found 'many'"),
-        ({"votes": 3}, "unknown column 'votes'"),
+        ({"annotations": {"Q1": [1]}}, "data.json, row 1: found [1]. Expected an object"),
+        (
+            {"annotations": {"Q2": ENTRY}},
+            "row 1, field 'ID': 'Q2' is not among the questions of questions/South_Korea_",
+        ),
+        ({"annotations": [{"ID": "Q1", **ENTRY}] * 2}, "row 2, field 'ID': 'Q1' is also the id of"),
+        (changed(annotations=[]), "no question is valid"),
+        (
+            changed(annotations=[{"answers": ["a"], "en_answers": ["b"], "count": 0}]),
+            "South_Korea_data.json, row 1, field 'annotations.0.count': found 0",
+        ),
+        (changed(idks={"idk": 0}), "field 'idks': found {'idk': 0}. Expected idk, no-answer, not-applicable, and"),
+        (changed(idks=["idk"]), "field 'idks': found ['idk']. Expected a reason and a number in each entry"),
+        (changed(idks=NOBODY | {"idk": "many"}), "field 'idks.idk': found 'many'"),
+        (changed(votes=3), "unknown column 'votes'"),
+        ({"questions": [TOPIC | {"Topic": "Foods"}]}, "row 2, field 'topic': found 'Foods'. Did you mean 'Food'?"),
+        ({"prompts": []}, "found no prompts in Korean. Expected blend/prompts/South_Korea_prompts.csv in the folder"),
+        ({"prompts": [PROMPT | {"id": "inst-1"}]}, "no row with the id 'inst-4'"),
+        ({"prompts": [PROMPT | {"Translation": "{ㅋ}"}]}, "row 2, field 'Translation': found '{ㅋ}'. Expected"),
+        ({"prompts": [{"id": "inst-4", "English": "x {q}"}]}, "field 'Translation': found None"),
     ],
 )
-def test_a_row_that_does_not_fit_is_refused_by_file_row_and_field(folder, change, message):
-    text = refused(load, KOREA, folder({"Q0": ENTRY, "Q1": ENTRY | change}, [TOPIC, TOPIC | {"ID": "Q0"}]))
-    assert "South_Korea_data.json" in text
-    assert message in text
-    assert "row 2" in text or "unknown column" in text
+def test_what_does_not_fit_is_refused_by_file_row_and_field(folder, files, message):
+    assert message in refused(load, KOREA, folder(**{"annotations": {"Q1": ENTRY}} | files))
 
 
 def test_a_question_without_a_text_is_asked_as_it_is_and_said(folder, caplog):
@@ -193,26 +195,8 @@ def test_a_question_without_a_text_is_asked_as_it_is_and_said(folder, caplog):
     assert "1 valid questions have no text in Korean (first Q1)" in record.getMessage()
 
 
-@pytest.mark.parametrize(
-    ("prompts", "message"),
-    [
-        ([], "found no prompts in Korean. Expected blend/prompts/South_Korea_prompts.csv in the folder that"),
-        ([PROMPT | {"id": "inst-1"}], "no row with the id 'inst-4'"),
-        ([PROMPT | {"Translation": "답하세요. {ㅋ}"}], "row 2, field 'Translation': found '답하세요. {ㅋ}'. Expected"),
-        ([{"id": "inst-4", "English": "x {q}"}], "field 'Translation': found None"),
-    ],
-)
-def test_a_prompt_that_can_t_be_used_is_refused_unless_asked_in_english(folder, prompts, message):
-    data = folder({"Q1": ENTRY}, prompts=prompts)
-    assert message in refused(load, KOREA, data)
-    assert len(load(KOREA, data, english=True)) == 1
-
-
 def test_a_folder_of_prompts_alone_leaves_the_questions_to_the_hub(folder, monkeypatch):
-    rows = {
-        "annotations": [{"ID": "Q1", **ENTRY}],
-        "short-answer-questions": [TOPIC | {"more": 1}],
-    }
+    rows = {"annotations": [{"ID": "Q1", **ENTRY}], "short-answer-questions": [TOPIC | {"more": 1}]}
 
     def on_the_hub(name, config, split, otherwise):
         assert (name, split) == ("nayeon212/BLEnD", "KR")
@@ -232,11 +216,9 @@ def test_multiple_choice_questions_load_from_one_file_or_from_its_parts(folder):
     assert (doc["id"], doc["question_id"], doc["region"], doc["answer"]) == ("Q1_0", "Q1", "South Korea", "A")
     assert (doc["prompt"], doc["choices"]) == (CHOICE["prompt"], [["A", "coffee"], ["B", "tea"]])
     whole = data / "blend" / "mc_questions_file.csv"
-    header, *_ = whole.read_text(encoding="utf-8").splitlines()
     second = whole.read_text(encoding="utf-8").replace("Q1_0", "Q1_2")
     (data / "blend" / "mc_questions_file-2.csv").write_text(second, encoding="utf-8")
     whole.rename(data / "blend" / "mc_questions_file-1.csv")
-    assert header.startswith("MCQID")
     assert [doc["id"] for doc in load_choices(KOREA, data)] == ["Q1_0", "Q1_2"]
 
 

@@ -116,33 +116,28 @@ def test_for_other_languages_words_or_stems_are_compared(installed):
     assert not official_match("gidaje", "koko", "ha")
 
 
-@pytest.mark.parametrize(
-    ("language", "package"),
-    [("ar", "qalsadi"), ("as", "indic-nlp-library"), ("en", "spacy"), ("ha", "hausastemmer"), ("zh", "jieba")],
-)
-def test_a_missing_package_is_named_with_its_extra(monkeypatch, language, package):
+def test_what_is_missing_is_named_with_how_to_install_it(installed, monkeypatch):
+    packages = {"ar": "qalsadi", "as": "indic-nlp-library", "en": "spacy", "ha": "hausastemmer", "zh": "jieba"}
     for module in ("qalsadi", "indicnlp", "spacy", "hausastemmer", "jieba"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError) as caught:
-        require(language)
-    assert f"the paper's matcher for {LANGUAGES[language]} needs the package {package!r}" in str(caught.value)
-    assert "pip install 'culture-tasks[blend]'" in str(caught.value)
+    for language, package in packages.items():
+        with pytest.raises(MissingExtraError) as caught:
+            require(language)
+        assert f"the paper's matcher for {LANGUAGES[language]} needs the package {package!r}" in str(caught.value)
+        assert "pip install 'culture-tasks[blend]'" in str(caught.value)
 
-
-def test_a_model_java_and_english_are_asked_for_where_they_are_missing(installed, monkeypatch):
     def no_model(name):
         raise OSError(f"[E050] Can't find model {name!r}")
 
     def no_java():
         raise RuntimeError("No JVM shared library file found")
 
+    installed("jieba", cut=str.split, setLogLevel=lambda level: None)
+    with pytest.raises(MissingExtraError, match="spacy"):  # every language needs English too
+        require("zh")
     installed("spacy", load=no_model)
     with pytest.raises(CultureTasksError, match="python -m spacy download en_core_web_sm"):
         require("en")
     installed("konlpy.tag", Okt=no_java)
     with pytest.raises(CultureTasksError, match=r"for Korean needs Java, .*No JVM shared.* set JAVA_HOME"):
         require("ko")
-    installed("jieba", cut=str.split, setLogLevel=lambda level: None)
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(MissingExtraError, match="spacy"):  # every language needs English too
-        require("zh")

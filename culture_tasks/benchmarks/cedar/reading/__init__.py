@@ -1,7 +1,7 @@
 r"""Reads which emotion a model's reply chooses: :func:`~culture_tasks.benchmarks.cedar.reading.choice.read_reply`.
 
 From the text to the answer, each module on the one before: ``folding`` makes spellings alike, ``mentions`` finds the
-words of seven languages, ``denial`` leaves denied ones out, and ``choice`` decides.
+words of seven languages that aren't denied, and ``choice`` decides.
 
 What each rule buys was measured on three sets, by switching it off: 431 replies in the style of chat models
 (``ordinary.jsonl``, 337 of them with a label), 881 short replies in the tables of the seven languages (717), and 1,342

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from culture_tasks.benchmarks.cedar.labels import LANGUAGES
-from culture_tasks.benchmarks.cedar.reading.denial import clause_around, joins, plainly, undenied
+from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Emotion
 from culture_tasks.benchmarks.cedar.reading.folding import cut_reasoning, fold
 from culture_tasks.benchmarks.cedar.reading.mentions import (
     RUN,
@@ -24,19 +23,18 @@ from culture_tasks.benchmarks.cedar.reading.mentions import (
     WORD,
     Mention,
     alternation,
+    clause_around,
     find_mentions,
+    joins,
     language_file,
     pattern,
     phrases,
+    plainly,
+    undenied,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from culture_tasks.benchmarks.cedar.labels import Emotion
-
-    Labels: TypeAlias = "list[Emotion | None]"
-    """What a rule finds; None is a place that names several emotions where one would be a choice."""
+Labels: TypeAlias = list[Emotion | None]
+"""What a rule finds; None is a place that names several emotions where one would be a choice."""
 
 _OPTIONS = 5
 _LONGEST_STATEMENT = 120
@@ -309,10 +307,9 @@ def _declining() -> re.Pattern[str]:
 
 def _corrects(reply: FoldedReply) -> bool:
     """Whether the writer takes a label back: "fear, or rather surprise"."""
-    gaps = [
-        reply.text[one.end : other.start] for one, other in pairwise(reply.mentions) if one.emotion != other.emotion
-    ]
-    return any(pattern("corrections").search(plainly(gap.replace(",", " "))) for gap in gaps)
+    pairs = [(one, other) for one, other in pairwise(reply.mentions) if one.emotion != other.emotion]
+    gaps = [plainly(reply.text[one.end : other.start].replace(",", " ")) for one, other in pairs]
+    return any(map(pattern("corrections").search, gaps))
 
 
 def read_reply(reply: str) -> Emotion | None:
