@@ -90,17 +90,11 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers of one model that have a score, as columns with one entry per sample.
-
-    Attributes:
-        scores: The score.
-        clusters: The number of the cluster that it belongs to.
-        groups: The group, by field, of the fields that every answer has.
-    """
+    """The answers of one model that have a score, as columns with one entry per sample."""
 
     scores: Floats
-    clusters: Codes
-    groups: Mapping[str, Texts]
+    clusters: Codes  # numbers of the clusters that they belong to
+    groups: Mapping[str, Texts]  # by field, of the fields that every answer has
 
     def of_field(self, name: str) -> Texts:
         """Returns the groups of a field; :data:`NO_GROUP` where there is no such field."""
@@ -185,19 +179,12 @@ class UnitOf:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The tasks of a benchmark that were run.
-
-    Attributes:
-        tasks: The benchmark's tasks, in order.
-        groups: Its groups, in order, each with the tasks below it.
-        parts: Groups that are parts of other groups.
-        models: The tasks that each row of the report has results of.
-    """
+    """The tasks and groups of a benchmark, in order, and which of them were run."""
 
     tasks: tuple[str, ...]
-    groups: Mapping[str, tuple[str, ...]]
-    parts: Collection[str]
-    models: Sequence[Collection[str]]
+    groups: Mapping[str, tuple[str, ...]]  # each with the tasks below it
+    parts: Collection[str]  # groups that are parts of other groups
+    models: Sequence[Collection[str]]  # the tasks that each row of the report has results of
 
     @property
     def anywhere(self) -> set[str]:
@@ -256,24 +243,15 @@ class ColumnOf:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """The facts of a model's run that the texts of its row and its contrasts depend on.
+    """The facts of a model's run that the texts of its row and its contrasts depend on."""
 
-    Attributes:
-        row: Key of the model's row in the report.
-        label: The model's name in the report.
-        arguments: The arguments that the harness gave to the model.
-        judges: Who graded.
-        method: The insertion method as papers write it; empty for a model that inserts nothing.
-        timing: How it was timed; may be empty.
-    """
-
-    row: str
-    label: str
+    row: str  # key of the model's row in the report
+    label: str  # the model's name in the report
     task: str
-    arguments: Mapping[str, str]
-    judges: str = ""
-    method: str = ""
-    timing: str = ""
+    arguments: Mapping[str, str]  # that the harness gave to the model
+    judges: str = ""  # who graded
+    method: str = ""  # the insertion method as papers write it; empty for a model that inserts nothing
+    timing: str = ""  # how the run was timed
 
 
 Headers = Mapping[str, Callable[[RunFacts], str]]
@@ -352,21 +330,14 @@ def columns_by(
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number that a figure may show; groups are written as figures write them.
+    """A number that a figure may show; groups are written as figures write them."""
 
-    Attributes:
-        unit: Key of the unit.
-        title: Title of the unit.
-        dimension: The field of the group; empty for a whole score.
-        held: The other groups of its samples, by field.
-    """
-
-    unit: str
-    title: str
+    unit: str  # its key
+    title: str  # of the unit
     model: str
-    dimension: str
+    dimension: str  # the field of the group; empty for a whole score
     group: str
-    held: Mapping[str, str]
+    held: Mapping[str, str]  # the other groups of its samples, by field
 
 
 class Mark(NamedTuple):

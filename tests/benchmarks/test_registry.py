@@ -9,7 +9,7 @@ import pytest
 from culture_tasks.benchmarks import registry
 from culture_tasks.benchmarks.care.rubrics import RUBRICS
 from culture_tasks.benchmarks.interface import Benchmark, Group
-from culture_tasks.errors import CultureTasksError, JudgeError
+from culture_tasks.errors import CultureTasksError
 
 
 def made(name="proverbs", entries=(), rubrics=()):
@@ -56,8 +56,6 @@ def test_what_clashes_is_refused_with_where_it_comes_from(value, said):
     assert "'other' (other.benchmark:BENCHMARK)" in str(error.value)
 
 
-def test_an_unknown_task_or_rubric_gets_the_nearest_name():
+def test_an_unknown_task_gets_the_nearest_name():
     with pytest.raises(CultureTasksError, match=r"no task .care_zj"):
         registry.task_named("care_zj")
-    with pytest.raises(JudgeError, match=r"no rubric .lav"):
-        registry.rubric_named("lav")

@@ -7,7 +7,7 @@ a model that can't insert anything answers the request alone, and its row is the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -152,7 +152,7 @@ class Release:
         It is asked about another raw case where ``other`` says so, and in another language where ``language`` does.
         """
         request = case if other is None else self.raw.by_id[other]
-        asked = language or partition
+        code = language or partition
         case_id = f"{case.id}:{'-'.join(order)}" if order else case.id
         samples = ((each, case.samples[each]) for each in order[:inserted])
         return CrossCultDoc(
@@ -163,15 +163,15 @@ class Release:
             scenario=case.scenario,
             topic=case.topic,
             partition=partition,
-            language=asked,
+            language=code,
             order=list(order),
             step=order.index(partition) + 1 if order else 0,
             insertions=[
                 InsertedSample(partition=each, question=question, answer=answer) for each, (question, answer) in samples
             ],
             wants_plain_answer=role in LOCALITY_ROLES,
-            question=request.samples[asked].question,
-            reference="" if role in LOCALITY_ROLES else request.samples[asked].answer,
+            question=request.samples[code].question,
+            reference="" if role in LOCALITY_ROLES else request.samples[code].answer,
             image_id=request.id,
             insertion_image_id=case.id,
             request_scenario=request.scenario,
@@ -204,29 +204,22 @@ def training_cases(data_folder: Path | None, limit: int | None = None) -> Traini
     ids = list(dict.fromkeys(document["image_id"] for document in documents))
     files = dict(zip(ids, release.raw.images(ids), strict=True))
 
-    def answered(image_id: str, language: str) -> AnsweredQuestion:
+    def question_about(image_id: str, language: str) -> AnsweredQuestion:
         sample = release.raw.by_id[image_id].samples[language]
         return AnsweredQuestion(Path(files[image_id]), system_prompt(language), sample.question, sample.answer)
 
-    return TrainingCases(
-        cases=[_training_case(case, answered) for case in cases],
-        raw=release.raw.fingerprint,
-        fingerprint=fingerprint({**document} for document in documents),
-    )
-
-
-def _training_case(
-    documents: Sequence[CrossCultDoc], answered: Callable[[str, str], AnsweredQuestion]
-) -> InsertionCase:
-    questions = {document["role"]: answered(document["image_id"], document["language"]) for document in documents}
-    inserted = documents[0]
-    return InsertionCase(
-        case_id=inserted["case_id"],
-        scenario=inserted["scenario"],
-        inserted=answered(inserted["insertion_image_id"], inserted["partition"]),
-        generality=(questions["generality"],),
-        locality=tuple((kind, questions[kind]) for kind in get_args(Locality)),
-    )
+    training = []
+    for first, *others in cases:
+        questions = {doc["role"]: question_about(doc["image_id"], doc["language"]) for doc in (first, *others)}
+        case = InsertionCase(
+            case_id=first["case_id"],
+            scenario=first["scenario"],
+            inserted=question_about(first["insertion_image_id"], first["partition"]),
+            generality=(questions["generality"],),
+            locality=tuple((kind, questions[kind]) for kind in get_args(Locality)),
+        )
+        training.append(case)
+    return TrainingCases(training, release.raw.fingerprint, fingerprint({**document} for document in documents))
 
 
 def check(data_folder: Path | None) -> DataReport:

@@ -149,11 +149,11 @@ class RawCases:
             cells = images.cast_column("image", datasets.Image(decode=False))
             for row, cell in zip(rows, cells, strict=True):
                 content, path = cell["image"]["bytes"], cell["image"]["path"]
-                self._images[self.cases[row].id] = path if content is None else _written_out(content)
+                self._images[self.cases[row].id] = path if content is None else _file_of(content)
         return [self._images[identifier] for identifier in wanted]
 
 
-def _written_out(content: bytes) -> str:
+def _file_of(content: bytes) -> str:
     import datasets
 
     folder = Path(os.fspath(datasets.config.HF_DATASETS_CACHE)) / "culture-tasks-images"

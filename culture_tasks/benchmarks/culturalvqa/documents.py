@@ -224,11 +224,12 @@ def load(variant: Variant, data_folder: Path | None) -> Documents:
     ]
     check_release(SOURCE.release, table, list(map(vars, rows)))
     _name_other_groups(table, rows, documents)
-    for index, (document, row) in enumerate(zip(documents, rows, strict=True)):
+    examples = _examples(table, keys)
+    for document, row in zip(documents, rows, strict=True):
         if variant == "fewshot":
             document["examples"] = [
                 Example(row=other, question=rows[other].question, answer=rows[other].all_answers[0])
-                for other in _examples(table, keys, index)
+                for other in next(examples)
             ]
         elif variant == "country":
             document["country_name"] = row.country or ""
@@ -285,21 +286,22 @@ def _check_shown(table: RowTable, rows: Sequence[CulturalVqaRow], variant: Varia
                 )
 
 
-def _examples(table: RowTable, keys: Sequence[str | None], index: int) -> list[int]:
-    """Draws the examples of a question, by a fixed seed, from the questions about other images."""
-    others = len(keys) - keys.count(keys[index])
-    if others < EXAMPLES:
-        raise DataError(
-            f"{table.where(index)}: culturalvqa_fewshot shows {EXAMPLES} questions about other images, and there "
-            f"are {others}. Add questions, or leave this task out."
-        )
-    random_numbers = random.Random(f"1234-{index}")  # noqa: S311
-    examples: list[int] = []
-    while len(examples) < EXAMPLES:
-        other = random_numbers.randrange(len(keys))
-        if keys[other] != keys[index] and other not in examples:
-            examples.append(other)
-    return examples
+def _examples(table: RowTable, keys: Sequence[str | None]) -> Iterator[list[int]]:
+    """Draws the examples of each question, by a fixed seed, from the questions about other images."""
+    times = Counter(keys)
+    for index, key in enumerate(keys):
+        if len(keys) - times[key] < EXAMPLES:
+            raise DataError(
+                f"{table.where(index)}: culturalvqa_fewshot shows {EXAMPLES} questions about other images, and there "
+                f"are {len(keys) - times[key]}. Add questions, or leave this task out."
+            )
+        random_numbers = random.Random(f"1234-{index}")  # noqa: S311
+        examples: list[int] = []
+        while len(examples) < EXAMPLES:
+            other = random_numbers.randrange(len(keys))
+            if keys[other] != key and other not in examples:
+                examples.append(other)
+        yield examples
 
 
 def _name_other_groups(table: RowTable, rows: Sequence[CulturalVqaRow], documents: Sequence[CulturalVqaDoc]) -> None:

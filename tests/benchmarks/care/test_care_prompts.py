@@ -7,8 +7,7 @@ from support.papers import printed, wording
 
 from culture_tasks.benchmarks.care.benchmark import asked
 from culture_tasks.benchmarks.care.documents import LANGUAGES, PEOPLE, CareDoc
-from culture_tasks.benchmarks.care.rubrics import LITERACY, RUBRIC_FOR
-from culture_tasks.judges.rubric.verdicts import JudgeItem
+from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR
 from culture_tasks.prompt_files import load
 
 
@@ -57,10 +56,3 @@ def test_the_rubrics_follow_the_figures_of_the_paper():
         rubric = RUBRIC_FOR[category]
         assert wording(load(rubric.package, rubric.user).text) == wording(printed("care", f"figure_{figure}"))
         assert rubric.source.endswith(f"Figure {figure}")
-
-
-def test_without_delimiters_a_judge_of_care_reads_the_figure_filled_in_and_nothing_else():
-    text = load(LITERACY.package, "care_literacy.v1").text
-    messages = LITERACY.messages(JudgeItem("Q?", ("A.",), "R."), delimiters=False)
-    filled = text.replace("{question}", "Q?").replace("{answer}", "A.").replace("{response}", "R.")
-    assert messages == [{"role": "user", "content": filled}]
