@@ -220,11 +220,16 @@ def judged_results(
     base = f"{name}{LEXICAL}" if document.judge["backend"] == "lexical" else name
     record = document.record()
     part, counted = PartRecord(record), CountedRecord(record)
-    results: dict[str, Any] = {base: record}
-    results |= {f"{base}_{group}": part if group in belongs else None for group in groups}
+    results: dict[str, Any] = {base: record, **_of_no_part(base, groups)}
+    results |= {f"{base}_{group}": part for group in belongs}
     if document.runs > 1:
         results[f"{base}_run_sd"] = counted
     return results | {f"{name}_coverage": counted, f"{name}_unscored": counted}
+
+
+@cache
+def _of_no_part(base: str, groups: tuple[str, ...]) -> Mapping[str, None]:
+    return dict.fromkeys(f"{base}_{group}" for group in groups)
 
 
 class JudgedDocument:
