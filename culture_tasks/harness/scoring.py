@@ -155,10 +155,6 @@ class Scorer:
             return None
         return answered.rubric, _item(answered.question, answered.references, "", answered.judge_language)
 
-    def item_of(self, doc: Mapping[str, Any]) -> str:
-        """Returns a document's item."""
-        return self.task.score(doc, [""]).item
-
     def cluster_of(self, doc: Mapping[str, Any]) -> str:
         """Returns what a document shares with others; its item where that is nothing."""
         answered = self.task.score(doc, [""])

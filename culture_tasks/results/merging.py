@@ -22,11 +22,10 @@ from culture_tasks.harness import model_costs
 from culture_tasks.harness.aggregation import Aggregation, MeanOfScores
 from culture_tasks.harness.judge_costs import KEY as JUDGE_COSTS
 from culture_tasks.harness.judge_costs import judge_costs, judged_records
+from culture_tasks.harness.loading import SHARD, Shard
 from culture_tasks.harness.records import ClusteredValue, CountedRecord, PartRecord
 from culture_tasks.harness.result_rows import Written
 from culture_tasks.harness.scoring import listed_metrics
-from culture_tasks.harness.shards import KEY as SHARD
-from culture_tasks.harness.shards import Shard
 from culture_tasks.results.comparability import variation
 from culture_tasks.results.finding import Harness, find, parse_name, result_name
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, load
