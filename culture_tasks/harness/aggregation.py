@@ -137,10 +137,7 @@ def coverage_stderr(records: Sequence[Record | None]) -> float:
 
 
 def unscored(records: Iterable[Record | None]) -> int:
-    """How many verdicts were asked for and not scored: unparsable, refused, failed, or left to a later judge.
-
-    Range 0 and up; 0 is best. How many of them ended how stands in the records, under ``outcomes``.
-    """
+    """How many verdicts were asked for and not scored: unparsable, refused, failed, or left to a later judge."""
     counts = _counted(records)
     return counts.asked - counts.scored
 
@@ -174,7 +171,12 @@ class MeanOfScores(Aggregation):
         """Takes what makes one score of those of a cluster, None where every document has one; and if a judge does."""
         over = "" if per_cluster is None else f", {getattr(per_cluster, '__name__', 'one score')} of each cluster"
         name = f"mean{' of the scored' if is_judged else ''}{over}"
-        super().__init__(name, self._mean, self._error, is_of_documents=per_cluster is None)
+        super().__init__(
+            name,
+            lambda records: self._mean_of(self._scores(records)[0], records),
+            lambda records: self._error_of(self._scores(records)[0], records),
+            is_of_documents=per_cluster is None,
+        )
         self._per_cluster = per_cluster
         self._is_judged = is_judged
 
@@ -186,23 +188,17 @@ class MeanOfScores(Aggregation):
         """
         together = list(chain.from_iterable(tasks))
         parts = [self._scores(records) for records in tasks]
-        scores = np.concatenate([part.scores for part in parts])
-        clusters = [cluster for part in parts for cluster in part.clusters]
+        scores = np.concatenate([scores for scores, _ in parts])
+        clusters = [cluster for _, of_part in parts for cluster in of_part]
         if weight_by_size:
             value, error = self._mean_of(scores, together), _shown(self._error_of(scores, together))
         else:
             value, error = super().of_group(tasks, weight_by_size=False)
-        if not math.isnan(value) and len(set(clusters)) < sum(len(set(part.clusters)) for part in parts):
-            strata = np.repeat(np.arange(len(parts)), [part.scores.size for part in parts])
+        if not math.isnan(value) and len(set(clusters)) < sum(len(set(of_part)) for _, of_part in parts):
+            strata = np.repeat(np.arange(len(parts)), [part.size for part, _ in parts])
             influence = contributions(scores, None if weight_by_size else strata)
             error = _shown(mean_and_error(influence, clusters).error)
         return value, error
-
-    def _mean(self, records: Sequence[Any]) -> float:
-        return self._mean_of(self._scores(records).scores, records)
-
-    def _error(self, records: Sequence[Any]) -> float:
-        return self._error_of(self._scores(records).scores, records)
 
     def _mean_of(self, scores: Floats, records: Sequence[Any]) -> float:
         if self._is_judged:
@@ -224,7 +220,8 @@ class MeanOfScores(Aggregation):
         enough = not self._is_judged or _counted(records).enough
         return float(scores.std(ddof=1) / math.sqrt(scores.size)) if enough and scores.size > 1 else math.nan
 
-    def _scores(self, records: Sequence[Any]) -> _Scores:
+    def _scores(self, records: Sequence[Any]) -> tuple[Floats, list[Hashable]]:
+        """Returns the scores that the mean is of, with the cluster of each."""
         scores: list[float] = []
         clusters: list[Hashable] = []
         for record in _concerned(records):
@@ -238,14 +235,7 @@ class MeanOfScores(Aggregation):
             found = cluster_scores(found, numbers, self._per_cluster)
             clusters = list(dict.fromkeys(clusters))
         kept = ~np.isnan(found)
-        return _Scores(found[kept], [cluster for cluster, keep in zip(clusters, kept, strict=True) if keep])
-
-
-class _Scores(NamedTuple):
-    """The scores that a mean is of, with the cluster of each."""
-
-    scores: Floats
-    clusters: Sequence[Hashable]
+        return found[kept], [cluster for cluster, keep in zip(clusters, kept, strict=True) if keep]
 
 
 def cluster_of(record: Any) -> Hashable:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness import shards
-from culture_tasks.harness.loading import all_documents, shard_of
+from culture_tasks.harness.loading import SHARD, all_documents, shard_of
 from culture_tasks.harness.scoring import metric_list, scorer_of
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def name_shard(task: Any) -> None:
             f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {len(part.places)} documents of "
             f"{part.shard}. CULTURE_SHARD needs all of them: unset it, or leave process_docs out of the task's file."
         )
-    task.config.metadata = {**(task.config.metadata or {}), shards.KEY: part.shard.model_dump()}
+    task.config.metadata = {**(task.config.metadata or {}), SHARD: part.shard.model_dump()}
 
 
 def refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:

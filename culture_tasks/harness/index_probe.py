@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ GROUP = "lmms_eval.models"
 def main(harness: Harness) -> int:
     """Writes which of our names a harness lacks, and which it takes from another file than ours, as JSON."""
     with contextlib.redirect_stdout(sys.stderr):
-        index = _index_of_lm_eval() if harness == "lm_eval" else _index_of_lmms_eval()
+        index = dict(_index(harness))
         ours = {name: entry for name, entry in entries().items() if in_harness(entry, harness)}
         missing = [name for name in ours if name not in index]
         taken = {
@@ -40,19 +40,19 @@ def main(harness: Harness) -> int:
     return 0
 
 
-def _index_of_lm_eval() -> Mapping[str, Path | None]:
-    from lm_eval.tasks import TaskManager
+def _index(harness: Harness) -> Iterator[tuple[str, Path | None]]:
+    """Yields each name that a harness knows, with its file."""
+    if harness == "lm_eval":
+        from lm_eval.tasks import TaskManager
 
-    index = TaskManager(include_path=[str(folder) for folder in task_folders("lm_eval")]).task_index
-    return {name: entry.yaml_path for name, entry in index.items()}
+        manager = TaskManager(include_path=[str(folder) for folder in task_folders("lm_eval")])
+        yield from ((name, entry.yaml_path) for name, entry in manager.task_index.items())
+    else:
+        import lmms_eval.models  # noqa: F401 - loads the plug-ins
+        from lmms_eval.tasks import TaskManager
 
-
-def _index_of_lmms_eval() -> Mapping[str, Path | None]:
-    import lmms_eval.models  # noqa: F401 - loads the plug-ins
-    from lmms_eval.tasks import TaskManager
-
-    index = TaskManager().task_index
-    return {name: Path(entry["yaml_path"]) if entry["yaml_path"] != -1 else None for name, entry in index.items()}
+        for name, entry in TaskManager().task_index.items():
+            yield name, Path(entry["yaml_path"]) if entry["yaml_path"] != -1 else None
 
 
 def plug_in_problems() -> Iterator[str]:

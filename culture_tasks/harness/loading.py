@@ -1,21 +1,28 @@
 """Documents as the harnesses want them: a ``datasets.Dataset``, checked; and the check of the judge that grades them.
 
 They are two steps, since a harness says only after loading that a run predicts and nobody grades (``--predict_only``).
+
+Shards are parts of a task's documents, so that processes or machines that know nothing of each other share a run. Shard
+3 of 16 has every 16th cluster of the documents, from the third on. Clusters are the benchmark's, so that what belongs
+together, such as the questions about one scene, is in one shard.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.registry import DataRead, benchmark_of, reading_data, task_named
+from culture_tasks.data.tables import fingerprint
+from culture_tasks.errors import SettingsError
 from culture_tasks.harness.scoring import OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
-from culture_tasks.harness.shards import TaskShard, task_shard
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -24,6 +31,44 @@ if TYPE_CHECKING:
     import datasets
 
 _log = logging.getLogger(__name__)
+
+
+SHARD = "shard"
+"""Entry of a task's metadata: the shard that was evaluated."""
+
+
+class Shard(BaseModel):
+    """Which part of a task was evaluated: a number from 1 on, of how many, with some of all documents.
+
+    The fingerprint is a hash of all these documents and of their prompts: shards of one run have the same.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    number: int = Field(ge=1)
+    of: int = Field(ge=1)
+    documents: int = Field(ge=0)
+    of_documents: int = Field(ge=0, le=10**9)
+    fingerprint: str
+
+    @classmethod
+    def read(cls, metadata: Any) -> Shard | None:
+        """Returns the shard that a task's metadata name, or None; a ValueError says that it has another form."""
+        given = metadata.get(SHARD) if isinstance(metadata, Mapping) else None
+        try:
+            return None if given is None else cls.model_validate(given)
+        except ValidationError:
+            raise ValueError(f"found {str(given)[:80]!r} as the shard of a task") from None
+
+    def __str__(self) -> str:
+        return f"shard {self.number} of {self.of}"
+
+
+class TaskShard(NamedTuple):
+    """A shard of a task, and the place of each of its documents among all of the task's."""
+
+    shard: Shard
+    places: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +128,7 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     shard = None
     if settings.shard is not None:
         number, of = settings.shard
-        shard = task_shard(name, documents.rows, number=number, of=of)
+        shard = _task_shard(name, documents.rows, number=number, of=of)
         images = None if documents.images is None else documents.images.select(shard.places)
         documents = Documents([documents.rows[place] for place in shard.places], images)
         data = _as_dataset(documents)
@@ -92,6 +137,27 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     if scorer_of(name).is_judged:
         _to_grade.add(name)
     return data
+
+
+def _task_shard(task: str, rows: Sequence[Mapping[str, Any]], *, number: int, of: int) -> TaskShard:
+    """Returns a shard of a task's documents.
+
+    Raises:
+        SettingsError: If there are fewer clusters than shards: neither harness can make a task without documents. Every
+            shard says so, not only one that would be empty.
+    """
+    clusters: dict[str, int] = {}
+    scorer = scorer_of(task)
+    numbers = [clusters.setdefault(scorer.cluster_of(row), len(clusters)) for row in rows]
+    if len(clusters) < of:
+        raise SettingsError(
+            f"CULTURE_SHARD={number}/{of}: the {len(rows)} documents of {task} are in {len(clusters)} clusters, which "
+            f"stay together. Divide the run into at most {len(clusters)} shards, or run {task} by itself."
+        )
+    places = [place for place, cluster in enumerate(numbers) if cluster % of == number - 1]
+    asked = ({"document": repr(dict(row)), "prompt": repr(scorer.task.prompt(row))} for row in rows)
+    shard = Shard(number=number, of=of, documents=len(places), of_documents=len(rows), fingerprint=fingerprint(asked))
+    return TaskShard(shard, places)
 
 
 def _as_dataset(documents: Documents) -> datasets.Dataset:

@@ -155,10 +155,6 @@ class Scorer:
             return None
         return answered.rubric, _item(answered.question, answered.references, "", answered.judge_language)
 
-    def item_of(self, doc: Mapping[str, Any]) -> str:
-        """Returns a document's item."""
-        return self.task.score(doc, [""]).item
-
     def cluster_of(self, doc: Mapping[str, Any]) -> str:
         """Returns what a document shares with others; its item where that is nothing."""
         answered = self.task.score(doc, [""])
@@ -220,11 +216,16 @@ def judged_results(
     base = f"{name}{LEXICAL}" if document.judge["backend"] == "lexical" else name
     record = document.record()
     part, counted = PartRecord(record), CountedRecord(record)
-    results: dict[str, Any] = {base: record}
-    results |= {f"{base}_{group}": part if group in belongs else None for group in groups}
+    results: dict[str, Any] = {base: record, **_of_no_part(base, groups)}
+    results |= {f"{base}_{group}": part for group in belongs}
     if document.runs > 1:
         results[f"{base}_run_sd"] = counted
     return results | {f"{name}_coverage": counted, f"{name}_unscored": counted}
+
+
+@cache
+def _of_no_part(base: str, groups: tuple[str, ...]) -> Mapping[str, None]:
+    return dict.fromkeys(f"{base}_{group}" for group in groups)
 
 
 class JudgedDocument:

@@ -70,10 +70,9 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class RecordKind:
-    """What is expected of the records of a task.
+    """What is expected of the records of a task, with the further scores to keep.
 
-    ``further`` are further scores to keep. ``metrics`` are the task's metrics, by name; empty where the package that
-    defines them isn't installed. A sample that has another one and no record couldn't be scored.
+    There are no metrics where the package that defines them isn't installed.
     """
 
     benchmark: str

@@ -34,11 +34,9 @@ Flag = Literal[
 ]
 """What a reader must know of a cell.
 
-The ``other_…`` flags, ``low_coverage``, ``mixed_settings``, ``incomplete``, ``unjudged``, ``in_batches``,
-``trained_on_test``, ``unlike_its_file`` and ``unknown_settings`` mean that the cell is neither ranked nor tested
-against others, unless the user asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a
-number that a harness worked out, ``published`` a paper's own, and ``own_data`` one on other data than the benchmark's
-release, which isn't shown beside a paper's number.
+The flags of :data:`NOT_COMPARABLE` mean that the cell is neither ranked nor tested against others, unless the user
+asked for it. ``lexical_judge`` is a score by text overlap, ``from_result_file`` a number that a harness worked out,
+``published`` a paper's own, and ``own_data`` isn't shown beside a paper's number.
 """
 
 FLAG_TEXT: Mapping[Flag, str] = {

@@ -154,15 +154,9 @@ def _add(
             alike = [task for task in items if task in entries() and benchmark_of(task).name == kind.benchmark]
             seen = reader.count(loaded.columns, kind.benchmark, {item for task in alike for item in items[task]})
         run = replace(run, trained_on=seen)
-    loading.runs.append(
-        LoadedRun(
-            run=run,
-            result=result,
-            columns=loaded.columns if loaded is not None and is_defined else None,
-            kind=kind,
-            lexical=loaded.lexical if loaded else kind is not None and any(LEXICAL in name for name in result.metrics),
-        )
-    )
+    columns = loaded.columns if loaded is not None and is_defined else None
+    lexical = loaded.lexical if loaded else kind is not None and any(LEXICAL in name for name in result.metrics)
+    loading.runs.append(LoadedRun(run, result, columns=columns, kind=kind, lexical=lexical))
 
 
 @cache
@@ -205,38 +199,28 @@ def _samples(
 
 
 def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, loaded: LoadedSamples | None) -> Run:
-    run = Run(
+    items = 0 if loaded is None else int(loaded.columns.items.size)
+    problems = [] if loaded is None else [problem.detail for problem in loaded.problems]
+    if result.expected and 0 < items < result.expected:
+        problems.append(f"{items} of {result.expected} samples are there")
+    return Run(
         key=key,
         model=model,
         model_args=", ".join(f"{name}={value}" for name, value in result.model_args),
         harness=result.harness,
         task=result.task,
         benchmark=kind.benchmark if kind else None,
-        settings=replace(result.settings, partial=kind is not None and loaded is None),
+        settings=loaded.settings(result.settings) if loaded else replace(result.settings, partial=kind is not None),
         date=result.date,
         results_file=str(result.path),
-        samples_file=None,
-        items=0,
-        scored=0,
-        spent=result.spent,
+        samples_file=str(result.samples_file) if loaded else None,
+        items=items,
+        scored=int(np.count_nonzero(~np.isnan(loaded.columns.scores))) if loaded else 0,
+        outcomes=tuple(sorted(loaded.outcomes.items())) if loaded else (),
+        problems=tuple(problems),
+        spent=loaded.spent if loaded else result.spent,
         measured=result.costs.way if result.costs else "",
         own_data=result.own_data,
-    )
-    if loaded is None:
-        return run
-    items = int(loaded.columns.items.size)
-    problems = [problem.detail for problem in loaded.problems]
-    if result.expected and items < result.expected:
-        problems.append(f"{items} of {result.expected} samples are there")
-    return replace(
-        run,
-        settings=loaded.settings(result.settings),
-        samples_file=str(result.samples_file),
-        items=items,
-        scored=int(np.count_nonzero(~np.isnan(loaded.columns.scores))),
-        outcomes=tuple(sorted(loaded.outcomes.items())),
-        problems=tuple(problems),
-        spent=loaded.spent,
     )
 
 

@@ -22,11 +22,10 @@ from culture_tasks.harness import model_costs
 from culture_tasks.harness.aggregation import Aggregation, MeanOfScores
 from culture_tasks.harness.judge_costs import KEY as JUDGE_COSTS
 from culture_tasks.harness.judge_costs import judge_costs, judged_records
+from culture_tasks.harness.loading import SHARD, Shard
 from culture_tasks.harness.records import ClusteredValue, CountedRecord, PartRecord
 from culture_tasks.harness.result_rows import Written
 from culture_tasks.harness.scoring import listed_metrics
-from culture_tasks.harness.shards import KEY as SHARD
-from culture_tasks.harness.shards import Shard
 from culture_tasks.results.comparability import variation
 from culture_tasks.results.finding import Harness, find, parse_name, result_name
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, load
@@ -72,19 +71,26 @@ def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Price
         DataError: If a shard or document is missing, is there twice, or was run under other settings, or if a file
             can't be used.
     """
-    parts, left_out = _by_task(_loaded(paths, folder))
-    for task, shards in parts.items():
-        _refuse_incomplete(task, shards)
-    _refuse_different([part for shards in parts.values() for part in shards])
-    samples = {task: _samples(task, shards) for task, shards in parts.items()}
+    found, merged = find(paths), folder.resolve()
+    files = [path for path in found.results if merged not in path.resolve().parents]
+    loading = load([str(path) for path in files], Names(), shards=True)
+    for problem in (*found.problems, *loading.problems):
+        name = parse_name(Path(problem.path))
+        if problem.kind != "foreign" and not (name and name.task):  # sample files are read once more, line by line
+            raise DataError(f"merge: {problem.path}: {problem.kind}, {problem.detail}.")
+    parts, left_out = _by_task(loading)
+    for task, shards_of_task in parts.items():
+        _refuse_incomplete(task, shards_of_task)
+    _refuse_different([part for of_task in parts.values() for part in of_task])
+    samples = {task: _samples(task, of_task) for task, of_task in parts.items()}
     records = {task: _records(task, parts[task][0], logged) for task, logged in samples.items()}
-    files = {part.path: part.run for shards in parts.values() for part in shards}
-    contents = _contents(files)
-    new = _united_run(contents, newest=max(files, key=lambda path: files[path].order), folder=folder)
+    shards = {part.path: part.run for of_task in parts.values() for part in of_task}
+    contents = _contents(shards)
+    new = _united_run(contents, newest=max(shards, key=lambda path: shards[path].order), folder=folder)
     for task, of_task in records.items():
         _renew_task(new, task, of_task, samples[task])
     keep_tasks(new.content, {*renew_groups(new.content, records), *records})
-    _renew_whole(new.content, list(files.values()), contents)
+    _renew_whole(new.content, list(shards.values()), contents)
     judged = {
         task: [record for each in of_task.written.values() for record in judged_records(each.records)]
         for task, of_task in records.items()
@@ -92,29 +98,14 @@ def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Price
     if costs := judge_costs(judged, prices):
         new.content[JUDGE_COSTS] = costs
     folder.mkdir(parents=True, exist_ok=True)
-    run = Run(next(iter(files.values())).result.model, folder, settings)
+    run = Run(next(iter(shards.values())).result.model, folder, settings)
     for task, of_task in records.items():
         write_samples(new.samples_file(task), [sample.content for sample in samples[task]])
         for aggregation, values in of_task.written.values():
             if aggregation is not None:
                 aggregation.finish(values, task, run)
     write_result_file(new)
-    return MergedRun(new, {task: len(logged) for task, logged in samples.items()}, len(files), left_out)
-
-
-# The files
-
-
-def _loaded(paths: Sequence[Path], folder: Path) -> Loading:
-    found = find(paths)
-    merged = folder.resolve()
-    files = [path for path in found.results if merged not in path.resolve().parents]
-    loading = load([str(path) for path in files], Names(), shards=True)
-    for problem in (*found.problems, *loading.problems):
-        name = parse_name(Path(problem.path))
-        if problem.kind != "foreign" and not (name and name.task):  # sample files are read once more, line by line
-            raise DataError(f"merge: {problem.path}: {problem.kind}, {problem.detail}.")
-    return loading
+    return MergedRun(new, {task: len(logged) for task, logged in samples.items()}, len(shards), left_out)
 
 
 def _by_task(loading: Loading) -> tuple[dict[str, list[_Part]], list[str]]:
@@ -200,8 +191,8 @@ def _different(one: LoadedRun, other: LoadedRun) -> str:
     """Returns in words what sets a shard apart from another; empty where nothing does."""
     ours, theirs = (
         # Prompts and data are in the fingerprints of shards: not every shard has samples of every language, say.
-        replace(each.run, settings=replace(each.run.settings, asked=None, limit=None, data=(), prompt=own.prompt))
-        for each, own in ((one, one.result.settings), (other, other.result.settings))
+        replace(run, settings=replace(run.settings, asked=None, limit=None, data=(), prompt=result.settings.prompt))
+        for run, result in ((one.run, one.result), (other.run, other.result))
     )
     parts = [
         f"model: {one.result.model}" if one.result.model != other.result.model else "",
@@ -209,9 +200,6 @@ def _different(one: LoadedRun, other: LoadedRun) -> str:
         f"data: {ours.own_data or 'the release'}" if ours.own_data != theirs.own_data else "",
     ]
     return ", ".join(filter(None, parts))
-
-
-# The samples
 
 
 def _samples(task: str, parts: Sequence[_Part]) -> list[LoggedSample]:
@@ -277,9 +265,6 @@ def _as_aggregated(value: Any, function: Aggregation, record: Mapping[str, Any])
     return tuple(value) if isinstance(value, list) else value
 
 
-# The result file
-
-
 def _contents(files: Mapping[Path, LoadedRun]) -> list[RunFiles]:
     """Returns the result files, without the tasks and groups that a later grading among them has."""
     runs = {path: run for path in files if isinstance(run := read_run(path), RunFiles)}
@@ -301,7 +286,6 @@ def _united_run(runs: Sequence[RunFiles], *, newest: Path, folder: Path) -> RunF
 
 
 def _renew_task(new: RunFiles, task: str, records: TaskRecords, samples: Sequence[LoggedSample]) -> None:
-    """Renews the entries of a task."""
     content = new.content
     content["results"][task] = task_row(content["results"][task], records, new.harness)
     content["n-samples"][task] = {"original": len(samples), "effective": len(samples)}
@@ -341,20 +325,15 @@ def _renew_whole(content: dict[str, Any], shards: Sequence[LoadedRun], runs: Seq
             content[name] = _sum([each.get(name) for each in once.values()])
     efficiency = content.get("efficiency") or {}
     for counts in (*(efficiency.get("by_task") or {}).values(), efficiency.get("overall") or {}):
-        _renew_ratios(counts)
+        tokens = counts.get("total_output_tokens") or 0.0
+        for name, divisor, without in (
+            ("avg_output_tokens_per_sample", "docs_with_token_counts", 0.0),
+            ("tokens_per_correct_answer", "total_correct_score", None),
+        ):
+            if name in counts:
+                counts[name] = tokens / counts[divisor] if counts.get(divisor) else without
     if costs := [shard.result.costs for shard in inferences if shard.result.costs is not None]:
         content[model_costs.KEY] = model_costs.combined(costs).model_dump(mode="json")
-
-
-def _renew_ratios(counts: dict[str, Any]) -> None:
-    """Works out lmms-eval's ratios of tokens again, where it has them."""
-    tokens = counts.get("total_output_tokens") or 0.0
-    for name, divisor, without in (
-        ("avg_output_tokens_per_sample", "docs_with_token_counts", 0.0),
-        ("tokens_per_correct_answer", "total_correct_score", None),
-    ):
-        if name in counts:
-            counts[name] = tokens / counts[divisor] if counts.get(divisor) else without
 
 
 def _unite(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -389,7 +368,7 @@ def _sum(values: Sequence[Any]) -> Any:
 
 
 def _hash_of(samples: Sequence[Mapping[str, Any]], harness: Harness) -> str:
-    """Returns the harness's hash of a task's samples."""
+    """Returns the harness's hash of a task."""
     if harness == "lm_eval":
         parts = [f"{each.get('doc_hash')}{each.get('prompt_hash')}{each.get('target_hash')}" for each in samples]
     else:

@@ -26,9 +26,7 @@ class Spent:
     """What the samples of a run took. Sums over all of them, or None where that isn't known of every sample.
 
     Attributes:
-        characters: Length of the responses.
         tokens_in: Tokens of the prompts, as the model's backend counts them.
-        tokens_out: Tokens of the responses.
         judge: Tokens of all the judge's replies; None where no judge says so.
         judge_kept: Of these, the tokens of verdicts for which nothing was asked in the run.
     """
@@ -47,7 +45,6 @@ class Grader:
 
     Attributes:
         backend: ``openai``, ``lm_eval``, ``lexical`` or ``none``.
-        delimiters: Whether texts to grade were wrapped in delimiters.
         sampling: Its sampling parameters as canonical JSON.
         prompts: (rubric, prompt file, SHA-256) triples, sorted.
     """
@@ -103,13 +100,11 @@ class Run:
     """One task of one result file.
 
     Attributes:
-        key: Names it within the report.
         model_args: The model's arguments, without those that only say where and how fast it ran.
         benchmark: Our benchmark that it belongs to; None for any other task of a harness.
         date: When, as ISO 8601 in UTC where the file says so.
         samples_file: Path of the sample file; None without a usable one.
-        items: Number of samples.
-        scored: How many of them have a score.
+        scored: Number of its samples that have a score.
         outcomes: How many replies ended how, by outcome.
         problems: What is wrong with its files, one line each.
         measured: Where and how its requests were timed; empty where nothing says.
@@ -176,7 +171,6 @@ class Sample:
     Attributes:
         run: Key of its run.
         place: Its place among the run's samples, from 0.
-        references: Answers that count as right.
         response: What the model said: the first of several.
         outcome: How grading ended (:data:`culture_tasks.judges.rubric.verdicts.Outcome`); without a judge ``scored``,
             or ``unparsable`` where nothing could be read, which counts as wrong.

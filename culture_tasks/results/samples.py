@@ -42,12 +42,10 @@ class GradedResponse(_Logged):
 
     Attributes:
         outcome: How grading ended; without a judge ``scored``, or ``unparsable`` where nothing could be read.
-        rationale: The judge's reasons.
         completion: The judge's reply where it couldn't be read.
         label: The label that was read, where no judge grades.
         reply_model: The model that the endpoint named, where it isn't the one that was asked for.
         tokens: Tokens that the judge read and wrote.
-        discounts: Of these, the tokens that cost less.
         kept: Whether the verdict was there before the run.
     """
 
@@ -107,8 +105,6 @@ class Record(_Logged):
         item: The question, the same for every model and harness.
         data: Fingerprints of the data.
         prompt: The prompt file, where the benchmark has several.
-        image: The name of its image; empty without one.
-        judge_language: Name of the language, where the judge is told.
         values: The document's values for further metrics.
         score: The document's score, as the harness counts; None without one.
         run_scores: The score of each response, where there are several.
@@ -206,13 +202,10 @@ class LoggedSample:
 
 
 def samples_of(path: Path) -> Iterator[LoggedSample]:
-    """Yields the lines of a sample file that are not blank.
+    """Yields the lines of a sample file that are not blank; an OSError says that it can't be read.
 
     This and :func:`parse_json` are in place of ``jsonlines``: a report keeps the offset of each of millions of lines,
     to read a sample again when it is shown, and the fast parser takes bytes.
-
-    Raises:
-        OSError: If the file can't be read.
     """
     offset = 0
     with path.open("rb") as file:
@@ -223,11 +216,7 @@ def samples_of(path: Path) -> Iterator[LoggedSample]:
 
 
 def parse_json(text: bytes) -> Any:
-    """Parses JSON; what the fast parser refuses, such as half of a surrogate pair, is tried again.
-
-    Raises:
-        ValueError: If it isn't JSON in UTF-8.
-    """
+    """Parses JSON in UTF-8; what the fast parser refuses, such as half of a surrogate pair, is tried again."""
     try:
         return from_json(text, cache_strings="keys")
     except ValueError:

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from culture_tasks.harness.loading import Shard
 from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.harness.scoring import OWN_DATA
-from culture_tasks.harness.shards import Shard
 from culture_tasks.results.finding import Harness, UnusedFile
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.runs import PromptHash, RunSettings, Spent
@@ -46,19 +46,16 @@ class TaskResult:
 
     Attributes:
         model_args: The model's arguments without those of :data:`_EXECUTION`.
-        pretrained: The model whose weights were loaded, as the arguments name it; empty where they don't.
-        adapter: The adapter on top of these weights; empty without one.
-        date: When, as ISO 8601.
+        pretrained: The model whose weights were loaded, below any adapter, as the arguments name it.
         settings: The settings that the result file has; the samples have judges and data.
         own_data: How the user's own data differ from the benchmark's release; empty for the release.
         expected: Number of items that were asked for; None where the file doesn't say.
         metrics: Numbers by metric name, with any filter but ``none`` after a comma.
         errors: Their standard errors, by the same names.
-        members: Tasks of a group.
         samples_file: Where the samples would be.
         graded_from: Result file that this one is a new grading of.
-        together: The tasks that were run together with it, itself included.
-        seconds: How long all of these took, with the loading of the model and the grading.
+        together: The tasks that were run together with it, itself included, in so many seconds, with the loading of the
+            model and the grading.
         shard: The part of the task that was run, or of a group's tasks; None for whole ones.
     """
 
@@ -254,29 +251,26 @@ def _decoding(config: Mapping[str, Any], override: Any) -> str:
     given.update(override if isinstance(override, dict) else _model_args(override))
     if not given:
         return ""
-    found: dict[str, Any] = {"repeats": config.get("repeats") or 1}
+    decoding: dict[str, Any] = {"repeats": config.get("repeats") or 1}
     for name in _LENGTHS:
         if given.get(name) is not None:
-            found["max_tokens"] = _number(given[name])
+            decoding["max_tokens"] = _number(given[name])
     if until := given.get("until"):
-        found["until"] = sorted(map(str, until if isinstance(until, list) else [until]))
+        decoding["until"] = sorted(map(str, until if isinstance(until, list) else [until]))
     temperature = _number(given.get("temperature"))
+    names: tuple[str, ...] = _SAMPLING
     if str(given.get("do_sample")).lower() == "false" or temperature == 0:
-        found["greedy"] = True
-        _add(found, given, ("num_beams", "repetition_penalty"))
-    else:
-        _add(found, given, _SAMPLING)
-    return json.dumps(found, sort_keys=True)
-
-
-def _add(found: dict[str, Any], given: Mapping[str, Any], names: tuple[str, ...]) -> None:
+        decoding["greedy"] = True
+        names = ("num_beams", "repetition_penalty")
     for name in names:
         value = _number(given.get(name))
         if value is not None and value != _NEUTRAL.get(name):
-            found[name] = value
+            decoding[name] = value
+    return json.dumps(decoding, sort_keys=True)
 
 
 def _number(value: Any) -> Any:
+    """Returns a number, whole where it can be, of a number or a text; any other text as it is."""
     try:
         number = None if value is None else float(value)
     except (TypeError, ValueError):

@@ -1,5 +1,4 @@
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -9,14 +8,12 @@ from culture_tasks.benchmarks.crosscult.benchmark import open_release
 from culture_tasks.benchmarks.crosscult.scoring import Insertions, score
 from culture_tasks.benchmarks.interface import Task, responses_of
 from culture_tasks.benchmarks.registry import benchmarks, task_named
-from culture_tasks.harness.aggregation import MEAN
 from culture_tasks.harness.loading import load_for_evaluation
 from culture_tasks.harness.scoring import metric_list, scorer_of
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
     return write_folder(tmp_path, rows())
 
@@ -125,13 +122,6 @@ def test_every_document_has_every_metric_of_its_task(folder, name):
     assert all(each == keys[0] for each in keys)
     assert keys[0] <= listed
     assert {"rouge_l", "judge_score_lexical", "judge_score_coverage", "judge_score_unscored"} <= keys[0]
-
-
-def test_means_leave_out_documents_that_are_not_concerned():
-    assert MEAN([100.0, None, 0.0]) == 50.0
-    assert MEAN.stderr([100.0, None, 0.0]) == pytest.approx(50.0)  # sd 70.71 over the root of 2
-    assert math.isnan(MEAN([None]))
-    assert MEAN.stderr([1.0, None]) == "N/A"
 
 
 def test_the_release_is_read_again_when_its_file_changes(folder):

@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 from support.crosscult_models import Parrot
 from support.in_process import run_lm_eval, run_lmms_eval
 from support.lmms_models import ChatEcho, SimpleEcho
@@ -10,12 +9,6 @@ from support.lmms_models import ChatEcho, SimpleEcho
 from culture_tasks.harness.lmms_eval import hooks
 
 GROUPS = ["crosscult_single", "crosscult_sequential", "crosscult_retention", "crosscult_diagnostic"]
-
-
-@pytest.fixture(autouse=True)
-def toys(monkeypatch, fixture_data):
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
 
 
 def value(results, task, metric):

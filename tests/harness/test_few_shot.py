@@ -13,12 +13,6 @@ from culture_tasks.harness.decoded import DecodedDataset
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.fixture(autouse=True)
-def toys(monkeypatch, fixture_data):
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-
-
 @pytest.fixture
 def lm():
     return ScriptedLM(lambda prompt, _: "x")

@@ -10,18 +10,10 @@ from lm_eval.api.model import LM
 from lm_eval.models.openai_completions import LocalChatCompletion
 from support.fault_server import FaultServer, says
 from support.in_process import run_lm_eval, variant
-from support.scripted_lm import ScriptedLM
 
 from culture_tasks.errors import ImagesNotShownError
-from culture_tasks.harness.lm_eval.hooks import images_first
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture(autouse=True)
-def toys(monkeypatch, fixture_data):
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
 
 
 @pytest.fixture
@@ -182,17 +174,6 @@ def test_a_local_model_s_own_limit_is_respected(known_by):
     assert model.asked == 0
 
 
-def test_a_text_model_is_asked_about_text_and_refused_images():
-    class TextModel(ScriptedLM):
-        MULTIMODAL = False
-
-    model = TextModel(lambda prompt, _: "x")
-    run_lm_eval(model, ["cedar_text_en"], limit=1)
-    with pytest.raises(ValueError, match="cedar_multimodal"):
-        run_lm_eval(model, ["cedar"], limit=1)
-    assert len(model.prompts) == 1
-
-
 def test_requests_from_lm_eval_s_request_cache_are_watched_too(tmp_path, monkeypatch):
     monkeypatch.setattr("lm_eval.caching.cache.PATH", str(tmp_path))
     options = {"limit": 2, "cache_requests": True}
@@ -202,19 +183,6 @@ def test_requests_from_lm_eval_s_request_cache_are_watched_too(tmp_path, monkeyp
     run_lm_eval(Model(list), ["culturalvqa"], **options)
     with pytest.raises(ImagesNotShownError, match="0 of 1"):
         run_lm_eval(Model(len), ["culturalvqa"], **options)
-
-
-@pytest.mark.parametrize(
-    ("marked", "expected"),
-    [
-        ("no image", "no image"),
-        ("<image>\nWhat?", "What?"),
-        ("Look.\n<image>\nWhat?", "Look.\nWhat?"),
-        ("A\n<image>\nB\n<image>\nC", "A\nImage 1:\nB\nImage 2:\nC"),
-    ],
-)
-def test_prompts_for_models_that_put_images_first(marked, expected):
-    assert images_first(marked) == expected
 
 
 @pytest.mark.parametrize(("concurrent", "use_cache"), [(1, False), (4, True)])

@@ -13,7 +13,7 @@ from support.in_process import run_lmms_eval
 from support.lmms_models import ChatEcho, SimpleEcho
 
 from culture_tasks.errors import ImagesNotShownError
-from culture_tasks.harness.lmms_eval import images, plugin
+from culture_tasks.harness.lmms_eval import hooks, plugin
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -32,9 +32,7 @@ KINDS = {"simple": SimpleEcho, "chat": ChatEcho}
 
 
 @pytest.fixture(autouse=True)
-def toys(monkeypatch, fixture_data):
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+def no_waiting(monkeypatch):
     monkeypatch.setattr("lmms_eval.api.task.ConfigurableTask.process_results.retry.sleep", lambda seconds: None)
 
 
@@ -79,11 +77,11 @@ def test_a_command_ends_with_the_message(kind, monkeypatch):
 
 @pytest.mark.parametrize("way", WAYS_TO_LOOK)
 def test_every_way_to_read_pixels_counts_as_looking(way):
-    [image] = images.watched({"id": "1"}, [Image.new("RGB", (8, 8))])
+    [image] = hooks.watched({"id": "1"}, [Image.new("RGB", (8, 8))])
     with pytest.raises(ImagesNotShownError, match="0 of 1 images"):
-        images.refuse_unseen({"id": "1"})
+        hooks.refuse_unseen({"id": "1"})
     WAYS_TO_LOOK[way](image)
-    images.refuse_unseen({"id": "1"})
+    hooks.refuse_unseen({"id": "1"})
 
 
 @pytest.mark.parametrize("kind", KINDS)

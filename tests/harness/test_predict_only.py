@@ -25,8 +25,8 @@ def lmms_eval(folder, **options):
 
 @pytest.mark.parametrize("run", [lm_eval, lmms_eval])
 @pytest.mark.parametrize("judge", [None, "openai:gpt-4o"])
-def test_a_prediction_needs_no_judge_and_can_be_graded_later(run, judge, monkeypatch, fixture_data, tmp_path):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+def test_a_prediction_needs_no_judge_and_can_be_graded_later(run, judge, monkeypatch, tmp_path):
+    monkeypatch.delenv("CULTURE_JUDGE")
     if judge:
         monkeypatch.setenv("CULTURE_JUDGE", judge)  # without a key: asking it would be an error
     results = run(tmp_path, predict_only=True)

@@ -119,7 +119,6 @@ def world(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch):
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
     decord = ModuleType("decord")  # which lmms-eval imports for videos
     decord.VideoReader = decord.cpu = None
     decord.__spec__ = ModuleSpec("decord", None)

@@ -24,12 +24,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 HARNESSES = ("lm_eval", "lmms_eval")
 
 
-@pytest.fixture(autouse=True)
-def toys(monkeypatch, fixture_data):
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-
-
 def run(harness, tasks, *, repeats=1, answer="x", include=None, **options):
     """Runs tasks with a model that always says the same, or what a script for CEDAR says."""
     import support.lmms_models

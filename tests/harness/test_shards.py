@@ -11,17 +11,10 @@ from support.lmms_models import ChatEcho
 from support.scripted_lm import ScriptedLM
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.loading import all_documents, load_for_evaluation, shard_of
+from culture_tasks.harness.loading import Shard, all_documents, load_for_evaluation, shard_of
 from culture_tasks.harness.scoring import scorer_of
-from culture_tasks.harness.shards import Shard
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture(autouse=True)
-def toys(monkeypatch, fixture_data):
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
 
 
 def run(harness, tasks, **options):

@@ -15,15 +15,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex, overload
 
+from lm_eval import evaluator
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM, CachingLM
 from lm_eval.api.task import ConfigurableTask
 from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
 from culture_tasks.errors import ImagesNotShownError, SettingsError
+from culture_tasks.harness import result_rows
 from culture_tasks.harness.hooks import name_of, name_shard, refuse_kept_requests
 from culture_tasks.harness.lm_eval.hooks import images_first
-from culture_tasks.harness.lm_eval.results import extend_results
 from culture_tasks.harness.loading import all_documents, check_judge
 from culture_tasks.harness.scoring import scorer_of
 from culture_tasks.harness.session import start_prediction
@@ -95,7 +96,8 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Extends lm-eval's results, loads and checks the data, and makes our request types known to its models."""
-        extend_results()
+        result_rows.extend(evaluator, "evaluate", result_rows.knowing_the_run)
+        result_rows.extend(evaluator, "_process_results", _with_what_results_lack)
         super().__init__(config={name: value for name, value in config.items() if name != "class"})
         name_shard(self)
         for model_class, answer in ((LM, _answer), (CachingLM, _answer_with_cache)):
@@ -155,7 +157,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         """
         name = name_of(self)
         if num_fewshot and name:
-            self.sampler.set_rnd(f"{self._seed} {scorer_of(name).item_of(doc)}")
+            self.sampler.set_rnd(f"{self._seed} {scorer_of(name).task.score(doc, ['']).item}")
         return super().fewshot_context(doc, num_fewshot, *args, **options)
 
     def doc_to_text(self, doc: Any, doc_to_text: Any = None) -> Any:
@@ -231,8 +233,16 @@ def _answer_with_cache(cached: Any, requests: Sequence[Instance]) -> list[str]:
 def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
     """Asks an API model for each run by itself, with its own seed: one seed would give one answer again and again.
 
-    lm-eval repeats a request by naming it several times in a row. Run r has the model's seed plus r.
+    lm-eval repeats a request by naming it several times in a row. Run r has the model's seed plus r. A list of stop
+    strings that has none is left out: OpenAI is reported to refuse it beside images.
     """
+
+    def create_payload_without_empty_stop(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        payload: dict[str, Any] = create_payload(*args, **kwargs)
+        if payload.get("stop") == []:
+            del payload["stop"]
+        return payload
+
     runs: list[list[int]] = []
     times: Counter[int] = Counter()
     for place, request in enumerate(requests):
@@ -247,7 +257,7 @@ def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
         )
     answers = [""] * len(requests)
     first, create_payload = model._seed, model._create_payload
-    model._create_payload = _without_empty_stop(create_payload)
+    model._create_payload = create_payload_without_empty_stop
     try:
         for run, places in enumerate(runs):
             model._seed = first + run
@@ -257,18 +267,6 @@ def _run_by_run(model: Any, requests: Sequence[Instance]) -> list[str]:
     finally:
         model._seed, model._create_payload = first, create_payload
     return answers
-
-
-def _without_empty_stop(create_payload: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    """Leaves out a list of stop strings that has none: OpenAI is reported to refuse it beside images."""
-
-    def create(*args: Any, **kwargs: Any) -> dict[str, Any]:
-        payload = create_payload(*args, **kwargs)
-        if payload.get("stop") == []:
-            del payload["stop"]
-        return payload
-
-    return create
 
 
 def _images_of(request: Instance) -> Images:
@@ -281,3 +279,39 @@ def _refuse_cutting(requests: Iterable[Instance], limit: Any) -> None:
     for request in requests:
         if len(_images_of(request)) > limit:
             raise _cut(len(_images_of(request)), limit, str(request.task_name))
+
+
+def _with_what_results_lack(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Extends lm-eval's results by what they lack for our tasks (see :mod:`culture_tasks.harness.result_rows`)."""
+
+    def process_results(evaluated: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        results = original(evaluated, *args, **kwargs)
+        tasks = {name: result_rows.evaluated(one["task"], one["raw_metrics"]) for name, one in evaluated.items()}
+        for name, task in tasks.items():
+            if not task.written:
+                continue
+            row = results.metrics[name]
+            result_rows.complete_row(row, task.written)
+            results.configs[name], results.higher_is_better[name] = result_rows.finish(
+                name,
+                task,
+                row=row,
+                samples=results.samples[name],
+                config=results.configs[name],
+                better=results.higher_is_better[name],
+            )
+        for group in results.groups.values():
+            for each in (group, *group.get_all_groups()):
+                row = results.metrics[each.name]
+                weights = {
+                    key: entry.weight_by_size
+                    for entry in each.aggregate_metric_list or ()
+                    for key in row
+                    if key.startswith(f"{entry.metric},")
+                }
+                members = [tasks.get(task.task_name, result_rows.OF_OTHERS) for task in each.get_all_tasks()]
+                result_rows.complete_group_row(row, [task.written for task in members], weights)
+                result_rows.mark(row, members)
+        return results
+
+    return process_results

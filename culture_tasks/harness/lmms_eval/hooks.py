@@ -10,15 +10,17 @@ images numbers them there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
+from weakref import WeakKeyDictionary
 
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
+from culture_tasks.errors import ImagesNotShownError
 from culture_tasks.harness.hooks import hook_named, images_of
-from culture_tasks.harness.lmms_eval.images import refuse_unseen, watched
 from culture_tasks.harness.lmms_eval.plugin import one_message
 from culture_tasks.harness.loading import loaded
 from culture_tasks.harness.scoring import scorer_of
+from culture_tasks.harness.session import Session, current_session
 
 if TYPE_CHECKING:
     import datasets
@@ -89,6 +91,62 @@ def results(task: Task, doc: Mapping[str, Any], responses: Sequence[Any]) -> dic
     if task.shows_images:
         refuse_unseen(doc)
     return scorer_of(task.name)(doc, responses)
+
+
+class _Looks:
+    """How many images of a document were handed out once, and the places of those whose pixels nobody has read."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.unseen = set(range(number))
+
+    def watch(self, image: Image, place: int) -> Image:
+        """Makes an image of this document tell when it is read: everything that reads pixels calls ``load`` first."""
+        image = image.copy()  # other documents may show the same one
+        load = image.load
+
+        def load_and_tell() -> Any:
+            self.unseen.discard(place)
+            return load()
+
+        image.load = load_and_tell  # type: ignore[method-assign]  # a subclass would be another type to some models
+        return image
+
+
+_looks: WeakKeyDictionary[Session, dict[int, _Looks]] = WeakKeyDictionary()
+
+
+def watched(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]:
+    """Returns a document's images, which remember whether they are looked at.
+
+    Some model types look at the first image alone (the simple ``internvl``) or at none (a model that takes the text out
+    of the messages). A document whose images nobody asked for has its answer from lmms-eval's cache, or from a model
+    that reads no document at all, such as ``dummy``: it is scored.
+    """
+    handed_out = list(images)
+    looks = _Looks(len(handed_out))
+    known = _looks.setdefault(current_session(), {})
+    before = known.get(_key(doc))
+    if handed_out and (before is None or before.unseen):
+        known[_key(doc)] = looks
+    return [looks.watch(image, place) for place, image in enumerate(handed_out)]
+
+
+def refuse_unseen(doc: Mapping[str, Any]) -> None:
+    """Refuses a document whose images were handed out and not all looked at."""
+    looks = _looks.get(current_session(), {}).get(_key(doc))
+    with one_message():
+        if looks is not None and looks.unseen:
+            raise ImagesNotShownError(
+                f"lmms-eval: the model looked at {looks.number - len(looks.unseen)} of {looks.number} images of "
+                f"document {doc.get('id', '')!r:.80}. Its answers aren't scored. Use a model type that is shown all of "
+                "them: a chat type, such as internvl_hf, qwen2_5_vl or vllm."
+            )
+
+
+def _key(doc: Mapping[str, Any]) -> int:
+    """Returns the key of a document: its short values, since variants of a question have the same id."""
+    return hash(tuple(str(value) for name, value in doc.items() if isinstance(value, (str, int)) or name == "examples"))
 
 
 def __getattr__(name: str) -> Any:

@@ -15,16 +15,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from culture_tasks.benchmarks.interface import Group, Tag
 from culture_tasks.benchmarks.registry import entries, in_harness, task_file, tasks_below
-from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.errors import CultureTasksError
 
-_VLLM = {"lmms_eval.models.chat.vllm": "VLLM", "lmms_eval.models.chat.vllm_generate": "VLLMGenerate"}
 _KNOWLEDGE_INSERTION = "culture_tasks.harness.lmms_eval.knowledge_insertion.KnowledgeInsertion"
 
 
@@ -52,39 +49,26 @@ def _with_our_tasks(original: Callable[..., dict[str, Any]]) -> Callable[..., di
 def _with_checks_ahead(original: Callable[..., list[str]]) -> Callable[..., list[str]]:
     @functools.wraps(original)
     def match_tasks(self: Any, *args: Any, **kwargs: Any) -> list[str]:
-        from lmms_eval import evaluator
-
+        from culture_tasks.harness.lmms_eval.extensions import extend_commands
         from culture_tasks.harness.loading import load_ahead
-        from culture_tasks.harness.result_rows import extend
 
         global _in_a_command  # the exception that lmms-eval doesn't catch has to be told from a program's own
         names = original(self, *args, **kwargs)
         _in_a_command = True
         with one_message():
             load_ahead(our_tasks(names))
-            extend(evaluator, "simple_evaluate", _with_checks_of_the_run)
+            extend_commands()
         return names
 
     return match_tasks
 
 
-def _with_checks_of_the_run(original: Callable[..., Any]) -> Callable[..., Any]:
-    def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
-        from culture_tasks.harness.engines import check_engine
-        from culture_tasks.harness.loading import check_judge
-
-        names = our_tasks(name for name in kwargs.get("tasks") or () if isinstance(name, str))
-        if _in_a_command and names:
-            with one_message():
-                check_engine(kwargs.get("model"), kwargs.get("batch_size"), advice="256")
-                for name in [] if kwargs.get("predict_only") else names:
-                    check_judge(name)
-        return original(*args, **kwargs)
-
-    return simple_evaluate
-
-
 _in_a_command = False
+
+
+def in_a_command() -> bool:
+    """Whether lmms-eval's own command runs in this process, rather than a program that calls it as a library."""
+    return _in_a_command
 
 
 @contextlib.contextmanager
@@ -104,91 +88,20 @@ def one_message() -> Iterator[None]:
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def load_task_or_group(self: Any, task_list: Any = None, *args: Any, **kwargs: Any) -> Any:
-        from lmms_eval.api.task import ConfigurableTask
-
-        from culture_tasks.harness.lmms_eval.results import extend_results
+        from culture_tasks.harness.lmms_eval.extensions import extend_evaluation, name_shards
         from culture_tasks.harness.loading import load_for_evaluation
-        from culture_tasks.harness.result_rows import extend
 
         names = [task_list] if isinstance(task_list, str) else list(task_list or [])
         with one_message():
-            extend_results()
-            extend(ConfigurableTask, "build_all_requests", _with_checks_of_a_task)
-            extend(ConfigurableTask, "override_metric", _with_records)
-            for name, of_vllm in _VLLM.items():
-                if loaded := sys.modules.get(name):  # by now, if it is the model's
-                    extend(getattr(loaded, of_vllm), "make_one_request", _with_limit_of_the_task)
-            for task in our_tasks(name for name in names if isinstance(name, str)):
+            extend_evaluation()
+            for task in our_tasks(names):
                 load_for_evaluation(task)
         tasks = original(self, task_list, *args, **kwargs)
         with one_message():
-            _name_shards(tasks)
+            name_shards(tasks)
         return tasks
 
     return load_task_or_group
-
-
-def _name_shards(tasks: Mapping[Any, Any]) -> None:
-    from culture_tasks.harness.hooks import name_shard
-
-    for task in tasks.values():
-        if isinstance(task, Mapping):
-            _name_shards(task)
-        else:
-            name_shard(task)
-
-
-def _with_limit_of_the_task(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Has a request of ours end at its task's limit, where lmms-eval's vLLM takes the larger of this and its own 4,096.
-
-    A limit that the user gives to the model is kept.
-    """
-
-    def make_one_request(self: Any, request: Any) -> Any:
-        from culture_tasks.harness.hooks import name_of
-
-        made, sampling = original(self, request)
-        task, options = getattr(request.args[1], "__self__", None), request.args[2]
-        default = inspect.signature(type(self)).parameters["max_new_tokens"].default
-        if task is not None and name_of(task) and self.max_new_tokens == default:
-            sampling["max_tokens"] = options["max_new_tokens"]
-        return made, sampling
-
-    return make_one_request
-
-
-def _with_checks_of_a_task(original: Callable[..., None]) -> Callable[..., None]:
-    def build_all_requests(self: Any, *args: Any, **kwargs: Any) -> None:
-        from culture_tasks.harness.hooks import name_of, refuse_kept_requests
-        from culture_tasks.harness.loading import check_judge
-
-        name = name_of(self)
-        with one_message():
-            refuse_kept_requests(self, cache_requests=bool(kwargs.get("cache_requests")))
-            if name and self.config.num_fewshot:
-                raise SettingsError(
-                    f"{self.config.task}: num_fewshot={self.config.num_fewshot}, but lmms-eval gives no examples to "
-                    "a task that writes its own messages. Write num_fewshot: 0 in its file."
-                )
-            check_judge(name)
-        original(self, *args, **kwargs)
-
-    return build_all_requests
-
-
-def _with_records(original: Callable[..., None]) -> Callable[..., None]:
-    """Has nobody grade a task of ours where ``--predict_only`` would take its metrics away: they read the records."""
-
-    def override_metric(self: Any, *args: Any, **kwargs: Any) -> None:
-        from culture_tasks.harness.hooks import name_of
-        from culture_tasks.harness.session import start_prediction
-
-        if name_of(self):
-            start_prediction()
-        else:
-            original(self, *args, **kwargs)
-
-    return override_metric
 
 
 def task_index() -> dict[str, dict[str, Any]]:
@@ -205,6 +118,7 @@ def task_index() -> dict[str, dict[str, Any]]:
     return index
 
 
-def our_tasks(names: Iterable[str]) -> list[str]:
-    """Returns the tasks below those names that are ours, each once."""
-    return list(dict.fromkeys(task.name for name in names if name in entries() for task in tasks_below(name)))
+def our_tasks(names: Iterable[Any]) -> list[str]:
+    """Returns the tasks below those names that are ours, each once; tasks may be given otherwise than by name."""
+    ours = [name for name in names if isinstance(name, str) and name in entries()]
+    return list(dict.fromkeys(task.name for name in ours for task in tasks_below(name)))

@@ -1,0 +1,189 @@
+"""What lmms-eval lacks for our tasks: extensions of its functions, which all call the original.
+
+* Results get what they lack (see :mod:`culture_tasks.harness.result_rows`). A model of ours may have said what the run
+  cost (:class:`~culture_tasks.harness.model_costs.ModelCosts`), which becomes an entry of the file too.
+* Engine and judge are checked before the model is loaded, a task's options before its requests are built.
+* vLLM models keep to the limit of tokens that a task of ours has.
+
+lmms-eval takes an entry ``care_rating`` of a group's file for every metric whose name holds these letters, so that a
+group's row has the categories and counts too.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from culture_tasks.errors import SettingsError
+from culture_tasks.harness import result_rows
+from culture_tasks.harness.engines import check_engine
+from culture_tasks.harness.hooks import name_of, name_shard, refuse_kept_requests
+from culture_tasks.harness.lmms_eval.plugin import in_a_command, one_message, our_tasks
+from culture_tasks.harness.loading import check_judge
+from culture_tasks.harness.model_costs import KEY, ModelCosts
+from culture_tasks.harness.result_rows import extend
+from culture_tasks.harness.session import start_prediction
+
+_VLLM = {"lmms_eval.models.chat.vllm": "VLLM", "lmms_eval.models.chat.vllm_generate": "VLLMGenerate"}
+
+
+def extend_commands() -> None:
+    """Extends what lmms-eval's commands call; safe to call again."""
+    from lmms_eval import evaluator
+
+    extend(evaluator, "simple_evaluate", _with_checks_of_the_run)
+
+
+def extend_evaluation() -> None:
+    """Extends lmms-eval's tasks, its vLLM models, and the functions that make its results; safe to call again."""
+    from lmms_eval import evaluator
+    from lmms_eval.api.task import ConfigurableTask
+
+    extend(evaluator, "evaluate", lambda original: result_rows.knowing_the_run(_with_costs(original)))
+    extend(evaluator, "consolidate_results", _of_tasks)
+    extend(evaluator, "consolidate_group_results", _of_groups)
+    extend(ConfigurableTask, "build_all_requests", _with_checks_of_a_task)
+    extend(ConfigurableTask, "override_metric", _with_records)
+    for name, of_vllm in _VLLM.items():
+        if module := sys.modules.get(name):  # by now, if it is the model's
+            extend(getattr(module, of_vllm), "make_one_request", _with_limit_of_the_task)
+
+
+def _with_checks_of_the_run(original: Callable[..., Any]) -> Callable[..., Any]:
+    def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
+        names = our_tasks(kwargs.get("tasks") or ())
+        if in_a_command() and names:
+            with one_message():
+                check_engine(kwargs.get("model"), kwargs.get("batch_size"), advice="256")
+                for name in [] if kwargs.get("predict_only") else names:
+                    check_judge(name)
+        return original(*args, **kwargs)
+
+    return simple_evaluate
+
+
+def _with_checks_of_a_task(original: Callable[..., None]) -> Callable[..., None]:
+    def build_all_requests(self: Any, *args: Any, **kwargs: Any) -> None:
+        name = name_of(self)
+        with one_message():
+            refuse_kept_requests(self, cache_requests=bool(kwargs.get("cache_requests")))
+            if name and self.config.num_fewshot:
+                raise SettingsError(
+                    f"{self.config.task}: num_fewshot={self.config.num_fewshot}, but lmms-eval gives no examples to "
+                    "a task that writes its own messages. Write num_fewshot: 0 in its file."
+                )
+            check_judge(name)
+        original(self, *args, **kwargs)
+
+    return build_all_requests
+
+
+def _with_records(original: Callable[..., None]) -> Callable[..., None]:
+    """Has nobody grade a task of ours where ``--predict_only`` would take its metrics away: they read the records."""
+
+    def override_metric(self: Any, *args: Any, **kwargs: Any) -> None:
+        if name_of(self):
+            start_prediction()
+        else:
+            original(self, *args, **kwargs)
+
+    return override_metric
+
+
+def _with_limit_of_the_task(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Has a request of ours end at its task's limit, where lmms-eval's vLLM takes the larger of this and its own 4,096.
+
+    A limit that the user gives to the model is kept.
+    """
+
+    def make_one_request(self: Any, request: Any) -> Any:
+        made, sampling = original(self, request)
+        task, options = getattr(request.args[1], "__self__", None), request.args[2]
+        default = inspect.signature(type(self)).parameters["max_new_tokens"].default
+        if task is not None and name_of(task) and self.max_new_tokens == default:
+            sampling["max_tokens"] = options["max_new_tokens"]
+        return made, sampling
+
+    return make_one_request
+
+
+def name_shards(tasks: Mapping[Any, Any]) -> None:
+    """Names the shards of the tasks that lmms-eval has loaded, those of groups too."""
+    for task in tasks.values():
+        if isinstance(task, Mapping):
+            name_shards(task)
+        else:
+            name_shard(task)
+
+
+def _with_costs(original: Callable[..., Any]) -> Callable[..., Any]:
+    def evaluate(*args: Any, **kwargs: Any) -> Any:
+        results = original(*args, **kwargs)
+        costs = getattr(kwargs.get("lm", args[0] if args else None), "costs", None)
+        if results is not None and isinstance(costs, ModelCosts):
+            results[KEY] = costs.model_dump(mode="json")
+        return results
+
+    return evaluate
+
+
+def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
+    def consolidate_results(outputs: Sequence[Any]) -> Any:
+        rows, samples, configs, versions, shots, better = original(outputs)
+        tasks = {one.task_name: result_rows.evaluated(one.task, one.sample_metrics) for one in outputs}
+        for name, task in tasks.items():
+            if task.written:
+                configs[name], better[name] = result_rows.finish(
+                    name, task, row=rows[name], samples=samples[name], config=configs[name], better=better[name]
+                )
+        result_rows.evaluated_tasks().update(tasks)
+        return rows, samples, configs, versions, shots, better
+
+    return consolidate_results
+
+
+def _of_groups(original: Callable[..., Any]) -> Callable[..., Any]:
+    def consolidate_group_results(rows: Any, versions: Any, task_dict: Mapping[Any, Any]) -> Any:
+        results = original(rows, versions, task_dict)
+        tasks = result_rows.evaluated_tasks()
+        for name, task in tasks.items():
+            result_rows.complete_row(rows[name], task.written)
+        for group, names in _groups(task_dict):
+            row, members = rows[group.group_name], [tasks.get(name, result_rows.OF_OTHERS) for name in names]
+            weights = _weights(group.config["aggregate_metric_list"], row)
+            result_rows.complete_group_row(row, [task.written for task in members], weights)
+            named = {"alias": group.group_alias or group.group_name}
+            result_rows.mark(named, members)
+            group._config.group_alias = named["alias"]  # lmms-eval names a group by its file, not by its row
+        return results
+
+    return consolidate_group_results
+
+
+def _groups(task_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, list[str]]]:
+    """Yields every group that has a file, with the names of all tasks below it."""
+    for each, inside in task_dict.items():
+        if isinstance(inside, Mapping):
+            if hasattr(each, "config"):
+                yield each, list(_tasks(inside))
+            yield from _groups(inside)
+
+
+def _tasks(task_dict: Mapping[Any, Any]) -> Iterator[str]:
+    for inside in task_dict.values():
+        if isinstance(inside, Mapping):
+            yield from _tasks(inside)
+        else:
+            yield inside.task_name
+
+
+def _weights(entries: Sequence[Mapping[str, Any]] | None, row: Mapping[str, Any]) -> dict[str, bool]:
+    """Returns the keys of a group's row, and whether its file weighs each by size."""
+    return {
+        key: entry["weight_by_size"]
+        for entry in entries or ()
+        for key in row
+        if "," in key and "_stderr" not in key and entry["metric"] in key
+    }
