@@ -48,6 +48,10 @@ _SHOWN = ("lm-eval", "lmms-eval", "torch", "transformers", "datasets", "vllm")
 _PROBE_SECONDS = 180.0
 _JUDGE_SECONDS = 30.0
 _SAMPLE = JudgeItem("What is the capital of Japan?", ("Tokyo",), "Tokyo", language="English")
+_NO_JUDGE = (
+    "Set OPENAI_API_KEY for the judges of the papers, CULTURE_JUDGE for another one, or CULTURE_JUDGE=none to record "
+    "the responses and grade them later."
+)
 _GIGABYTE = 1e9
 _LITTLE, _HARDLY_ANY = 20.0, 1.0  # gigabytes
 _SCRIPTS: Mapping[str, str] = {
@@ -112,13 +116,7 @@ class Finding:
 
 
 def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = False) -> Iterator[tuple[str, Finding]]:
-    """Looks at everything, and yields what was looked at, in a word or two, with its finding as it comes.
-
-    Args:
-        ask_judge: Whether the judge may be asked one question, which may cost something.
-        read_data: Whether all data are read and checked, and downloaded where they aren't at hand.
-        deep: Whether each harness builds its index of tasks, which takes half a minute.
-    """
+    """Looks at everything, and yields what was looked at, in a word or two, with its finding as it comes."""
     looks: list[tuple[str, Callable[[], Finding]]] = [("packages", _packages), ("extras", _extras)]
     looks += [(name.replace("_", "-"), partial(_harness if deep else _plug_in, name)) for name in HARNESSES]
     try:
@@ -146,9 +144,6 @@ def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = Fal
             said = "" if subject == "judge" else f": {' '.join(str(error).split())[:300]}"
             finding = Finding("fix", f"can't be looked at ({type(error).__name__}{said})")
         yield subject, finding
-
-
-# Packages
 
 
 def _packages() -> Finding:
@@ -198,9 +193,6 @@ def _is_met(requirement: Requirement) -> bool:
     return version is not None and requirement.specifier.contains(version, prereleases=True)
 
 
-# Harnesses
-
-
 def _plug_in(harness: Harness) -> Finding:
     """Looks whether a harness is told of our tasks, without starting it."""
     ours = any(point.value.startswith("culture_tasks.") for point in metadata.entry_points(group=GROUP))
@@ -237,20 +229,13 @@ def _harness(harness: Harness) -> Finding:
     return Finding("ok", f"knows all {facts['names']} of our tasks and groups{by}", facts=facts)
 
 
-# Judge
-
-
 def _judge(settings: Settings, ask: bool) -> Finding:
     """Asks the judge for its verdict on a right answer, past the cache."""
     rubric = next(iter(rubrics().values()))
     try:
         spec = spec_for(settings, rubric.model)
     except JudgeNotConfiguredError:
-        remedy = (
-            "Set OPENAI_API_KEY for the judges of the papers, CULTURE_JUDGE for another one, or CULTURE_JUDGE=none to "
-            "record the responses and grade them later."
-        )
-        return Finding("fix", "none is configured", remedy)
+        return Finding("fix", "none is configured", _NO_JUDGE)
     facts: dict[str, Any] = {"judge": str(spec)}
     if spec.backend == "lexical":
         return Finding("note", "text overlap stands in for a judge: good for trials, not for results", facts=facts)
@@ -296,9 +281,6 @@ def _verdict_cache(settings: Settings) -> Finding:
     )
 
 
-# Data
-
-
 def _data(benchmark: Benchmark, settings: Settings, read: bool) -> Finding:
     folder = settings.data_folder
     tasks = [task for entry in benchmark.entries() for task in tasks_below(entry.name)]
@@ -336,9 +318,6 @@ def _hub() -> Finding:
     if offline:
         found = f"not asked: HF_HUB_OFFLINE is set, and {constants.HF_HOME} is all there is"
     return Finding("ok", found, facts={"endpoint": endpoint(), "offline": offline, "logged_in": logged_in})
-
-
-# Machine
 
 
 def _gpu() -> Finding:

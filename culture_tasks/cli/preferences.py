@@ -129,8 +129,7 @@ def _build(options: argparse.Namespace) -> int:
         held_out, tests = held_out_by(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
     chosen = choose(rated, rule, options.seed, tests)
-    about = {"commits": read.commits, "own_data": bool(read.own), "model": options.model}
-    manifest = build(chosen, rule, options.seed, options.output, **about)
+    manifest = build(chosen, rule, options.seed, options.output, read, options.model)
     words = _COUNTS | {name: f"{responses}, left out" for name, responses in LEFT_OUT.items()}
     rows = [(words.get(name, name.replace("_", " ")), f"{count:,}") for name, count in manifest.counts.items() if count]
     print(as_text(("", f"rated by {manifest.rated_by.name}"), rows))
@@ -142,16 +141,15 @@ def _build(options: argparse.Namespace) -> int:
 def _stat(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     rule = _rule(options)
-    shared, not_checked = None, ""
     with reading_data(settings):
         rated = gather(options.sources, _taken(options), options.rating, settings)
         questions = selected(rated.questions, rule, Counter())
         try:
             _, tests = held_out_by(options.hold_out, rule, settings)
-            shared = overlap(questions, tests)
+            shared: Overlap | str = overlap(questions, tests)
         except DataUnavailableError as error:
-            not_checked = str(error)
-    stat = preference_stat(rated, questions, rule, options.seed, shared, not_checked=not_checked)
+            shared = str(error)
+    stat = preference_stat(rated, questions, rule, options.seed, shared)
     written: list[Path] = []
     if options.output is not None:
         try:
@@ -159,7 +157,7 @@ def _stat(options: argparse.Namespace) -> int:
         except OSError as error:
             raise unwritable("preferences", options.output, error) from None
     print(stat.as_text())
-    if shared is not None:
+    if not isinstance(shared, str):
         _print_near_duplicates(shared.near, rated, shared)
     if written:
         print(textwrap.fill(f"written to {options.output}: {', '.join(path.name for path in written)}", 118))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from culture_tasks.cli.options import AddParser
 from culture_tasks.costs.prices import Prices, read_prices
@@ -48,20 +49,12 @@ def register(add_parser: AddParser) -> None:
     failed_only = "keep the scored verdicts, and ask only for the others"
     parser.add_argument("--failed-only", action="store_true", help=failed_only)
     batches = parser.add_mutually_exclusive_group()
-    for flag, mode, meaning in (
-        (
-            "--batch",
-            "wait",
-            "ask in batches of the endpoint, at its lower price, and wait for the results (a day at most)",
-        ),
-        ("--submit", "submit", "send batches, and don't wait"),
-        (
-            "--collect",
-            "collect",
-            "fetch the results of the batches that were sent, also from another machine; exit status 3 while some run",
-        ),
-    ):
-        batches.add_argument(flag, dest="batches", action="store_const", const=mode, help=meaning)
+    mode: dict[str, Any] = {"dest": "batches", "action": "store_const"}
+    wait = "ask in batches of the endpoint, at its lower price, and wait for the results (a day at most)"
+    batches.add_argument("--batch", const="wait", help=wait, **mode)
+    batches.add_argument("--submit", const="submit", help="send batches, and don't wait", **mode)
+    collect = "fetch the results of the batches that were sent, also from another machine; exit status 3 while some run"
+    batches.add_argument("--collect", const="collect", help=collect, **mode)
     resend = (
         "with --batch or --submit, send the requests of batches whose results can't be fetched again, and pay for them "
         "a second time"

@@ -54,14 +54,7 @@ def register(add_parser: AddParser) -> None:
         "0 for none, all for all of them in files beside the page (default: %(default)s)"
     )
     parser.add_argument("--samples-per-cell", type=_samples, default=SAMPLES_PER_CELL, metavar="N", help=samples)
-    _add_shown(parser.add_argument_group("what to show"))
-    _add_beside(parser.add_argument_group("what to set beside the scores"))
-    add_choices(parser)
-    parser.add_argument("--all-runs", action="store_true", help="also show older runs, each in its own row")
-    parser.set_defaults(handler=_run)
-
-
-def _add_shown(shown: argparse._ArgumentGroup) -> None:
+    shown = parser.add_argument_group("what to show")
     tables = "only these tables, by the names of their files in csv/ and latex/, or patterns: summary,care_table_*"
     shown.add_argument("--tables", type=names, default=(), metavar="LIST", help=tables)
     columns = "only these columns, by their keys in report.json, their headers, or patterns: mean,'Chinese *'"
@@ -80,9 +73,7 @@ def _add_shown(shown: argparse._ArgumentGroup) -> None:
         "CULTURE_JUDGE_PRICES, or the list prices that are part of this package)"
     )
     shown.add_argument("--prices", type=Path, metavar="FILE", help=prices)
-
-
-def _add_beside(beside: argparse._ArgumentGroup) -> None:
+    beside = parser.add_argument_group("what to set beside the scores")
     trained = (
         "set a trained model beside its base, by patterns of models; if several fit TRAINED, or BASE, they count as "
         "runs of one model; may be repeated. A run with an adapter (peft=, lora_local_path=) is shown beside the model "
@@ -94,6 +85,9 @@ def _add_beside(beside: argparse._ArgumentGroup) -> None:
         "folder; may be repeated"
     )
     add_repeatable(beside, "--spotcheck", "FILE", rated, type=Path)
+    add_choices(parser)
+    parser.add_argument("--all-runs", action="store_true", help="also show older runs, each in its own row")
+    parser.set_defaults(handler=_run)
 
 
 def add_choices(parser: argparse.ArgumentParser) -> None:

@@ -51,7 +51,18 @@ def counter_for(model: str, tokenizer: str | None = None) -> TokenCounter:
 
     encodings = tiktoken.list_encoding_names()
     if tokenizer is not None and tokenizer not in encodings:
-        return _named(tokenizer, encodings)
+        from transformers import AutoTokenizer
+
+        try:
+            own = AutoTokenizer.from_pretrained(tokenizer)
+        except (OSError, ValueError) as error:
+            raise SettingsError(
+                f"cost: --tokenizer {tokenizer}: it can't be loaded ({' '.join(str(error).split())[:200]}). Name a "
+                f"tokenizer on the Hub, a folder with one, or one of {', '.join(encodings)}."
+            ) from None
+        return TokenCounter(
+            f"the tokenizer {tokenizer}", lambda text: len(own(text, add_special_tokens=False)["input_ids"])
+        )
     try:
         encoding = tokenizer or tiktoken.encoding_name_for_model(model)
     except KeyError:
@@ -75,22 +86,6 @@ def tokens_by_rule(text: str) -> int:
     """Returns about how many tokens a text has, by the rule that the module states."""
     dense, ascii_ = len(_DENSE.findall(text)), len(_ASCII.findall(text))
     return math.ceil(dense / 1.25 + ascii_ / 4 + (len(text) - dense - ascii_) / 3)
-
-
-def _named(name: str, encodings: list[str]) -> TokenCounter:
-    from transformers import AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(name)
-    except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise SettingsError(
-            f"cost: --tokenizer {name}: it can't be loaded ({reason}). Name a tokenizer on the Hub, a folder with one, "
-            f"or one of {', '.join(encodings)}."
-        ) from None
-    return TokenCounter(
-        f"the tokenizer {name}", lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
-    )
 
 
 def _loaded(encoding: str) -> tiktoken.Encoding | None:

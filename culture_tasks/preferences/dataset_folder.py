@@ -11,16 +11,17 @@ import itertools
 import json
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from culture_tasks.benchmarks.registry import DataRead
 from culture_tasks.errors import SettingsError
 from culture_tasks.preferences.held_out import items_by_task
 from culture_tasks.preferences.pairs import SPLITS, ChosenPairs, PreferencePair, drawn
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion
-from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS, recipe_files
+from culture_tasks.preferences.recipes.recipe_files import recipe_files
 from culture_tasks.results.training_manifest import FILE_NAME, Manifest, Rule
 from culture_tasks.text import storable
 
@@ -120,20 +121,10 @@ def rows_of(method: Method, pairs: Sequence[PreferencePair], *, plain: bool, see
         yield row
 
 
-def build(
-    chosen: ChosenPairs,
-    rule: Rule,
-    seed: int,
-    folder: Path,
-    *,
-    commits: Mapping[str, str],
-    own_data: bool = False,
-    model: str = PAPER_MODELS[0],
-) -> Manifest:
+def build(chosen: ChosenPairs, rule: Rule, seed: int, folder: Path, read: DataRead, model: str) -> Manifest:
     """Writes a folder of training data, which must not exist or be empty, with recipes that train the model on them.
 
-    The commits are those that were read from the Hub, by data set; ``own_data`` says whether tests were read from the
-    user's own data.
+    ``read`` says what was read of the Hub, and whether tests were read from the user's own data.
     """
     pairs = chosen.pairs
     items = {split: tuple(sorted({pair.question.fingerprint for pair in pairs[split]})) for split in SPLITS}
@@ -154,7 +145,7 @@ def build(
         both = sum(len(better.keys() & worse.keys()) for better, worse in labelled)
         manifest = Manifest(
             sources=tuple(chosen.rated.sources),
-            commits=dict(sorted(commits.items())),
+            commits=dict(sorted(read.commits.items())),
             rated_by=chosen.rated.rated_by,
             rule=rule,
             seed=seed,
@@ -163,7 +154,7 @@ def build(
             items=items["train"],
             dev_items=items["dev"],
             tested_items=items_by_task(of_tests),
-            own_data=own_data,
+            own_data=bool(read.own),
             near_duplicates=tuple(near for near in chosen.overlap.near if near.question in used),
         )
         (part / FILE_NAME).write_text(manifest.as_json(), encoding="utf-8")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from culture_tasks.errors import DataError, MissingExtraError, SettingsError
 from culture_tasks.preferences.dataset_folder import new_folder
+from culture_tasks.results.trained_on import LEVELS_ABOVE
 from culture_tasks.results.training_manifest import FILE_NAME, Manifest
-
-_ADAPTER_CONFIG = "adapter_config.json"
 
 
 def merge(
@@ -23,12 +23,19 @@ def merge(
     The manifest of the data that the adapter was trained on comes along, so that reports know it wherever the model is.
     Without a base, the model below is the one that the adapter was trained on; it is returned.
     """
-    trained_on = _trained_on(adapter)
-    below = base or trained_on
+    file = adapter / "adapter_config.json"
+    try:
+        config = json.loads(file.read_bytes())
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not JSON"
+        raise SettingsError(
+            f"preferences merge: {file} can't be read ({reason}). Name the folder of a LoRA adapter; a model that was "
+            "trained without one needs no merging."
+        ) from None
+    below: str | None = base or config.get("base_model_name_or_path")
     if not below:
         raise SettingsError(
-            f"preferences merge: {adapter / _ADAPTER_CONFIG} doesn't say which model the adapter was trained on. "
-            "Name it with --base."
+            f"preferences merge: {file} doesn't say which model the adapter was trained on. Name it with --base."
         )
     if importlib.util.find_spec("peft") is None:
         raise MissingExtraError("preferences merge", "peft", "preferences")
@@ -41,24 +48,13 @@ def merge(
                 f"preferences merge: {adapter} can't be merged into {below} ({reason:.300}). Name the model that the "
                 "adapter was trained on with --base."
             ) from None
-        if manifest := _manifest(adapter):
-            shutil.copyfile(manifest, part / FILE_NAME)
+        above = adapter.resolve()
+        for folder in (above, *above.parents[:LEVELS_ABOVE]):
+            with suppress(DataError):
+                Manifest.load(folder / FILE_NAME)
+                shutil.copyfile(folder / FILE_NAME, part / FILE_NAME)
+                break
     return below
-
-
-def _trained_on(adapter: Path) -> str | None:
-    file = adapter / _ADAPTER_CONFIG
-    try:
-        config = json.loads(file.read_bytes())
-    except OSError as error:
-        raise SettingsError(
-            f"preferences merge: {file} can't be read ({error.strerror}). Name the folder of a LoRA adapter; a "
-            "model that was trained without one needs no merging."
-        ) from None
-    except ValueError:
-        raise SettingsError(f"preferences merge: {file} is not JSON. The adapter is damaged: train it again.") from None
-    name = config.get("base_model_name_or_path") if isinstance(config, dict) else None
-    return name if isinstance(name, str) else None
 
 
 def _merge(adapter: Path, below: str, folder: Path, *, dtype: str, trust_remote_code: bool) -> None:
@@ -77,15 +73,3 @@ def _merge(adapter: Path, below: str, folder: Path, *, dtype: str, trust_remote_
     adapted.merge_and_unload(safe_merge=True).save_pretrained(folder)
     processor = transformers.AutoProcessor.from_pretrained(below, trust_remote_code=trust_remote_code)
     processor.save_pretrained(folder)
-
-
-def _manifest(adapter: Path) -> Path | None:
-    """Returns the manifest of the data that an adapter was trained on: recipes save it in DIR/models/NAME."""
-    above = adapter.resolve()
-    for folder in (above, *above.parents[:3]):
-        try:
-            Manifest.load(folder / FILE_NAME)
-        except DataError:
-            continue
-        return folder / FILE_NAME
-    return None

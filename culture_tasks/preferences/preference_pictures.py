@@ -69,12 +69,7 @@ def gaps_picture(pairs: Sequence[PreferencePair]) -> Figure:
 
 
 def lengths_picture(pairs: Sequence[PreferencePair], overall: GroupStat) -> Figure:
-    """Draws the length of the chosen against the rejected response of each pair; colours are languages.
-
-    Args:
-        pairs: The pairs; of many, some are drawn at random.
-        overall: The group of all questions.
-    """
+    """Draws the length of the chosen against the rejected response, of many pairs some; colours are languages."""
     order = np.random.default_rng(0).permutation(len(pairs))[:_MOST_POINTS]
     some = [pairs[place] for place in sorted(order)]
     names, counts = np.unique([pair.question.language for pair in some], return_counts=True)
@@ -101,10 +96,7 @@ def lengths_picture(pairs: Sequence[PreferencePair], overall: GroupStat) -> Figu
 
 
 def write_pictures(stat: PreferenceStat, folder: Path) -> list[Path]:
-    """Writes the pictures as PNG and SVG, the same for the same data, and returns their paths.
-
-    Without a pair there is only the first.
-    """
+    """Writes the pictures as PNG and SVG and returns their paths; without a pair there is only the first."""
     with styled(cleaned(group.group) for group in stat.groups):
         figures = {"questions": questions_picture(stat)}
         if stat.pairs:

@@ -172,15 +172,9 @@ def _group_row(group: GroupStat) -> list[str]:
 
 
 def preference_stat(
-    rated: RatedQuestions,
-    questions: Sequence[RatedQuestion],
-    rule: Rule,
-    seed: int,
-    overlap: Overlap | None = None,
-    *,
-    not_checked: str = "",
+    rated: RatedQuestions, questions: Sequence[RatedQuestion], rule: Rule, seed: int, overlap: Overlap | str
 ) -> PreferenceStat:
-    """Computes the statistics of some of the rated questions; without an overlap, ``not_checked`` says why."""
+    """Computes the statistics of some of the rated questions; the overlap with tests may be the reason for none."""
     pairs, _ = pairs_of(questions, rule, seed)
     groups: dict[tuple[Dimension, str], list[RatedQuestion]] = {}
     for by in DIMENSIONS:
@@ -193,8 +187,8 @@ def preference_stat(
         pairs=pairs,
         groups=[_group(by, name, groups[by, name], pairs) for by, name in order],
         writers=_writers(questions, pairs),
-        tests=[] if overlap is None else _tests(overlap),
-        not_checked=not_checked,
+        tests=[] if isinstance(overlap, str) else _tests(overlap),
+        not_checked=overlap if isinstance(overlap, str) else "",
     )
 
 

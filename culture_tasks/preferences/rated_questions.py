@@ -16,7 +16,7 @@ from typing import NamedTuple
 from culture_tasks.benchmarks.human_ratings import CultureKind
 from culture_tasks.errors import DataError
 from culture_tasks.people.rated_responses import UNKNOWN, offered
-from culture_tasks.results.training_manifest import RatedBy, TrainingSource, question_fingerprint
+from culture_tasks.results.training_manifest import RatedBy, TrainingSource
 
 PEOPLE = "people"
 """Who wrote a response that is a reference, and who rates where no judge does."""
@@ -100,35 +100,21 @@ class Gathering:
         self._rated_where = ""
         self._scale: RatingScale | None = None
 
-    def add(
-        self,
-        text: str,
-        rubric: str,
-        answer: RatedAnswer,
-        *,
-        references: tuple[str, ...],
-        language: str,
-        category: str,
-        culture: CultureKind | None,
-    ) -> str | None:
-        """Takes a response in and returns its question's fingerprint; None for a blank response, which teaches nothing.
+    def add(self, question: RatedQuestion, rubric: str, answer: RatedAnswer) -> None:
+        """Takes a response in, but for a blank one, which teaches nothing.
 
         What an earlier row didn't say of the question, a later one may.
         """
         if not answer.text.strip():
             self.left_out["blank_responses"] += 1
-            return None
-        fingerprint = question_fingerprint(text)
-        question = self._groups.get((fingerprint, rubric))
-        if question is None:
-            question = self._groups[fingerprint, rubric] = RatedQuestion(text, fingerprint)
-        question.references = question.references or references
-        question.category = question.category or category
-        question.culture = question.culture or culture
-        if question.language == UNKNOWN:
-            question.language = language
-        question.answers.append(answer)
-        return fingerprint
+            return
+        known = self._groups.setdefault((question.fingerprint, rubric), question)
+        known.references = known.references or question.references
+        known.category = known.category or question.category
+        known.culture = known.culture or question.culture
+        if known.language == UNKNOWN:
+            known.language = question.language
+        known.answers.append(answer)
 
     def note_rater(self, rated_by: RatedBy, where: str) -> None:
         """Notes who rated some responses, and refuses a second rater, prompt or sampling."""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, tasks_below
@@ -34,6 +34,7 @@ from culture_tasks.preferences.rated_questions import (
     PEOPLE,
     Gathering,
     RatedAnswer,
+    RatedQuestion,
     RatedQuestions,
     RatingScale,
     kind_of_culture,
@@ -44,7 +45,7 @@ from culture_tasks.results.logged_samples import JudgedSample, is_judged, judged
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, samples_of
 from culture_tasks.results.task_results import task_results
-from culture_tasks.results.training_manifest import RatedBy, TrainingSource
+from culture_tasks.results.training_manifest import RatedBy, TrainingSource, question_fingerprint
 from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in
 
@@ -95,9 +96,6 @@ def _holds_results(source: str) -> bool:
         f"preferences: {source}: no such file or folder.{nearest(source, known)} Expected a file of rated rows "
         f"({', '.join(SUFFIXES)}), a folder of results, or {' or '.join(known)}."
     )
-
-
-# Rows
 
 
 def _gather_rows(source: str, rating: str | None, data_folder: Path | None, gathering: Gathering) -> None:
@@ -154,15 +152,15 @@ def _rated_rows(table: RowTable, column: str, gathering: Gathering) -> tuple[str
             way_out = "Correct it; if the column isn't people's rating, name the one that is meant with --rating."
             check_rating(where, column, rating, rubric, way_out)
         by = PEOPLE if row.response.strip() in row.references else row.model or row.source or ""
-        gathering.add(
+        question = RatedQuestion(
             row.question,
-            "" if rubric is None else rubric.name,
-            RatedAnswer(row.response, rating, by),
+            question_fingerprint(row.question),
             references=row.references,
             language=language_of(row.question, language=row.language, culture=row.associated_culture),
             category=category,
             culture=kind_of_culture(row.associated_culture),
         )
+        gathering.add(question, "" if rubric is None else rubric.name, RatedAnswer(row.response, rating, by))
     for rating, index in {min(without_scale), max(without_scale)} if without_scale else ():
         gathering.without_scale.append((rating, table.where(index)))
     return digest.hexdigest()[:16], responses
@@ -180,9 +178,6 @@ def _rows(table: RowTable, column: str) -> Iterator[tuple[int, ResponseRow]]:
         except DataError as error:
             text = str(error).replace("field 'human_rating':", f"field {column!r}:", 1)  # as the user's file calls it
             raise DataError(text) from None
-
-
-# Results
 
 
 def _gather_results(paths: Sequence[Path], taken: Taken, gathering: Gathering) -> None:
@@ -239,24 +234,20 @@ class _Reader:
                 stated = record.groups.get("prompt_language") or record.groups.get("language")
                 digest.update(json.dumps([record.item, record.question, text, rating]).encode())
                 count += 1
-                fingerprint = self._gathering.add(
+                question = RatedQuestion(
                     record.question,
-                    judged.judge.rubric,
-                    RatedAnswer(text, rating, model),
+                    question_fingerprint(record.question),
                     references=record.references,
                     language=one_language or language_of(record.question, language=stated),
                     category=record.groups.get("category") or "",
                     culture=kind_of_culture(record.groups.get("culture")),
                 )
-                if fingerprint is not None:
-                    self._gathering.test_items[fingerprint].add((task, record.item))
+                self._gathering.add(question, judged.judge.rubric, RatedAnswer(text, rating, model))
+                if text.strip():
+                    self._gathering.test_items[question.fingerprint].add((task, record.item))
         if count:
-            facts: dict[str, Any] = {
-                "name": run.result_file.name,
-                "fingerprint": digest.hexdigest()[:16],
-                "responses": count,
-            }
-            self._gathering.sources.append(TrainingSource(kind="results", **facts, model=model, task=task))
+            about = {"name": run.result_file.name, "fingerprint": digest.hexdigest()[:16], "model": model, "task": task}
+            self._gathering.sources.append(TrainingSource(kind="results", responses=count, **about))
 
     def _scored(self, sample: LoggedSample, task: str) -> Iterator[tuple[JudgedSample, str, float]]:
         """Yields the responses with a scored verdict that counts, without their reasoning, which no judge sees."""

@@ -23,8 +23,7 @@ def change(path, alter):
     text = path.read_text(encoding="utf-8")
     lines = path.suffix == ".jsonl"
     rows = alter([json.loads(line) for line in text.splitlines()] if lines else json.loads(text))
-    written = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows)
-    path.write_text(written, encoding="utf-8")
+    path.write_text("\n".join(map(json.dumps, rows)) if lines else json.dumps(rows), encoding="utf-8")
 
 
 def check(benchmark, folder, capsys):
@@ -53,7 +52,7 @@ def test_the_toy_data_are_usable_and_differ_from_the_paper_and_none_are_an_error
     assert file in capsys.readouterr().err
 
 
-def test_care_of_the_paper_s_size_differs_in_nothing(copied, capsys):
+def test_care_of_the_paper_s_size_differs_in_nothing_and_all_that_is_wrong_is_said_at_once(copied, capsys):
     for name in ("Arabic", "Chinese", "Japanese"):
         change(
             copied / "care" / f"{name}-test.json",
@@ -63,8 +62,6 @@ def test_care_of_the_paper_s_size_differs_in_nothing(copied, capsys):
     assert (status, "DIFFERS" in said) == (0, False)
     assert "zh: literacy" in said
 
-
-def test_all_that_is_wrong_with_care_is_said_at_once(copied, capsys):
     def spoil(rows):
         rows[1]["culture_type"] = "Literature"
         rows[2]["answer"] = ["a list"]
@@ -77,7 +74,7 @@ def test_all_that_is_wrong_with_care_is_said_at_once(copied, capsys):
     for problem in (
         "Arabic-test.json, row 2, field 'culture_type': found 'Literature'. care: unknown category",
         "Arabic-test.json, row 3, field 'answer': found ['a list']. Expected a text",
-        "Arabic-test.json, row 11, field 'question'",
+        "Arabic-test.json, row 151, field 'question'",
         "holds no Chinese-test.json",
         "ja: questions",
     ):
@@ -86,6 +83,9 @@ def test_all_that_is_wrong_with_care_is_said_at_once(copied, capsys):
 
 def test_all_that_is_wrong_with_culturalvqa_is_said_at_once(copied, capsys):
     folder = copied / "culturalvqa"
+    change(folder / "test.jsonl", lambda rows: [*rows, rows[0] | {"question": "Another?"}])
+    status, said = check("culturalvqa", copied, capsys)  # which the loader alone sees
+    assert (status, "row 23, field 'u_id'" in said) == (1, True)
 
     def spoil(rows):
         rows[0]["all_answers"] = 5
@@ -104,13 +104,6 @@ def test_all_that_is_wrong_with_culturalvqa_is_said_at_once(copied, capsys):
         "test.jsonl, row 3",
     ):
         assert problem in said
-
-
-def test_what_only_the_loader_sees_is_said_too(copied, capsys):
-    change(copied / "culturalvqa" / "test.jsonl", lambda rows: [*rows, rows[0] | {"question": "Another?"}])
-    status, said = check("culturalvqa", copied, capsys)
-    assert status == 1
-    assert "row 23, field 'u_id'" in said
 
 
 def test_further_columns_pass_where_the_user_allows_them(copied, capsys, monkeypatch):

@@ -24,6 +24,7 @@ from culture_tasks.errors import (
     SettingsError,
 )
 from culture_tasks.harness import engines, loading
+from culture_tasks.harness.lmms_eval import plugin
 
 TESTS = Path(__file__).parents[1]
 
@@ -118,27 +119,20 @@ def test_a_text_model_is_refused_tasks_with_images_before_it_is_loaded(loads):
     process_tasks("cedar_text_en", model="hf")
 
 
-@pytest.mark.parametrize(
-    ("model", "missing", "message"),
-    [
+def test_an_engine_that_is_missing_stops_lm_eval_and_one_request_at_a_time_is_told_of(loads, monkeypatch, caplog):
+    for model, missing, message in (
         ("vllm-vlm", "ray", r"--model vllm-vlm needs the package 'ray'.*culture-tasks\[vllm\]"),
         ("sglang", "sglang", "--model sglang needs the package 'sglang'"),
-    ],
-)
-def test_an_engine_that_is_not_installed_stops_lm_eval_before_anything_is_loaded(
-    loads, monkeypatch, model, missing, message
-):
-    monkeypatch.setattr(engines, "find_spec", lambda package: None if package == missing else package)
-    with pytest.raises((MissingExtraError, SettingsError), match=message):
-        process_tasks("care_zh", model=model)
+    ):
+        monkeypatch.setattr(engines, "find_spec", lambda package, missing=missing: None if package == missing else 1)
+        with pytest.raises((MissingExtraError, SettingsError), match=message):
+            process_tasks("care_zh", model=model)
     assert loads == []
-
-
-@pytest.mark.parametrize(("batch_size", "warned"), [(1, True), ("auto", False)])
-def test_an_engine_that_gets_one_request_at_a_time_is_told_of(loads, monkeypatch, caplog, batch_size, warned):
     monkeypatch.setattr(engines, "find_spec", lambda package: package)
-    process_tasks("care_zh", model="vllm", batch_size=batch_size)
-    assert ("one request at a time. Add --batch_size auto." in caplog.text) == warned
+    process_tasks("care_zh", model="vllm", batch_size="auto")
+    assert "--batch_size auto" not in caplog.text
+    process_tasks("care_zh", model="vllm", batch_size=1)
+    assert "one request at a time. Add --batch_size auto." in caplog.text
 
 
 def test_a_second_run_and_changed_settings_read_the_data_again(loads, monkeypatch):
@@ -159,16 +153,14 @@ def manager():
     return TaskManager(include_defaults=False)
 
 
-def test_lmms_eval_s_command_loads_data_once_before_the_model(loads, manager):
+def test_lmms_eval_s_command_loads_data_once_and_ends_with_an_error_of_ours(loads, manager, monkeypatch, tmp_path):
     names = manager.match_tasks(["care", "culturalvqa_blind"])
     assert loads == ["care_ar", "care_ja", "care_zh", "culturalvqa_blind"]
     manager.load_task_or_group(names)
     assert len(loads) == 4
-
-
-def test_an_error_of_ours_ends_lmms_eval_s_command_and_is_raised_in_a_program(loads, manager, monkeypatch, tmp_path):
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(DataError, match="nowhere"):
+    monkeypatch.setattr(plugin, "_in_a_command", False)
+    with pytest.raises(DataError, match="nowhere"):  # in a program
         manager.load_task_or_group(["care_zh"])
     with pytest.raises(SystemExit, match=r"^culture-tasks: error: CULTURE_TASKS_DATA=.*nowhere.*"):
         manager.match_tasks(["care_zh"])

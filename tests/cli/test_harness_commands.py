@@ -31,20 +31,17 @@ def test_the_include_path_is_one_line_that_names_the_folder_of_task_files(capsys
 def passed_on(monkeypatch):
     """Stands in for lm-eval's command; gives the arguments that it got and the folders that it reads."""
     seen = {}
-    given = []
-
-    def cli_evaluate():
-        seen["arguments"] = list(sys.argv)
-        TaskIndex.build(given)
-
-    monkeypatch.setattr(TaskIndex, "build", staticmethod(lambda paths: seen.update(folders=paths)))
-    monkeypatch.setattr(lm_eval.__main__, "cli_evaluate", cli_evaluate)
 
     def run(*arguments, folders=()):
-        given[:] = folders
+        def cli_evaluate():
+            seen["arguments"] = list(sys.argv)
+            TaskIndex.build(list(folders))
+
+        monkeypatch.setattr(lm_eval.__main__, "cli_evaluate", cli_evaluate)
         assert main(["lm-eval", *arguments]) == 0
         return seen
 
+    monkeypatch.setattr(TaskIndex, "build", staticmethod(lambda paths: seen.update(folders=paths)))
     return run
 
 
@@ -53,10 +50,8 @@ def passed_on(monkeypatch):
     [
         [],
         ["--help"],
-        ["--version"],
         ["run", "--model", "hf", "--tasks", "care", "--limit", "2", "-v", "--model_args=pretrained=x,dtype=float32"],
         ["run", "--", "-x"],
-        ["tasks"],
     ],
 )
 def test_every_argument_is_passed_on_as_it_is_and_lm_eval_is_left_as_it_was(passed_on, arguments):
@@ -68,25 +63,25 @@ def test_every_argument_is_passed_on_as_it_is_and_lm_eval_is_left_as_it_was(pass
     assert all(after is was for after, was in zip(state(), before, strict=True))
 
 
-@pytest.mark.parametrize("given", [[], [Path("mine")], [Path("mine"), Path("more")]])
-def test_our_folder_stands_beside_the_user_s_once(passed_on, given):
+def test_our_folder_stands_beside_the_user_s_once_and_the_real_task_manager_takes_both(
+    passed_on, tmp_path, monkeypatch
+):
     ours = task_folder("lm_eval")
-    assert passed_on("run", folders=given)["folders"] == [*given, ours]
-    found_by_entry_point = [ours.resolve(), *given]
-    assert passed_on("run", folders=found_by_entry_point)["folders"] == found_by_entry_point
+    for given in ([], [Path("mine"), Path("more")]):
+        assert passed_on("run", folders=given)["folders"] == [*given, ours]
+        found_by_entry_point = [ours.resolve(), *given]
+        assert passed_on("run", folders=found_by_entry_point)["folders"] == found_by_entry_point
+    monkeypatch.undo()
+    (tmp_path / "mine.yaml").write_text("task: task_of_the_user\n")
+    monkeypatch.setattr(TaskIndex, "build", command._with_our_folders(TaskIndex.build))
+    manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
+    assert {"care", "culturalvqa", "task_of_the_user"} <= set(manager.all_tasks)
 
 
-def test_an_error_of_ours_inside_lm_eval_is_one_line(passed_on, monkeypatch, capsys):
+def test_an_error_of_ours_inside_lm_eval_is_one_line(monkeypatch, capsys):
     def broken():
         raise DataError("care/Arabic-test.json: broken")
 
     monkeypatch.setattr(lm_eval.__main__, "cli_evaluate", broken)
     assert main(["lm-eval", "run"]) == 1
     assert capsys.readouterr().err == "culture-tasks: error: care/Arabic-test.json: broken\n"
-
-
-def test_the_real_task_manager_takes_what_it_is_given(tmp_path, monkeypatch):
-    (tmp_path / "mine.yaml").write_text("task: task_of_the_user\n")
-    monkeypatch.setattr(TaskIndex, "build", command._with_our_folders(TaskIndex.build))
-    manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
-    assert {"care", "culturalvqa", "task_of_the_user"} <= set(manager.all_tasks)

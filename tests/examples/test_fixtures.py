@@ -32,29 +32,22 @@ def layout(benchmark):
     return read(RELEASED / "layout.json")[benchmark]
 
 
-@pytest.mark.parametrize("language", ["Arabic", "Chinese", "Japanese"])
-def test_care_has_two_items_of_each_category(language):
-    items, released = read(DATA / "care" / f"{language}-test.json"), layout("care")
-    assert list(Counter(item["culture_type"] for item in items).values()) == [2] * 5
-    assert all(item["question_en"] and item["answer_en"] for item in items)
-    assert all(item.keys() == {*released["fields"], "question_en", "answer_en"} for item in items)
-    for field, values in released["values"].items():
-        assert {item[field] for item in items} <= set(values)
-
-
-def test_culturalvqa_covers_countries_and_facets():
+def test_the_data_keep_to_the_released_layouts_and_cover_their_categories():
+    released = layout("care")
+    for language in ("Arabic", "Chinese", "Japanese"):
+        items = read(DATA / "care" / f"{language}-test.json")
+        assert list(Counter(item["culture_type"] for item in items).values()) == [2] * 5
+        assert all(item.keys() == {*released["fields"], "question_en", "answer_en"} for item in items)
+        for field, values in released["values"].items():
+            assert {item[field] for item in items} <= set(values)
     items = read_lines(DATA / "culturalvqa" / "test.jsonl")
     assert list(Counter(item["country"] for item in items).values()) == [2] * 11
     assert {item["facet"] for item in items} == {"clothing", "drink", "food", "rituals", "traditions"}
-    assert all(1 <= len(item["all_answers"]) <= 5 for item in items)
-    assert len({item["u_id"] for item in items}) == len(items)
-
-
-@pytest.mark.parametrize(("pattern", "count"), [("multilingual/{}_inq_sample.json", 4), ("text/{}_nq.json", 6)])
-def test_cedar_is_parallel_in_all_languages(pattern, count):
-    by_language = {language: read(DATA / "cedar" / pattern.format(language)) for language in LANGUAGES}
-    assert all([item["id"] for item in items] == list(range(1, count + 1)) for items in by_language.values())
-    assert {tuple(item) for items in by_language.values() for item in items} == {tuple(layout("cedar")["fields"])}
+    for pattern, count in (("multilingual/{}_inq_sample.json", 4), ("text/{}_nq.json", 6)):
+        for language in LANGUAGES:
+            items = read(DATA / "cedar" / pattern.format(language))
+            assert [item["id"] for item in items] == list(range(1, count + 1))
+            assert {tuple(item) for item in items} == {tuple(layout("cedar")["fields"])}
 
 
 def test_no_real_item_is_among_them():

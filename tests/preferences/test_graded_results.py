@@ -55,9 +55,10 @@ def test_two_models_make_the_responses_of_a_question(two_models):
 
 
 def test_reasoning_is_cut_off_and_the_same_response_graded_twice_counts_once(tmp_path):
-    write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "<think>hm</think>\n用双手", 9.0)]})
+    config = {"model": "hf", "model_args": "pretrained=base,peft=/somewhere/dpo-zh"}
+    write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "<think>hm</think>\n用双手", 9.0)]}, config=config)
     write_run(tmp_path, "a", {"care_zh": [care_sample("zh-1", "用双手", 7.0)]}, stamp="20260102_000000")
-    assert [(answer.text, answer.rating) for answer in read(tmp_path).questions[0].answers] == [("用双手", 8.0)]
+    assert read(tmp_path).questions[0].answers == [("用双手", 8.0, "a + dpo-zh")]
 
 
 @pytest.mark.parametrize(("field", "value"), [("prompt_sha256", "c" * 64), ("sampling", {"temperature": 1.0})])
@@ -66,12 +67,6 @@ def test_verdicts_of_one_judge_with_another_prompt_or_settings_dont_go_together(
     write_model(tmp_path, "qwen", [3, 8], judge=CARE_JUDGE | {field: value})
     said = refused(tmp_path)
     assert f"was graded by openai:gpt-4o with another {field.replace('_', ' ')} than" in said
-
-
-def test_a_model_with_an_adapter_has_a_name_of_its_own(tmp_path):
-    config = {"model": "hf", "model_args": "pretrained=base,peft=/somewhere/dpo-zh"}
-    write_run(tmp_path, "base", {"care_zh": [care_sample("zh-1", "好", 9.0)]}, config=config)
-    assert read(tmp_path).questions[0].answers[0].by == "base + dpo-zh"
 
 
 def test_of_two_judges_one_is_chosen_and_people_dont_go_with_a_judge(tmp_path):

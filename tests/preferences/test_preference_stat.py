@@ -33,7 +33,7 @@ QUESTIONS = [
 ]
 
 
-def stat(questions=QUESTIONS, rule=Rule(), shared=None):  # noqa: B008 - frozen
+def stat(questions=QUESTIONS, rule=Rule(), shared="not looked at"):  # noqa: B008 - frozen
     return preference_stat(RatedQuestions(questions, (), PEOPLE, {}, {}), questions, rule, 0, shared)
 
 

@@ -1,4 +1,4 @@
-"""``culture-tasks preferences build`` end to end: TRL's form, the same bytes for the same input, all or nothing."""
+"""``culture-tasks preferences build`` end to end: TRL's form, the same bytes, all or nothing; and its manifest."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import sys
 import datasets
 import pytest
 from support.rated_data import row, rows_of, write_rows
+from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.cli.main import main
-from culture_tasks.results.training_manifest import Manifest, question_fingerprint
+from culture_tasks.errors import DataError
+from culture_tasks.results.training_manifest import Manifest, RatedBy, Rule, TrainingSource, question_fingerprint
 
 DATA = {f"{method}/{split}.jsonl" for method in ("sft", "dpo", "kto") for split in ("train", "dev")}
 
@@ -191,3 +193,67 @@ def test_a_folder_that_is_there_is_left_alone_and_a_full_disk_leaves_nothing(rat
     assert "can't write" in capsys.readouterr().err
     assert sorted(each.name for each in tmp_path.iterdir()) == ["empty", "out", "rated.jsonl"]
     assert build(rated, "-o", tmp_path / "empty") == 0
+
+
+@pytest.mark.slow
+def test_models_of_both_harnesses_make_pairs_from_what_these_really_write(tmp_path, monkeypatch, fixture_data):
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    rows = json.loads((fixture_data / "care/Chinese-test.json").read_text(encoding="utf-8"))
+    answers = {each["question"]: each["answer"] for each in rows}
+    write_lm_eval(tmp_path / "good", ["care_greedy_zh"], lambda prompt, _: answers[prompt.strip()], model="owner/good")
+    write_lmms_eval(tmp_path / "echo", ["care_greedy_zh"], model="owner/echo")
+    options = [tmp_path / "good", tmp_path / "echo", "-o", tmp_path / "out", "--dev", "0", "--text-overlap"]
+    assert build(*options) == 1  # without being told that these are questions of a test
+    assert build(*options, "--train-on-test") == 0
+    pairs = lines(tmp_path / "out/dpo/train.jsonl")
+    assert {pair["prompt"][0]["content"] for pair in pairs} == set(answers)
+    for pair in pairs:
+        assert pair["chosen"][0]["content"] == answers[pair["prompt"][0]["content"]]
+        assert (pair["chosen_by"], pair["rejected_by"], pair["chosen_rating"]) == ("owner/good", "owner/echo", 10.0)
+        assert (pair["language"], pair["culture"]) == ("zh", "native")
+    manifest = Manifest.load(tmp_path / "out")
+    assert len(manifest.tested_items["care_greedy_zh"]) == len(manifest.tested_items["care_zh"]) == len(answers)
+    assert {source.model for source in manifest.sources} == {"owner/good", "owner/echo"}
+    assert manifest.rated_by.name.startswith("lexical:")
+
+
+MANIFEST = Manifest(
+    sources=(TrainingSource(kind="rows", name="rated.jsonl", fingerprint="0" * 16, responses=4),),
+    rated_by=RatedBy(kind="people", name="people", scale=(1.0, 10.0)),
+    rule=Rule(languages=("zh",)),
+    seed=3,
+    counts={"questions": 2},
+    files={"dpo/train.jsonl": "1" * 64},
+    items=("a" * 16, "b" * 16),
+    tested_items={"care_zh": ("zh-1",)},
+)
+
+
+def test_what_is_written_is_read_from_the_file_and_from_its_folder_and_anything_else_is_refused(tmp_path):
+    path = tmp_path / "manifest.json"
+    path.write_text(MANIFEST.as_json(), encoding="utf-8")
+    assert Manifest.load(path) == Manifest.load(tmp_path) == MANIFEST
+    with pytest.raises(DataError, match=r"nowhere: can't be read .* Name a folder that"):
+        Manifest.load(tmp_path / "nowhere")
+    for text, said in (
+        (json.dumps(json.loads(MANIFEST.as_json()) | {"format": 2}), "has the format 2; this version reads 1"),
+        ("{", "not a manifest"),
+        (MANIFEST.as_json().replace('"seed"', '"sed"'), "not a manifest"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match=said):
+            Manifest.load(path)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Do you tip in Cairo?", "do you  tip in ＣＡＩＲＯ", True),
+        ("كَيْفَ الحال؟", "كيف الحـال", True),
+        ("在中国，超市里？", "在中国超市里", True),
+        ("Do you tip in Cairo?", "Do you tip in Rome?", False),
+        ("?!", "!!", False),
+    ],
+)
+def test_case_punctuation_and_width_make_no_other_question(one, other, same):
+    assert (question_fingerprint(one) == question_fingerprint(other)) is same

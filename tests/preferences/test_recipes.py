@@ -16,15 +16,14 @@ from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS, recipe_
 SUPPORT = Path(__file__).parents[1] / "support"
 ROWS = {"sft": 1300, "dpo": 1513, "kto": 3026}
 METHODS = ("sft", "dpo", "kto", "simpo")
-NAMES = [f"{method}.{kind}" for method in METHODS for kind in ("paper", "lora")]
 
 # CARE, section 4.1 and Appendix B: the rates that were tried.
 PAPER_RATES = {"sft": {1e-5, 2e-5}} | dict.fromkeys(("dpo", "kto", "simpo"), frozenset({3e-7, 5e-7, 7e-7}))
 
 
-def written(folder, rows=ROWS, *, dev_rows=ROWS, conversational=True, languages=("zh",), **options):
-    given = {"rows": rows, "dev_rows": dev_rows, "conversational": conversational, "languages": languages}
-    return recipe_files(PurePath(folder), **given, **options)
+def written(folder, rows=ROWS, dev_rows=ROWS, *, conversational=True, languages=("zh",), model=PAPER_MODELS[0]):
+    about = {"conversational": conversational, "languages": languages, "model": model}
+    return recipe_files(PurePath(folder), rows, dev_rows, **about)
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +39,10 @@ def parsed(tmp_path_factory):
     return {Path(path).name.removesuffix(".yaml"): options for path, options in json.loads(done.stdout).items()}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_recipe_is_known_to_trl_and_says_what_the_paper_says(parsed, name):
-    method, kind = name.split(".")
+@pytest.mark.parametrize("kind", ["paper", "lora"])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_recipe_is_known_to_trl_and_says_what_the_paper_says(parsed, method, kind):
+    name = f"{method}.{kind}"
     options, ranks = parsed[name], {"paper": 8, "lora": 1}[kind]
     if method == "simpo":  # its script reads no option of `accelerate launch`
         assert options["rest"] == []
@@ -53,8 +53,7 @@ def test_a_recipe_is_known_to_trl_and_says_what_the_paper_says(parsed, name):
     assert options["per_device_train_batch_size"] * options["gradient_accumulation_steps"] * ranks == 128
     assert (options["num_train_epochs"], options["warmup_steps"], options["max_length"]) == (3, 5, 2048)
     assert options["lr_scheduler_type"] == "linear"
-    if method != "sft":
-        assert options["beta"] == 0.1
+    assert options.get("beta", 0.1) == 0.1
     if kind == "paper":
         assert options["learning_rate"] in PAPER_RATES[method]
         assert (options["use_peft"], options["dtype"]) == (False, "float32")
@@ -72,7 +71,9 @@ def test_a_recipe_is_known_to_trl_and_says_what_the_paper_says(parsed, name):
     assert (options["eval_strategy"], options["dataset_test_split"]) == ("epoch", "validation")
     without = written("prefs", dev_rows=ROWS | {data: 0})[f"{name}.yaml"]
     assert yaml.safe_load(without)["eval_strategy"] == "no"
-    assert "ours: the paper names no development set" in written("prefs")[f"{name}.yaml"]
+    recipe = written("prefs")[f"{name}.yaml"]
+    assert "ours: the paper names no development set" in recipe
+    assert method == "sft" or "is no evidence of better answers" in recipe
 
 
 @pytest.mark.parametrize(
@@ -82,8 +83,7 @@ def test_a_recipe_is_known_to_trl_and_says_what_the_paper_says(parsed, name):
         (".", "./dpo"),
         ("../prefs", "../prefs/dpo"),
         ("/srv/prefs", "/srv/prefs/dpo"),
-        ("my data: 数据 #1", "./my data: 数据 #1/dpo"),
-        ("a\nseed: 7\nb", "./a\nseed: 7\nb/dpo"),
+        ("a\nseed: 7\n数据 #1", "./a\nseed: 7\n数据 #1/dpo"),
     ],
 )
 def test_a_path_is_the_users_and_never_the_name_of_a_data_set(folder, data):
@@ -97,7 +97,6 @@ def test_the_command_is_quoted_another_model_can_be_trained_and_no_recipe_is_wit
     recipe = written("my data", model="google/gemma-2-9b-it")["dpo.lora.yaml"]
     assert "#     trl dpo --config './my data/dpo.lora.yaml'\n" in recipe
     assert yaml.safe_load(recipe)["model_name_or_path"] == "google/gemma-2-9b-it"
-    assert yaml.safe_load(written("prefs")["kto.paper.yaml"])["model_name_or_path"] == PAPER_MODELS[0]
     files = written("prefs", {"sft": 0, "dpo": 3, "kto": 6})
     assert {name.split(".")[0] for name in files} == {"dpo", "kto", "simpo"}
     assert set(written("prefs", {"sft": 2})) == {"sft.paper.yaml", "sft.lora.yaml"}
@@ -106,10 +105,8 @@ def test_the_command_is_quoted_another_model_can_be_trained_and_no_recipe_is_wit
 def test_the_steps_on_the_page_are_those_of_the_recipes():
     page = " ".join((SUPPORT.parents[1] / "docs" / "preferences.md").read_text(encoding="utf-8").split())
     questions = (1513, 644, 757)  # CARE's training questions in Chinese, Arabic and Japanese
-    for share, sentence in (
-        (1.0, "{} steps for Chinese, {} for Arabic and {} for Japanese"),
-        (0.9, "make {}, {} and {}"),
-    ):
+    sentences = {1.0: "{} steps for Chinese, {} for Arabic and {} for Japanese", 0.9: "make {}, {} and {}"}
+    for share, sentence in sentences.items():
         recipes = [written("prefs", rows={"dpo": math.ceil(share * rows)})["dpo.paper.yaml"] for rows in questions]
         steps = [re.search(r"rows: (\d+) steps", recipe)[1] for recipe in recipes]
         assert sentence.format(*steps) in page
@@ -120,13 +117,10 @@ def test_the_steps_on_the_page_are_those_of_the_recipes():
     assert "too few" not in written("prefs", {"dpo": 129})["dpo.lora.yaml"]
 
 
-def test_a_recipe_says_how_to_evaluate_and_what_proves_nothing():
+def test_a_recipe_says_how_to_evaluate_and_on_what_to_train():
     messages, text = (written("prefs", conversational=each)["dpo.lora.yaml"] for each in (True, False))
     assert "with --apply_chat_template" in messages
     assert "without --apply_chat_template" in text
-    assert all(
-        "is no evidence of better answers" in recipe for recipe in written("prefs").values() if "beta:" in recipe
-    )
     both = written("prefs", languages=("zh", "ar"))["dpo.paper.yaml"]
     assert "one model for each language; these data have ar, zh." in both
     assert "for each language" not in messages
