@@ -223,6 +223,13 @@ WORLDCUISINES: Mapping[str, Picture] = {
 }
 
 
+CVQA: Mapping[str, Picture] = {
+    "noodles": Picture("tan", [*_plate(), *(_oval("khaki", x, 44, x + 30, 76) for x in (30, 46, 62))]),
+    "gong": Picture("maroon", [_box("saddlebrown", 20, 8, 108, 14), _oval("goldenrod", 34, 18, 94, 78)]),
+    "lantern": Picture("midnightblue", [_oval("crimson", 38, 16, 90, 80), _box("black", 52, 10, 76, 18)]),
+}
+
+
 def draw(picture: Picture) -> Image.Image:
     """Draw one picture."""
     image = Image.new("RGB", SIZE, picture.background)
@@ -247,6 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write(CULTURALVQA, data / "culturalvqa" / "images")
     write(CEDAR, data / "cedar" / "images")
     write(WORLDCUISINES, data / "worldcuisines" / "images")
+    write(CVQA, data / "cvqa" / "images")
 
 
 if __name__ == "__main__":

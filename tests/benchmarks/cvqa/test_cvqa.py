@@ -1,0 +1,110 @@
+"""CVQA: its prompts byte by byte, its data, single replies, and its means."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from culture_tasks.benchmarks.cvqa.benchmark import BENCHMARK, MACRO, UNPARSED, ask, macro, score
+from culture_tasks.benchmarks.cvqa.documents import load
+from culture_tasks.benchmarks.interface import Picture
+from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
+
+DOC = {
+    "id": "7_1",
+    "image_id": "7",
+    "language": "Tamil",
+    "country": "India",
+    "category": "Sports",
+    "question": "Who?",
+    "options": ["one", "two", "three", "four"],
+    "answer": "C",
+    "license": "CC0 1.0",
+    "data": "0",
+}
+
+
+@pytest.mark.parametrize(
+    ("suite", "text"),
+    [
+        (
+            "pangea",
+            "Question: Who? \n\n Options: A. one\nB. two\nC. three\nD. four \n\n Answer with the option's letter from "
+            "the given choices directly.",
+        ),
+        (
+            "vlmevalkit",
+            "Question: Who?\nOptions:\nA. one\nB. two\nC. three\nD. four\nSelect the best answer to the above "
+            "multiple-choice question based on the image. Respond with only the letter of the correct option (A, B, C, "
+            "or D).\nThe best answer is: ",
+        ),
+    ],
+)
+def test_the_prompts(suite, text):
+    assert ask(suite, DOC).parts == (Picture(), text)
+
+
+@pytest.mark.parametrize(
+    ("reply", "right", "unparsed"),
+    [("C", 1, 0), ("c.", 1, 0), ("three", 1, 0), ("It is a temple", 0, 1), ("A", 0, 0), ("B or C", 0, 1)],
+)
+def test_a_reply(reply, right, unparsed):
+    answered = score("pangea", DOC, [reply])
+    assert (answered.score, answered.values[UNPARSED], answered.values[MACRO]) == (
+        right,
+        unparsed,
+        ["Tamil (India)", right],
+    )
+    assert (answered.cluster, answered.facts) == ("7", {"license": "CC0 1.0"})
+
+
+def test_in_the_mean_over_pairs_each_weighs_the_same():
+    assert macro([("a", 1), ("a", 1), ("a", 0), ("b", 0)]) == pytest.approx(1 / 3)
+
+
+def test_the_questions_in_both_languages_with_their_images(fixture_data):
+    settings = Settings(data=fixture_data)
+    local, english = load(settings, english=False), load(settings, english=True)
+    assert (local.rows[0]["options"][0], english.rows[0]["options"][0]) == ("Putih", "White")
+    assert [doc["image_id"] for doc in local.rows] == ["101", "101", "102", "201"]
+    assert (local.rows[3]["language"], local.rows[3]["country"], local.rows[3]["answer"]) == ("Japanese", "Japan", "D")
+    assert len(local.images) == 4
+    counts = {count.name: count.found for count in BENCHMARK.check(fixture_data).counts}
+    assert (counts["pairs of language and country"], counts["licence CC0 1.0"]) == ("2", "4")
+
+
+def test_options_that_an_older_revision_prints_are_read(fixture_data, tmp_path):
+    rows = change(fixture_data, tmp_path, Options="['a', 'b', 'c', 'd']")
+    assert rows == 4
+    assert load(Settings(data=tmp_path), english=False).rows[0]["options"] == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"Label": 4}, "row 1, field 'label': found 4"),
+        ({"Options": ["a", "b"]}, "row 1, field 'options'"),
+        ({"Options": "a, b"}, "Expected texts in brackets"),
+        ({"Subset": "Tamil"}, "row 1, field 'subset': found 'Tamil'"),
+        ({"ID": "101_1"}, "'101_1' is also the id of"),
+        ({"image": "gone.png"}, "no file 'gone.png'"),
+    ],
+)
+def test_bad_rows_are_named(fixture_data, tmp_path, changes, message):
+    change(fixture_data, tmp_path, **changes)
+    with pytest.raises(DataError, match=r"test\.jsonl") as error:
+        load(Settings(data=tmp_path), english=False)
+    assert message in str(error.value)
+
+
+def change(data, folder, **changes):
+    """Copies the toy data with another first row; returns the number of rows."""
+    shutil.copytree(data / "cvqa", folder / "cvqa")
+    file = folder / "cvqa" / "test.jsonl"
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    rows[0] |= changes
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return len(rows)
