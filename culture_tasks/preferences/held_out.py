@@ -1,42 +1,29 @@
 """Questions of tests, which a model must not be trained on: the same ones are left out, those much like one are listed.
 
 Two questions are the same if they are so without case, punctuation and width
-(:func:`~culture_tasks.results.training_manifest.normalised`). They are near duplicates if at least 70 % of their words
-and pairs of neighbouring words, taken together, are in both (Jaccard's index); a character is a word in scripts without
-spaces.
+(:func:`~culture_tasks.results.training_manifest.normalised`), and near duplicates by
+:mod:`culture_tasks.metrics.near_duplicates`.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from culture_tasks.benchmarks import overlaps
 from culture_tasks.benchmarks.interface import Task
+from culture_tasks.benchmarks.overlaps import Question
 from culture_tasks.benchmarks.registry import benchmark_of, entries, tasks_below
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
+from culture_tasks.metrics.near_duplicates import near_duplicates
 from culture_tasks.people.rated_responses import offered
 from culture_tasks.preferences.rated_questions import RatedQuestion
-from culture_tasks.results.training_manifest import NearDuplicate, Rule, normalised, question_fingerprint
+from culture_tasks.results.training_manifest import NearDuplicate, Rule, question_fingerprint
 from culture_tasks.settings import Settings
-from culture_tasks.text import tokens
 
 NOTHING = "none"
 """In place of a task's name: nothing is held out."""
-
-LEAST_SIMILARITY = 0.7
-
-_AT_ONCE = 500
-"""Questions that are compared with those of tests together: the product of matrices has a cell for each two."""
-
-
-class HeldOut(NamedTuple):
-    """A question of a test, with the task that asks it and its item, as records name it."""
-
-    task: str
-    item: str
-    text: str
 
 
 class Overlap(NamedTuple):
@@ -52,7 +39,7 @@ class Overlap(NamedTuple):
     tests: Mapping[tuple[str, str], str]
 
 
-def held_out_by(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[HeldOut]]:
+def held_out_by(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[Question]]:
     """Returns the tasks whose questions are held out, and the questions of all tests that are looked for.
 
     The names are of tasks and groups that the user wants held out, beside the default; ``none`` is nothing at all.
@@ -81,10 +68,10 @@ def _tasks(names: Iterable[str]) -> dict[str, Task]:
     return found
 
 
-def questions_of(task: Task, settings: Settings) -> Iterator[HeldOut]:
+def questions_of(task: Task, settings: Settings) -> Iterator[Question]:
     """Yields the questions of a task."""
     try:
-        documents = task.data.load(settings).rows
+        yield from overlaps.questions_of(task, settings)
     except DataUnavailableError as error:
         raise DataUnavailableError(
             f"preferences: can't tell whether questions of {task.name} are among those to train on: {error} "
@@ -92,13 +79,9 @@ def questions_of(task: Task, settings: Settings) -> Iterator[HeldOut]:
         ) from None
     except DataError as error:
         raise DataError(f"preferences: questions of {task.name} are held out, but: {error}") from None
-    for document in documents:
-        record = task.score(document, [""])
-        text = record.question or " ".join(part for part in task.prompt(document).parts if isinstance(part, str))
-        yield HeldOut(task.name, record.item, text)
 
 
-def overlap(questions: Sequence[RatedQuestion], tests: Sequence[HeldOut]) -> Overlap:
+def overlap(questions: Sequence[RatedQuestion], tests: Sequence[Question]) -> Overlap:
     """Compares training questions with those of tests."""
     items: dict[str, set[tuple[str, str]]] = {}
     for test in tests:
@@ -110,47 +93,16 @@ def overlap(questions: Sequence[RatedQuestion], tests: Sequence[HeldOut]) -> Ove
     return Overlap(same, near, {(test.task, test.item): test.text for test in tests})
 
 
-def _near(questions: Sequence[RatedQuestion], tests: Sequence[HeldOut]) -> Iterator[NearDuplicate]:
-    """Yields near duplicates, of each question the nearest in each test.
-
-    Parts are counted by products of matrices with a row per question and a column per part.
-    """
-    if not questions or not tests:
-        return
-    import numpy as np
-
-    test_parts = [_parts(test.text) for test in tests]
-    columns = {part: column for column, part in enumerate(dict.fromkeys(itertools.chain(*test_parts)))}
-    test_rows = _matrix(test_parts, columns).T.tocsc()
-    test_sizes = np.array([len(parts) for parts in test_parts])
-    _, tasks = np.unique([test.task for test in tests], return_inverse=True)
-    for start in range(0, len(questions), _AT_ONCE):
-        some = questions[start : start + _AT_ONCE]
-        some_parts = [_parts(question.text) for question in some]
-        shared = (_matrix(some_parts, columns) @ test_rows).tocoo()
-        sizes = np.array([len(parts) for parts in some_parts])
-        similarity = shared.data / (sizes[shared.row] + test_sizes[shared.col] - shared.data)
-        near = np.flatnonzero(similarity >= LEAST_SIMILARITY)
-        near = near[np.lexsort((shared.col[near], -similarity[near]))]
-        pairs = shared.row[near].astype(np.int64) * len(tests) + tasks[shared.col[near]]
-        for place in near[np.unique(pairs, return_index=True)[1]]:
-            test, question = tests[shared.col[place]], some[shared.row[place]].fingerprint
-            alike = round(float(similarity[place]), 3)
-            yield NearDuplicate(question=question, task=test.task, item=test.item, similarity=alike)
-
-
-def _parts(text: str) -> set[str]:
-    words = tokens(text) or [normalised(text)]
-    return {*words, *(f"{one} {after}" for one, after in itertools.pairwise(words))}
-
-
-def _matrix(rows: Sequence[set[str]], columns: Mapping[str, int]) -> Any:
-    from scipy.sparse import csr_matrix
-
-    places = [[columns[part] for part in parts if part in columns] for parts in rows]
-    indices = list(itertools.chain(*places))
-    ends = [0, *itertools.accumulate(map(len, places))]
-    return csr_matrix(([1] * len(indices), indices, ends), shape=(len(rows), len(columns)))
+def _near(questions: Sequence[RatedQuestion], tests: Sequence[Question]) -> Iterator[NearDuplicate]:
+    """Yields near duplicates, of each question the nearest in each test."""
+    seen: set[tuple[str, str]] = set()
+    for alike in near_duplicates([question.text for question in questions], [test.text for test in tests]):
+        question, test = questions[alike.first].fingerprint, tests[alike.second]
+        if (question, test.task) not in seen:
+            seen.add((question, test.task))
+            yield NearDuplicate(
+                question=question, task=test.task, item=test.item, similarity=round(alike.similarity, 3)
+            )
 
 
 def items_by_task(items: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
+from culture_tasks.benchmarks.overlaps import Question
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.people.rated_responses import UNKNOWN
-from culture_tasks.preferences.held_out import HeldOut, Overlap, overlap
+from culture_tasks.preferences.held_out import Overlap, overlap
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestion, RatedQuestions
 from culture_tasks.results.training_manifest import Rule
 
@@ -131,7 +132,7 @@ class ChosenPairs(NamedTuple):
     overlap: Overlap
 
 
-def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[HeldOut]) -> ChosenPairs:
+def choose(rated: RatedQuestions, rule: Rule, seed: int, tests: Sequence[Question]) -> ChosenPairs:
     """Makes the pairs of a build, and looks for the questions of tests."""
     counts: Counter[str] = Counter({"questions": len(rated.questions)})
     counts["responses"] = sum(len(question.answers) for question in rated.questions)

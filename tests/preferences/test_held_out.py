@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rated_data import question
 
+from culture_tasks.benchmarks.overlaps import Question
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.errors import DataUnavailableError, SettingsError
-from culture_tasks.preferences.held_out import HeldOut, held_out_by, items_by_task, overlap, questions_of
+from culture_tasks.preferences.held_out import held_out_by, items_by_task, overlap, questions_of
 from culture_tasks.results.training_manifest import Rule, question_fingerprint
 from culture_tasks.settings import Settings
 
@@ -20,7 +21,7 @@ LETTERS = st.text("abcdefghijklmnopqrstuvwxyz 送礼茶酒كيف", min_size=3, m
 
 @given(st.lists(LETTERS, min_size=1, max_size=6), LETTERS)
 def test_a_question_of_a_test_is_found_however_it_is_written(texts, other):
-    tests = [HeldOut("some_test", str(number), text) for number, text in enumerate(texts)]
+    tests = [Question("some_test", str(number), text) for number, text in enumerate(texts)]
     for write in (str.title, " {} ".format, "«{}» ...".format, lambda text: f"{text.upper()}?!"):
         found = overlap([question(write(text), [1, 2]) for text in texts], tests)
         assert set(found.same) == {question_fingerprint(text) for text in texts}
@@ -31,7 +32,7 @@ def test_a_question_of_a_test_is_found_however_it_is_written(texts, other):
 
 
 def test_questions_that_are_much_alike_are_listed_with_how_much():
-    tests = [HeldOut("zh", "1", "在中国，超市里的鸡蛋一般放在常温还是冷藏区？"), HeldOut("zh", "2", "怎么送礼")]
+    tests = [Question("zh", "1", "在中国，超市里的鸡蛋一般放在常温还是冷藏区？"), Question("zh", "2", "怎么送礼")]
     asked = [
         question("在中国，超市里的鸡蛋通常放在常温还是冷藏区？", [1, 2]),
         question("在中国，超市里的牛奶放在哪里？", [1, 2]),
@@ -52,15 +53,15 @@ def test_what_is_much_alike():
         ("Is it polite to bow in Japan?", False),
         ("In Japan, is it polite to tip a waiter?", True),
     ):
-        assert bool(overlap([question(tip, [1, 2])], [HeldOut("t", "1", other)]).near) is alike
-    assert not overlap([question("!", [1, 2])], [HeldOut("t", "1", "?")]).near
+        assert bool(overlap([question(tip, [1, 2])], [Question("t", "1", other)]).near) is alike
+    assert not overlap([question("!", [1, 2])], [Question("t", "1", "?")]).near
 
 
 @pytest.mark.parametrize("at_once", [2, 1_000])
 def test_of_each_test_the_nearest_question_is_listed(monkeypatch, at_once):
-    monkeypatch.setattr("culture_tasks.preferences.held_out._AT_ONCE", at_once)  # many are compared in parts
+    monkeypatch.setattr("culture_tasks.metrics.near_duplicates._AT_ONCE", at_once)  # many are compared in parts
     text = "how many of the old lamps are lit in house {} tonight"
-    tests = [HeldOut(task, str(number), text.format(number)) for task in ("one", "two") for number in (3, 7, 5)]
+    tests = [Question(task, str(number), text.format(number)) for task in ("one", "two") for number in (3, 7, 5)]
     asked = [question(f"and {text.format(number)}", [1, 2]) for number in (5, 7)]
     found = {(each.question, each.task): each.item for each in overlap(asked, tests).near}
     assert found == {

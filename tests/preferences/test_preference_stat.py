@@ -8,8 +8,9 @@ import json
 import pytest
 from support.rated_data import question, row, write_model, write_rows
 
+from culture_tasks.benchmarks.overlaps import Question
 from culture_tasks.cli.main import main
-from culture_tasks.preferences.held_out import HeldOut, overlap
+from culture_tasks.preferences.held_out import overlap
 from culture_tasks.preferences.preference_pictures import write_pictures
 from culture_tasks.preferences.preference_stat import preference_stat
 from culture_tasks.preferences.rated_questions import RatedAnswer, RatedQuestions
@@ -66,7 +67,7 @@ def test_groups_are_by_language_category_and_culture():
 
 
 def test_who_wrote_the_responses_and_what_tests_share():
-    tests = [HeldOut("one", "1", "A?"), HeldOut("two", "1", "a"), HeldOut("two", "2", "z")]
+    tests = [Question("one", "1", "A?"), Question("two", "1", "a"), Question("two", "2", "z")]
     found = stat(shared=overlap(QUESTIONS, tests))
     writers = [(each.name, each.responses, each.chosen, each.rejected) for each in found.writers]
     assert writers == [("gemma", 5, 3, 0), ("qwen", 3, 0, 2), ("people", 1, 0, 1)]

@@ -1,0 +1,79 @@
+"""Questions that benchmarks share: the same ones, and those much alike."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from culture_tasks.benchmarks.interface import Task
+from culture_tasks.benchmarks.registry import benchmark_of
+from culture_tasks.metrics.near_duplicates import near_duplicates
+from culture_tasks.settings import Settings
+from culture_tasks.text import tokens
+
+
+class Question(NamedTuple):
+    """A question of a task, with the item that records name."""
+
+    task: str
+    item: str
+    text: str
+
+
+class SharedQuestion(NamedTuple):
+    """Two questions of two benchmarks; the similarity is 1 where they are the same but for case and punctuation."""
+
+    first: Question
+    second: Question
+    similarity: float
+
+
+class Shared(NamedTuple):
+    """What two benchmarks share; ``sizes`` are their numbers of different questions."""
+
+    benchmarks: tuple[str, str]
+    sizes: tuple[int, int]
+    questions: Sequence[SharedQuestion]
+
+    @property
+    def same(self) -> int:
+        """Questions that are the same."""
+        return sum(each.similarity == 1 for each in self.questions)
+
+
+def questions_of(task: Task, settings: Settings) -> Iterator[Question]:
+    """Yields the questions of a task.
+
+    Raises:
+        DataError: If its data can't be read.
+    """
+    for document in task.data.load(settings).rows:
+        answered = task.score(document, [""])
+        shown = [part for part in task.prompt(document).parts if isinstance(part, str)]
+        yield Question(task.name, answered.item, answered.question or " ".join(shown))
+
+
+def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[Shared]:
+    """Yields what each two of the tasks' benchmarks share; each question counts once, however many tasks ask it.
+
+    Raises:
+        DataError: If the data of a task can't be read.
+    """
+    by_benchmark: dict[str, dict[str, Question]] = {}
+    for task in tasks:
+        known = by_benchmark.setdefault(benchmark_of(task.name).name, {})
+        for question in questions_of(task, settings):
+            known.setdefault(" ".join(tokens(question.text)) or question.text, question)
+    for (one, first), (other, second) in itertools.combinations(by_benchmark.items(), 2):
+        yield Shared((one, other), (len(first), len(second)), list(_shared(first, second)))
+
+
+def _shared(first: Mapping[str, Question], second: Mapping[str, Question]) -> Iterator[SharedQuestion]:
+    for key in first.keys() & second.keys():
+        yield SharedQuestion(first[key], second[key], 1.0)
+    texts, others = list(first), list(second)
+    for alike in near_duplicates(texts, others):
+        one, other = texts[alike.first], others[alike.second]
+        if one != other:
+            yield SharedQuestion(first[one], second[other], min(round(alike.similarity, 3), 0.999))
