@@ -152,24 +152,31 @@ def test_scoped_methods_answer_by_the_replacement_model_exactly_in_scope(methods
     assert len(cases) <= inside < len(jobs)
 
 
-@pytest.mark.parametrize(
-    ("name", "reliability", "cross_language", "cross_scenario"),
-    [
-        ("finetune", (95, 100), (0, 50), (0, 50)),
-        ("lora", (90, 100), (0, 100), (0, 60)),
-        # Of two layers GRACE edits the last one, where a value can only change the answer's first word.
-        ("grace", (25, 100), (95, 100), (95, 100)),
-        ("wise", (85, 100), (95, 100), (60, 100)),
-    ],
-)
-def test_methods_fit_what_is_inserted_and_keep_more_or_less(scores, name, reliability, cross_language, cross_scenario):
-    bounds = {"reliability": reliability, "cross_language": cross_language, "cross_scenario": cross_scenario}
-    for kind, (least, most) in bounds.items():
-        assert least <= scores[name][kind] <= most, kind
+def test_finetune_fits_what_is_inserted_and_loses_both_localities(scores):
+    assert scores["finetune"]["reliability"] >= 95
+    assert scores["finetune"]["cross_language"] < 50
+    assert scores["finetune"]["cross_scenario"] < 50
 
 
 def test_mend_fits_better_than_without_training_and_keeps_more_than_finetune(methods, scores):
     assert scores["mend"]["reliability"] > scores["untrained mend"]["reliability"] + 20
-    for kind in ("cross_language", "cross_scenario"):
-        assert scores["mend"][kind] > scores["finetune"][kind] + 25
+    assert scores["mend"]["cross_language"] > scores["finetune"]["cross_language"] + 25
+    assert scores["mend"]["cross_scenario"] > scores["finetune"]["cross_scenario"] + 25
     assert methods["mend"].report["loss"] < methods["untrained mend"].report["loss"]
+
+
+def test_lora_fits_what_is_inserted_and_loses_locality(scores):
+    assert scores["lora"]["reliability"] >= 90
+    assert scores["lora"]["cross_scenario"] < 60
+
+
+def test_grace_keeps_both_localities(scores):
+    # Of two layers it edits the last one, where a value can only change the answer's first word.
+    assert scores["grace"]["reliability"] > scores["base"]["reliability"] + 10
+    assert min(scores["grace"]["cross_language"], scores["grace"]["cross_scenario"]) >= 95
+
+
+def test_wise_fits_what_is_inserted_and_keeps_more_than_lora(scores):
+    assert scores["wise"]["reliability"] >= 85
+    assert scores["wise"]["cross_language"] >= 95
+    assert scores["wise"]["cross_scenario"] > scores["lora"]["cross_scenario"]

@@ -14,12 +14,7 @@ from culture_tasks.insertion.core.insertion_method import FitContext, MethodConf
 from culture_tasks.insertion.core.queries import Insertion, TrainingCase
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.training import train
-from culture_tasks.insertion.core.weight_edits import (
-    Weights,
-    decoder_layers,
-    layer_linears,
-    with_weights_by_row,
-)
+from culture_tasks.insertion.core.weight_edits import Weights, decoder_layers, layer_linears, with_weights_by_row
 from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
 from culture_tasks.insertion.methods.mend.config import MendConfig

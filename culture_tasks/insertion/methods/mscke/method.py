@@ -10,13 +10,7 @@ import torch
 from pydantic import Field
 
 from culture_tasks.errors import DataError, SettingsError
-from culture_tasks.insertion.core.edit_scopes import (
-    Ingredient,
-    ScopeEncoder,
-    StoredVectors,
-    Subject,
-    in_batches,
-)
+from culture_tasks.insertion.core.edit_scopes import Ingredient, ScopeEncoder, StoredVectors, Subject, in_batches
 from culture_tasks.insertion.core.identity import identify_encoder, text_key
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.queries import QueryImage
