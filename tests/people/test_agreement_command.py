@@ -6,10 +6,9 @@ import datasets
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from support.scripted_judge import scripted_identity
+from support.scripted_judge import ScriptedJudge
 
 from culture_tasks.cli.main import main
-from culture_tasks.judges.judge import Judge, Ready
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Verdict
 from culture_tasks.people.rated_responses import RatedResponse
 from culture_tasks.people.raters import Rater, compare
@@ -20,27 +19,16 @@ FILES = {"agreement.json", "agreement.md", "agreement.csv", "ratings.csv"}
 PICTURES = {f"{name}.{suffix}" for name in ("scatter", "confusion") for suffix in ("png", "svg")}
 
 
-class ShiftingJudge(Judge):
+def shifted(shift):
     """Rates by the number of words of the response plus a shift; fails where the response says so."""
 
-    def __init__(self, shift, model):
-        self.shift, self.model = shift, model
-        self.checked, self.closed = [], False
-
-    def identity(self, rubric):
-        return scripted_identity(rubric, self.model)
-
-    def submit(self, rubric, item):
+    def verdict(item):
         if item.response in ("refused", "failed", "unparsable"):
-            return Ready(Verdict(item.response, error="=asked\nfor it"))
-        rating = float(min(10, max(1, len(item.response.split()) + self.shift)))
-        return Ready(Verdict("scored", rating, endpoint="http://localhost:1/v1"))
+            return Verdict(item.response, error="=asked\nfor it")
+        rating = float(min(10, max(1, len(item.response.split()) + shift)))
+        return Verdict("scored", rating, endpoint="http://localhost:1/v1")
 
-    def check(self, expected, *, responses_known=False):
-        self.checked = list(expected)
-
-    def close(self):
-        self.closed = True
+    return verdict
 
 
 def care_rows(questions=30, responses=4):
@@ -93,7 +81,7 @@ def fakes(monkeypatch):
     monkeypatch.setattr("culture_tasks.people.rating_pictures.write_pictures", lambda *_, **__: [])
 
     def make(spec, settings):
-        made[spec.model] = ShiftingJudge({"kind": 1, "strict": -1}[spec.model], spec.model)
+        made[spec.model] = ScriptedJudge(shifted({"kind": 1, "strict": -1}[spec.model]), spec.model)
         return made[spec.model]
 
     monkeypatch.setattr("culture_tasks.judges.selection.make_judge", make)
@@ -133,8 +121,7 @@ def test_lexical_judge_from_end_to_end_and_the_same_run_gives_the_same_files(run
 def test_two_judges_with_and_without_people_are_named_in_every_output(run, fakes, data, tmp_path, capsys):
     judges = ("--judge", "openai:kind", "--judge", "openai:strict", "--resamples", 10)
     run(*judges, "--data", data, "-o", tmp_path / "a")
-    assert fakes["kind"].closed
-    assert len(fakes["kind"].checked) == len({(row["question"], row["response"]) for row in care_rows()})
+    assert fakes["kind"].checked == len({(row["question"], row["response"]) for row in care_rows()})
     pairs = [(pair["first"], pair["second"]) for pair in read_json(tmp_path / "a")["comparisons"]]
     assert pairs == [("human", "openai:kind"), ("human", "openai:strict"), ("openai:kind", "openai:strict")]
     texts = [(tmp_path / "a" / name).read_text(encoding="utf-8").replace("\\", "") for name in FILES]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from culture_tasks.judges.judge import Judge
-from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Verdict
 
 
@@ -18,18 +16,6 @@ class _Ticket:
 
     def verdict(self) -> Verdict:
         return self._future.result(timeout=60)
-
-
-def scripted_identity(rubric: Rubric, model: str) -> JudgeIdentity:
-    """Returns the identity of a judge behind an endpoint that was never asked."""
-    return JudgeIdentity(
-        backend="openai",
-        model=model,
-        rubric=rubric.name,
-        prompt=rubric.user,
-        prompt_sha256="0" * 64,
-        delimiters=True,
-    )
 
 
 class ScriptedJudge(Judge):
@@ -45,7 +31,8 @@ class ScriptedJudge(Judge):
         self._pool = ThreadPoolExecutor(threads)
 
     def identity(self, rubric):
-        return dataclasses.replace(scripted_identity(rubric, self.model), sampling=self.sampling)
+        prompt = {"prompt": rubric.user, "prompt_sha256": "0" * 64, "delimiters": True}
+        return JudgeIdentity("openai", self.model, rubric.name, **prompt, sampling=self.sampling)
 
     def submit(self, rubric, item):
         with self._lock:
