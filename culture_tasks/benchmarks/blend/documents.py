@@ -366,18 +366,18 @@ def load_choices(region: Region, data_folder: Path | None) -> list[ChoiceDoc]:
         countries = [region_name(str(row.get("country", ""))) for row in table.rows]
         part = table.part([index for index, country in enumerate(countries) if country == region.name])
         rows = validated(part, ChoiceRow, CHOICE_ALIASES) if part.rows else []
-        for row, identifier in zip(rows, unique(part, (row.mcqid for row in rows), "MCQID"), strict=True):
-            docs.append(
-                ChoiceDoc(
-                    id=identifier,
-                    question_id=row.id,
-                    region=region.label,
-                    prompt=row.prompt,
-                    choices=[[letter, text] for letter, text in row.choices.items()],
-                    answer=row.answer_idx,
-                    data="",
-                )
+        docs += [
+            ChoiceDoc(
+                id=identifier,
+                question_id=row.id,
+                region=region.label,
+                prompt=row.prompt,
+                choices=[[letter, text] for letter, text in row.choices.items()],
+                answer=row.answer_idx,
+                data="",
             )
+            for row, identifier in zip(rows, unique(part, (row.mcqid for row in rows), "MCQID"), strict=True)
+        ]
     if not docs:
         raise DataError(
             f"{', '.join(origins)}: no row has {region.name!r} in the column 'country'. "
@@ -385,7 +385,9 @@ def load_choices(region: Region, data_folder: Path | None) -> list[ChoiceDoc]:
         )
     check_release(CHOICE_SOURCE.release, table, docs)
     data = fingerprint(docs)
-    return [ChoiceDoc(**{**doc, "data": data}) for doc in docs]
+    for doc in docs:
+        doc["data"] = data
+    return docs
 
 
 # The check

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.cedar.documents import SOURCES, CedarDoc, check, load_languages, render
+from culture_tasks.benchmarks.cedar.documents import SOURCES, check, load_languages, render
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, MODALITIES, Language, Modality
 from culture_tasks.benchmarks.cedar.scoring import ACC, metrics, score
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Entry, Group, Tag, Task
@@ -87,14 +88,10 @@ def _task(
         score=partial(score, is_pooled=is_pooled),
         decoding=Decoding(max_tokens=128, top_p=1.0),
         shows_images=modality == "multimodal",
-        target=_gold,
+        target=itemgetter("gold"),
         tag=tag,
         note="Decoding: Appendix C.",
     )
-
-
-def _gold(doc: CedarDoc) -> str:
-    return doc["gold"]
 
 
 BENCHMARK = Cedar()
