@@ -17,52 +17,42 @@ TAGGED = st.lists(
 ).map("".join)
 
 
-@pytest.mark.parametrize(
-    ("reply", "kept"),
-    [
-        ("", ""),
-        ("<think>x</think>naan", "naan"),
-        ("<think>\nx\n</think>\n\nnaan", "\n\nnaan"),
-        ("<think>x</think>a<think>y</think>b", "ab"),
-        ("<think>x<think>y</think>z</think>naan", "naan"),
-        ("<think>never ends", ""),
-        ("\n<think>never ends", "\n"),
-        ("naan <think>never ends", "naan <think>never ends"),
-        ("<think>I was told to use <think> here</think>naan", "naan"),
-        ("opened by the template</think>naan", "naan"),
-        ("<Thinking>x</THINKING>naan", "naan"),
-        ("<thought>x</thought><reasoning>y</reasoning>naan", "naan"),
-        ("<thinkable>naan</thinkable>", "<thinkable>naan</thinkable>"),
-        ("1 < 2 and 3 > 2", "1 < 2 and 3 > 2"),
-        ("思考<think>想</think>烤饼", "思考烤饼"),
-    ],
-)
-def test_reasoning_is_cut_out(reply, kept):
-    assert without_reasoning(reply) == kept
-    assert answer_in(reply) == (kept if kept == reply else kept.strip())
+ANSWERS = {
+    "": "",
+    "<think>x</think>naan": "naan",
+    "<think>\nx\n</think>\n\nnaan": "\n\nnaan",
+    "<think>x</think>a<think>y</think>b": "ab",
+    "<think>x<think>y</think>z</think>naan": "naan",
+    "<think>never ends": "",
+    "\n<think>never ends": "\n",
+    "naan <think>never ends": "naan <think>never ends",
+    "<think>I was told to use <think> here</think>naan": "naan",
+    "opened by the template</think>naan": "naan",
+    "<Thinking>x</THINKING>naan": "naan",
+    "<thought>x</thought><reasoning>y</reasoning>naan": "naan",
+    "<thinkable>naan</thinkable>": "<thinkable>naan</thinkable>",
+    "1 < 2 and 3 > 2": "1 < 2 and 3 > 2",
+    "思考<think>想</think>烤饼": "思考烤饼",
+}
 
 
-@given(st.text(st.characters(exclude_characters="<>")))
-def test_a_reply_without_tags_stays_as_it_is(text):
-    assert without_reasoning(text) == text
-    assert without_reasoning(f"<think>{text}</think>{text}") == text
+def test_reasoning_is_cut_out():
+    assert {reply: without_reasoning(reply) for reply in ANSWERS} == ANSWERS
+    assert all(answer_in(reply) == (reply if kept == reply else kept.strip()) for reply, kept in ANSWERS.items())
 
 
 @given(TAGGED)
-def test_what_is_kept_is_part_of_the_reply_in_its_order(text):
+def test_what_is_kept_is_part_of_the_reply_in_its_order_and_all_of_one_without_tags(text):
     rest = iter(text)
     assert all(mark in rest for mark in without_reasoning(text))
-
-
-@given(st.lists(st.sampled_from(["<think>x</think>", "<thought>y</reasoning>", "a", " b ", "<"])).map("".join))
-def test_cutting_twice_cuts_no_more_where_blocks_are_whole(text):
-    assert without_reasoning(without_reasoning(text)) == without_reasoning(text)
+    plain = text.replace("<", "").replace(">", "")
+    assert without_reasoning(plain) == plain
 
 
 def test_long_replies_take_linear_time():
     """A quadratic cut would take hours here, and the time limit of the suite would end it."""
     for piece in ("<think>", "</think>", "<think>x</think>y", "<", "<think", "a<think>b</think"):
-        without_reasoning(piece * 300_000)
+        without_reasoning(piece * 100_000)
 
 
 @given(ANY)
@@ -74,60 +64,48 @@ def test_what_is_storable_can_be_encoded_stored_and_read_back(text):
     assert storable(clean) == clean
 
 
-@pytest.mark.parametrize(
-    ("text", "clean"),
-    [
-        ("a\x00b", "a\ufffdb"),
-        ("a\ud800b", "a\ufffdb"),
-        ("b\ud800", "b\ufffd"),
-        ("\ud83d\ude00", "😀"),
-        ("\ufeffa\ud800", "\ufeffa\ufffd"),
-    ],
+def test_halves_of_characters_are_joined_or_replaced():
+    halves = {
+        "a\x00b": "a\ufffdb",
+        "a\ud800b": "a\ufffdb",
+        "b\ud800": "b\ufffd",
+        "\ud83d\ude00": "😀",
+        "\ufeffa\ud800": "\ufeffa\ufffd",
+    }
+    assert {text: storable(text) for text in halves} == halves
+
+
+TOKENS = {
+    "The Naan, please!": ["the", "naan", "please"],
+    "snake_case": ["snake", "case"],
+    "饺子和tea": ["饺", "子", "和", "tea"],
+    "これはナンです。": list("これはナンです"),
+    "ﾅﾝ": ["ナ", "ン"],
+    "佐々木": ["佐", "々", "木"],
+    "ＮＡＡＮ１２": ["naan12"],
+    "كَبْسَة": ["كبسة"],
+    "كبـــسة": ["كبسة"],
+    "हिन्दी में रोटी": ["हिन्दी", "में", "रोटी"],
+    "한국어 김치": ["한국어", "김치"],
+    "çay Straße": ["çay", "strasse"],
+    "Ngũgĩ wa Thiong'o": ["ngũgĩ", "wa", "thiong", "o"],
+    "": [],
+}
+ALIKE = (
+    *(("é", "e\u0301"), ("\u0390", "\u03aa\u0301"), ("ﬁ", "FI"), ("ﷲ", "الله"), ("가", "\u1100\u1161")),
+    *(("Å", "\u212b"), ("क़लम", "क\u093cलम")),
 )
-def test_halves_of_characters_are_joined_or_replaced(text, clean):
-    assert storable(text) == clean
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The Naan, please!", ["the", "naan", "please"]),
-        ("snake_case", ["snake", "case"]),
-        ("饺子和tea", ["饺", "子", "和", "tea"]),
-        ("これはナンです。", list("これはナンです")),
-        ("ﾅﾝ", ["ナ", "ン"]),
-        ("佐々木", ["佐", "々", "木"]),
-        ("ＮＡＡＮ１２", ["naan12"]),
-        ("كَبْسَة", ["كبسة"]),
-        ("كبـــسة", ["كبسة"]),
-        ("हिन्दी में रोटी", ["हिन्दी", "में", "रोटी"]),
-        ("क़लम", tokens("क\u093cलम")),
-        ("한국어 김치", ["한국어", "김치"]),
-        ("çay Straße", ["çay", "strasse"]),
-        ("Ngũgĩ wa Thiong'o", ["ngũgĩ", "wa", "thiong", "o"]),
-        ("", []),
-    ],
-)
-def test_tokens_of_many_scripts(text, expected):
-    assert tokens(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [("é", "e\u0301"), ("\u0390", "\u03aa\u0301"), ("ﬁ", "FI"), ("ﷲ", "الله"), ("가", "\u1100\u1161"), ("Å", "\u212b")],
-)
-def test_two_spellings_of_one_character_are_the_same_token(one, other):
-    assert tokens(one) == tokens(other) != []
-
-
-@given(st.text())
-def test_tokens_do_not_depend_on_the_unicode_form(text):
-    assert tokens(unicodedata.normalize("NFC", text)) == tokens(unicodedata.normalize("NFD", text))
+def test_tokens_of_many_scripts_and_of_two_spellings_of_one_character():
+    assert {text: tokens(text) for text in TOKENS} == TOKENS
+    assert [pair for pair in ALIKE if tokens(pair[0]) != tokens(pair[1]) or not tokens(pair[0])] == []
 
 
 @given(ANY)
-def test_no_token_is_empty_or_holds_a_space(text):
+def test_tokens_do_not_depend_on_the_unicode_form_and_none_is_empty_or_holds_a_space(text):
     assert all(token and not any(mark.isspace() for mark in token) for token in tokens(text))
+    assert tokens(unicodedata.normalize("NFC", text)) == tokens(unicodedata.normalize("NFD", text))
 
 
 def test_token_f1_by_hand():
