@@ -130,14 +130,6 @@ def task_file(entry: Task | Group, harness: Harness) -> Path:
     return task_folder(harness, benchmark) / benchmark.name / f"{entry.name}.yaml"
 
 
-@cache
-def hub_names() -> tuple[str, ...]:
-    """Returns the names of all data sets of the Hub that a benchmark reads."""
-    sources = [source for name in entries() for task in tasks_below(name) for source in task.data.sources]
-    sources += [each.human_ratings().source for each in benchmarks().values() if isinstance(each, OffersHumanRatings)]
-    return tuple(dict.fromkeys(source.hub for source in sources if source.hub))
-
-
 class DataRead(NamedTuple):
     """What a block of code has read: commits by data set of the Hub, and users' files, each with its differences."""
 
@@ -152,12 +144,16 @@ def reading_data(settings: Settings) -> Iterator[DataRead]:
     Raises:
         SettingsError: If a revision was chosen of a data set that no benchmark reads.
     """
-    for name, _ in settings.revisions:
-        if name not in hub_names():
-            raise SettingsError(
-                f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, hub_names())} "
-                f"Known are {', '.join(hub_names())}."
-            )
+    if settings.revisions:
+        sources = [source for name in entries() for task in tasks_below(name) for source in task.data.sources]
+        sources += [one.human_ratings().source for one in benchmarks().values() if isinstance(one, OffersHumanRatings)]
+        known = dict.fromkeys(source.hub for source in sources if source.hub)
+        for name, _ in settings.revisions:
+            if name not in known:
+                raise SettingsError(
+                    f"CULTURE_TASKS_REVISION: no benchmark reads a data set {name!r}.{nearest(name, known)} "
+                    f"Known are {', '.join(known)}."
+                )
     with reading(settings) as block:
         yield DataRead(block.commits, block.differences)
 

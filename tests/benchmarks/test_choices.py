@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,42 +75,37 @@ NOTHING = [
 ]
 
 
-def test_a_plain_choice_is_read_and_what_chooses_nothing_or_two_things_is_not():
-    assert [reply for reply in PLAIN if read_choice(reply, DRINKS) != "B"] == []
-    assert [reply for reply in NOTHING if read_choice(reply, DRINKS) is not None] == []
+OTHERS = [
+    ("3", DISHES, "3"),
+    ("Answer id: 3", DISHES, "3"),
+    ("The answer is 3 because of the skewers.", DISHES, "3"),
+    ("This dish is Gado-gado.", DISHES, "4"),
+    ("3.5", DISHES, None),
+    ("It is 3 years old.", DISHES, None),
+    ("1. First, the skewers.", DISHES, None),
+    ("1,2,3,4,5", DISHES, None),
+    ("1. Nasi Goreng\n2. Rendang\n3. Sate", DISHES, None),
+    ("Yes", ANSWERS, "1"),
+    ("No, he was rude.", ANSWERS, "2"),
+    ("Answer (options Yes, No or Neither): Neither", ANSWERS, "3"),
+    ("No one knows.", ANSWERS, None),
+    ("Not acceptable.", ANSWERS, None),
+    ("True", TRUTH, "True"),
+    ("This answer is **False** for this question.", TRUTH, "False"),
+    ("The statement is true.", TRUTH, "True"),
+    ("It is not true.", TRUTH, None),
+    ("True or False", TRUTH, None),
+    ("It's true that people drink it. The answer is False.", TRUTH, "False"),
+    ("b", {"A": "b", "B": "tea"}, "B"),  # a letter that was offered is no text
+    ("tea", {"A": "Tea", "B": "tea"}, None),
+    ("tea with milk", {"A": "tea", "B": "tea with milk"}, "B"),
+    ("A cup of tea", {"A": "coffee", "B": "A cup of tea"}, "B"),
+]
 
 
-@pytest.mark.parametrize(
-    ("reply", "options", "choice"),
-    [
-        ("3", DISHES, "3"),
-        ("Answer id: 3", DISHES, "3"),
-        ("The answer is 3 because of the skewers.", DISHES, "3"),
-        ("This dish is Gado-gado.", DISHES, "4"),
-        ("3.5", DISHES, None),
-        ("It is 3 years old.", DISHES, None),
-        ("1. First, the skewers.", DISHES, None),
-        ("1,2,3,4,5", DISHES, None),
-        ("1. Nasi Goreng\n2. Rendang\n3. Sate", DISHES, None),
-        ("Yes", ANSWERS, "1"),
-        ("No, he was rude.", ANSWERS, "2"),
-        ("Answer (options Yes, No or Neither): Neither", ANSWERS, "3"),
-        ("No one knows.", ANSWERS, None),
-        ("Not acceptable.", ANSWERS, None),
-        ("True", TRUTH, "True"),
-        ("This answer is **False** for this question.", TRUTH, "False"),
-        ("The statement is true.", TRUTH, "True"),
-        ("It is not true.", TRUTH, None),
-        ("True or False", TRUTH, None),
-        ("It's true that people drink it. The answer is False.", TRUTH, "False"),
-        ("b", {"A": "b", "B": "tea"}, "B"),  # a letter that was offered is no text
-        ("tea", {"A": "Tea", "B": "tea"}, None),
-        ("tea with milk", {"A": "tea", "B": "tea with milk"}, "B"),
-        ("A cup of tea", {"A": "coffee", "B": "A cup of tea"}, "B"),
-    ],
-)
-def test_numbers_words_and_texts(reply, options, choice):
-    assert read_choice(reply, options) == choice
+def test_a_choice_is_read_and_what_chooses_nothing_or_two_things_is_not():
+    cases = [*((reply, DRINKS, "B") for reply in PLAIN), *((reply, DRINKS, None) for reply in NOTHING), *OTHERS]
+    assert [case for case in cases if read_choice(case[0], case[1]) != case[2]] == []
 
 
 @given(st.text() | st.text("ABCDEab12 .:,()'\"{}\\\n") | st.lists(st.sampled_from([*PLAIN, *NOTHING])).map("\n".join))
