@@ -99,13 +99,8 @@ def _scores(report: Report) -> Iterator[tuple[Any, ...]]:
 
 
 def _samples(report: Report) -> Iterator[dict[str, Any]]:
-    labels = {
-        run: report.entrants[entrant].label
-        for unit in report.units.values()
-        for entrant, cell in unit.cells.items()
-        for run in cell.runs
-    }
+    labels = report.labels
     for key, run in report.runs.items():
-        of_run = {"model": labels.get(key, run.model), "benchmark": run.benchmark, "task": run.task}
+        of_run = {"model": labels[key], "benchmark": run.benchmark, "task": run.task}
         for sample in report.samples.read(key):
             yield of_run | {name: getattr(sample, name) for name in _OF_SAMPLE} | dict(sample.groups)

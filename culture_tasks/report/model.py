@@ -412,3 +412,12 @@ class Report:
     def models(self) -> set[str]:
         """Names of the user's models; the papers' are not among them."""
         return {entrant.model for entrant in self.entrants.values() if not entrant.published}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The label of each run's row, by the key of the run."""
+        found = {key: run.model for key, run in self.runs.items()}
+        for unit in self.units.values():
+            for entrant, cell in unit.cells.items():
+                found |= dict.fromkeys(cell.runs, self.entrants[entrant].label)
+        return found

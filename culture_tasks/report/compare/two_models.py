@@ -169,11 +169,10 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
     unit = measured.unit
     if missing := [key.upper() for key in "ab" if key not in unit.cells]:
         return f"{' and '.join(missing)} didn't run it"
-    unscored = [key.upper() for key in "ab" if unit.cells[key].value is None or not measured.runs[key]]
-    if unscored and unit.benchmark is None:
-        return f"there are no samples of {' and '.join(unscored)} whose mean is its score"
-    if unscored:
-        return f"there are no scored samples of {' and '.join(unscored)}"
+    if unscored := [key.upper() for key in "ab" if unit.cells[key].value is None or not measured.runs[key]]:
+        who = " and ".join(unscored)
+        scored = f"scored samples of {who}" if unit.benchmark else f"samples of {who} whose mean is its score"
+        return f"there are no {scored}"
     if anyway:
         return ""
     flags = why_not(measured, "a", "b")
@@ -223,8 +222,8 @@ def _tests(places: Sequence[tuple[Measured, Where]]) -> tuple[Tested, ...]:
         flags = ordered(why_not(measured, "a", "b"))
         pairs.append(Pair(unit.key, "a", "b", in_order(one), in_order(two), unit.scale, flags))
     about_b = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
-    return tuple(
-        Tested(test.unit, where[0][1] if where else "", cells, replace(test, verdict=verdict))
-        for (_, where), cells, test in zip(places, scores, adjusted(pairs, {"a": "A", "b": "B"}), strict=True)
-        for verdict in [about_b.get(test.verdict, test.verdict)]
-    )
+    found: list[Tested] = []
+    for (_, where), cells, test in zip(places, scores, adjusted(pairs, {"a": "A", "b": "B"}), strict=True):
+        in_words = replace(test, verdict=about_b.get(test.verdict, test.verdict))
+        found.append(Tested(test.unit, where[0][1] if where else "", cells, in_words))
+    return tuple(found)

@@ -90,15 +90,15 @@ def _bytes(figure: Figure, suffix: Format) -> bytes:
     return buffer.getvalue()
 
 
-def draw(chart: Chart, *, overview_across: int = 6) -> Figure:
-    """Draws a figure; ``overview_across`` are the panels of an overview side by side."""
+def draw(chart: Chart, *, overview_across: int | None = None) -> Figure:
+    """Draws a figure; ``overview_across`` are the panels of an overview side by side, where it is no sheet of paper."""
     from matplotlib.figure import Figure
 
-    most, count = {"overview": overview_across, "dots": 2}.get(chart.kind, 3), len(chart.panels)
-    is_by_columns = chart.kind in ("bars", "points")
-    if is_by_columns:
-        most = 1 if count <= IN_ONE_COLUMN else 2
-    columns = min(most, count) if chart.kind != "overview" else -(-count // -(-count // most))
+    draw_panel, most, how = _KINDS[chart.kind]
+    count, is_by_columns = len(chart.panels), chart.kind in ("bars", "points")
+    if chart.kind == "overview":
+        most = -(-count // -(-count // (overview_across or most)))  # so that all rows are about as long
+    columns = 1 if is_by_columns and count <= IN_ONE_COLUMN else min(most, count)
     rows = -(-count // columns)
     width, height = _size(chart, rows, columns)
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -107,13 +107,13 @@ def draw(chart: Chart, *, overview_across: int = 6) -> Figure:
     if chart.notes:
         lines = (line for note in chart.notes for line in textwrap.wrap(shown(note, 240), int(_NOTE_LETTERS * width)))
         figure.supxlabel("\n".join(lines), fontsize=7, color="0.25")
-    grid = figure.subplots(rows, columns, squeeze=False, **_AXES.get(chart.kind, {}))
+    grid = figure.subplots(rows, columns, squeeze=False, **how)
     handles: Handles = {}
     for axes, panel in zip_longest(grid.ravel(order="F" if is_by_columns else "C"), chart.panels):
         if panel is None:
             axes.set_visible(False)
         else:
-            handles |= _DRAW_PANEL[chart.kind](chart, axes, panel)
+            handles |= draw_panel(chart, axes, panel)
     labels = [label for label in (*chart.labels, BAND) if label in handles]
     if labels:
         entries, names = [handles[label] for label in labels], [shown(label, 34) for label in labels]
@@ -406,24 +406,15 @@ def _radar(chart: Chart, axes: PolarAxes, panel: Panel) -> Handles:
     return handles
 
 
-_DRAW_PANEL: Mapping[Kind, Callable[[Chart, Any, Panel], Handles]] = {
-    "overview": _overview,
-    "bars": _bars,
-    "points": _side_by_side,
-    "dots": _side_by_side,
-    "radar": _radar,
-    "heat": _heat,
-    "lines": _lines,
-    "pairs": _pairs,
+_KINDS: Mapping[Kind, tuple[Callable[[Chart, Any, Panel], Handles], int, Mapping[str, Any]]] = {
+    "overview": (_overview, 6, {"sharey": True}),
+    "bars": (_bars, 2, {}),
+    "points": (_side_by_side, 2, {"sharey": True}),
+    "dots": (_side_by_side, 2, {"sharex": True}),
+    "radar": (_radar, 3, {"subplot_kw": {"projection": "polar"}}),
+    "heat": (_heat, 3, {}),
+    "lines": (_lines, 3, {"sharey": True}),
+    "pairs": (_pairs, 3, {"sharex": True}),
 }
-"""The function that draws each kind of panel, and returns its entries of the legend."""
-
-_AXES: Mapping[Kind, Mapping[str, Any]] = {
-    "overview": {"sharey": True},
-    "points": {"sharey": True},
-    "dots": {"sharex": True},
-    "pairs": {"sharex": True},
-    "lines": {"sharey": True},
-    "radar": {"subplot_kw": {"projection": "polar"}},
-}
-"""How the axes of each kind are made, for matplotlib's ``subplots``."""
+"""The function that draws a panel of each kind and returns its entries of the legend, the panels side by side, and how
+axes are made, for matplotlib's ``subplots``."""

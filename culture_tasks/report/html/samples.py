@@ -143,18 +143,13 @@ class Payload:
     def json(self) -> str:
         """Returns the data as JSON for a script element that isn't run."""
         self._put_beside()
-        labels = {
-            run: self._report.entrants[entrant].label
-            for unit in self._report.units.values()
-            for entrant, cell in unit.cells.items()
-            for run in cell.runs
-        }
+        labels = self._report.labels
         data = {
             "folder": self.folder,
             "texts_in_a_file": _TEXTS_IN_A_FILE,
             "images_in_a_file": _IMAGES_IN_A_FILE,
             "runs": [
-                [labels.get(key, run.model), run.task, run.settings.judged_by, key, self._scales[key].better == "lower"]
+                [labels[key], run.task, run.settings.judged_by, key, self._scales[key].better == "lower"]
                 for key, run in self._report.runs.items()
             ],
             "documents": list(self._documents),
