@@ -59,11 +59,7 @@ class _State(BaseModel):
 
 
 def state_file(results: Sequence[Path]) -> Path:
-    """Returns the file that lists the batches of these result files: in the folder that holds them all.
-
-    Raises:
-        DataError: If another file says so already, since some of them were named together with others.
-    """
+    """Returns the file that lists the batches of these result files: in the folder that holds them all."""
     file = Path(os.path.commonpath([path.resolve().parent for path in results])) / STATE_FILE
     if others := [other for other in state_files(results) if other != file]:
         raise DataError(
@@ -80,15 +76,9 @@ def state_files(results: Iterable[Path]) -> list[Path]:
 
 
 class BatchRounds:
-    """The batches of some results.
+    """The batches of some results, whose items all judges have noted.
 
-    Args:
-        judges: The judges, which have noted all items, by model.
-        rubrics: How the items are graded, by name.
-        endpoint: Where batches are sent.
-        file: Lists the batches.
-        say: Takes a line about how far they are.
-        resend: Whether requests are sent again whose results can't be fetched.
+    ``say`` takes a line about how far they are; ``resend`` sends requests again whose results can't be fetched.
     """
 
     def __init__(

@@ -97,13 +97,9 @@ class Estimator:
     def before_a_run(
         self, task: Task, judge_of: Callable[[str], str], *, repeats: int = 1, limit: int | None = None
     ) -> list[Estimate]:
-        """Estimates for a task whose responses aren't there yet, by the judge's model.
+        """Estimates for a task whose responses aren't there yet, ``repeats`` for each question, by the judge's model.
 
-        Args:
-            task: The task.
-            judge_of: Gives the judge's model by that of the paper.
-            repeats: Responses to a question.
-            limit: Number of questions, where not all are asked.
+        ``judge_of`` gives the judge's model by that of the paper.
         """
         scorer = scorer_of(task.name)
         with reading_data(self._settings):

@@ -44,15 +44,7 @@ _COMPLAINT = re.compile(
 
 
 class Asker:
-    """The way to one endpoint's model. To be used inside the event loop.
-
-    Args:
-        connect: Makes what sends requests, when the first one is sent.
-        name: Who is asked, without secrets, for the log.
-        concurrency: Most requests in flight.
-        patience: How persistent to be.
-        budget: What may be spent; None means anything.
-    """
+    """The way to one endpoint's model, which connects with the first request. To be used inside the event loop."""
 
     def __init__(
         self,
