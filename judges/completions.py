@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,61 +16,42 @@ from culture_tasks.text import without_reasoning
 _MODEL_CODES = ("model_not_found", "DeploymentNotFound", "model_not_available")
 
 
+@dataclass(slots=True, eq=False)
 class ChatRequest:
     """All that changes a judge's answer.
 
     Messages whose delimiters are made from a secret of the run differ from run to run. So a request may be named by
     the texts they are made of, without the secret, and runs share completions.
 
-    Args:
-        endpoint: Who is asked, without secrets: a base URL, or ``lm_eval:<backend>``.
-        model: Model name, or model arguments.
-        messages: Chat messages as sent; a function makes them anew whenever they are needed.
-        sampling: Sampling parameters as meant; an endpoint that refuses one is sent others, always the same ones.
-        named_by: The texts that the messages are made of, as JSON data; None where they name themselves.
-        sample: Counts fresh samples for one verdict: 0, then 1 for the first time of asking again.
-        place: Fingerprint of whatever else tells the endpoint's model from another of that name.
-        most_tokens: How far the limit of tokens may grow where thinking uses it up; no part of the key.
-
     Attributes:
         key: SHA-256 of canonical JSON of the request: the name of the completion in the cache.
     """
 
-    __slots__ = ("_messages", "endpoint", "key", "model", "most_tokens", "place", "sample", "sampling")
+    endpoint: str  # who is asked, without secrets: a base URL, or ``lm_eval:<backend>``
+    model: str  # model name, or model arguments
+    messages: Sequence[Message] | Callable[[], Sequence[Message]]  # as sent; a function makes them when they are needed
+    sampling: Mapping[str, Any]  # as meant; an endpoint that refuses a parameter is sent others, always the same ones
+    _: KW_ONLY
+    named_by: InitVar[object] = None  # texts that the messages are made of; None where they name themselves
+    sample: int = 0  # counts fresh samples for one verdict: 0, then 1 for the first time of asking again
+    place: str = ""  # fingerprint of whatever else tells the endpoint's model from another of that name
+    most_tokens: int = 0  # how far the limit of tokens may grow where thinking uses it up; no part of the key
+    key: bytes = field(init=False)
 
-    def __init__(
-        self,
-        endpoint: str,
-        model: str,
-        messages: Sequence[Message] | Callable[[], Sequence[Message]],
-        sampling: Mapping[str, Any],
-        *,
-        named_by: object = None,
-        sample: int = 0,
-        place: str = "",
-        most_tokens: int = 0,
-    ) -> None:
-        self.endpoint = endpoint
-        self.model = model
-        self.sampling = sampling
-        self.sample = sample
-        self.place = place
-        self.most_tokens = most_tokens
-        self._messages = messages
-        content = self.messages if named_by is None else named_by
-        name = _json([endpoint, place, model, content, sampling, sample])
+    def __post_init__(self, named_by: object) -> None:
+        content = self.chat if named_by is None else named_by
+        name = _json([self.endpoint, self.place, self.model, content, self.sampling, self.sample])
         self.key = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
 
     @property
-    def messages(self) -> Sequence[Message]:
-        """Chat messages as sent."""
-        return self._messages() if callable(self._messages) else self._messages
+    def chat(self) -> Sequence[Message]:
+        """The messages as sent."""
+        return self.messages() if callable(self.messages) else self.messages
 
     def body(self, sampling: Mapping[str, Any]) -> bytes:
         """The request as an OpenAI-compatible endpoint reads it, with the sampling parameters that it accepts."""
         messages = [
-            _wording(message["content"]) if message["role"] == "system" else _encoded(message)
-            for message in self.messages
+            _wording(message["content"]) if message["role"] == "system" else _encoded(message) for message in self.chat
         ]
         rest = _json({"model": self.model, **sampling})
         return f'{{"messages":[{",".join(messages)}],{rest[1:]}'.encode()

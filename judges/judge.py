@@ -40,12 +40,7 @@ class Judge(ABC):
         """Makes sure, before any inference, that the judge can be used. A run of verdicts begins here.
 
         Where the responses are known, too, a judge with a cache need not be reached if it holds all of these verdicts.
-
-        Returns:
-            The verdict on a reference answer that the judge was asked for; None where it wasn't asked.
-
-        Raises:
-            JudgeError: If the judge can't be used.
+        Returns the verdict on a reference answer, if it was asked for one; a judge that can't be used is a JudgeError.
         """
         del expected, responses_known
         return None

@@ -11,6 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -59,11 +60,7 @@ class _State(BaseModel):
 
 
 def state_file(results: Sequence[Path]) -> Path:
-    """Returns the file that lists the batches of these result files: in the folder that holds them all.
-
-    Raises:
-        DataError: If another file says so already, since some of them were named together with others.
-    """
+    """Returns the file that lists the batches of these result files: in the folder that holds them all."""
     file = Path(os.path.commonpath([path.resolve().parent for path in results])) / STATE_FILE
     if others := [other for other in state_files(results) if other != file]:
         raise DataError(
@@ -79,38 +76,23 @@ def state_files(results: Iterable[Path]) -> list[Path]:
     return [file for folder in folders if (file := folder / STATE_FILE).is_file()]
 
 
+@dataclass(eq=False)
 class BatchRounds:
-    """The batches of some results.
+    """The batches of some results."""
 
-    Args:
-        judges: The judges, which have noted all items, by model.
-        rubrics: How the items are graded, by name.
-        endpoint: Where batches are sent.
-        file: Lists the batches.
-        say: Takes a line about how far they are.
-        resend: Whether requests are sent again whose results can't be fetched.
-    """
+    judges: Mapping[str, BatchJudge]  # by model; they have noted all items
+    rubrics: Mapping[str, Rubric]  # by name
+    _: KW_ONLY
+    endpoint: BatchEndpoint
+    file: Path  # lists the batches
+    say: Callable[[str], None]  # takes a line about how far they are
+    resend: bool = False  # whether requests are sent again whose results can't be fetched
+    _collected: set[str] = field(default_factory=set, init=False)
+    _patient_until: dict[str, float] = field(default_factory=dict, init=False)
+    _content: bytes | None = field(default=None, init=False)
 
-    def __init__(
-        self,
-        judges: Mapping[str, BatchJudge],
-        rubrics: Mapping[str, Rubric],
-        *,
-        endpoint: BatchEndpoint,
-        file: Path,
-        say: Callable[[str], None],
-        resend: bool = False,
-    ) -> None:
-        self._judges = judges
-        self._rubrics = rubrics
-        self._endpoint = endpoint
-        self._file = file
-        self._say = say
-        self._resend = resend
-        self._collected: set[str] = set()
-        self._patient_until: dict[str, float] = {}
-        self._content: bytes | None = None
-        self._state = self._read(next(iter(judges.values())).address.shown)
+    def __post_init__(self) -> None:
+        self._state = self._read(next(iter(self.judges.values())).address.shown)
 
     @property
     def were_sent(self) -> bool:
@@ -126,8 +108,8 @@ class BatchRounds:
         """Tells the judges the sampling parameters of the batches so far."""
         for batch in self._state.batches:
             for name, sent in batch.sampling.items():
-                if batch.model in self._judges and name in self._rubrics:
-                    self._judges[batch.model].adopt_sampling(self._rubrics[name], sent)
+                if batch.model in self.judges and name in self.rubrics:
+                    self.judges[batch.model].adopt_sampling(self.rubrics[name], sent)
 
     def submit(self) -> int:
         """Sends the open requests that are not on their way, and returns how many these were.
@@ -136,14 +118,14 @@ class BatchRounds:
         """
         self.collect()
         sent = 0
-        for model, judge in self._judges.items():
+        for model, judge in self.judges.items():
             under_way = {n for batch in self._state.batches if batch.id not in self._collected for n in batch.names}
             lines = [line for line in judge.open_lines() if line.name not in under_way]
             affordable = judge.affordable(lines)
             self._send(model, judge, affordable)
             sent += len(affordable)
             if len(affordable) < len(lines):
-                self._say(f"{len(lines) - len(affordable):,} requests are not sent now, to keep to the budget")
+                self.say(f"{len(lines) - len(affordable):,} requests are not sent now, to keep to the budget")
         return sent
 
     def collect(self) -> list[Status]:
@@ -158,7 +140,7 @@ class BatchRounds:
         running, refused = [], []
         for batch in [batch for batch in self._state.batches if batch.id not in self._collected]:
             assert batch.id is not None
-            status = self._endpoint.status(batch.id)
+            status = self.endpoint.status(batch.id)
             if not status.has_ended:
                 running.append(status)
             elif status.name == "failed" and not status.outputs:
@@ -168,7 +150,7 @@ class BatchRounds:
                 self._collected.add(batch.id)
             else:
                 now = time.monotonic()
-                if now < self._patient_until.setdefault(batch.id, now + self._endpoint.patience):
+                if now < self._patient_until.setdefault(batch.id, now + self.endpoint.patience):
                     running.append(status._replace(name=f"{status.name}, results not fetched"))
         if refused:
             raise JudgeUnreachableError(
@@ -184,7 +166,7 @@ class BatchRounds:
             sent = self.submit()
             pause = _FIRST_PAUSE
             while running := self.collect():
-                self._say(described(running))
+                self.say(described(running))
                 time.sleep(pause)
                 pause = min(1.5 * pause, _LONGEST_PAUSE)
             if not sent and len(self._collected) == before:
@@ -192,21 +174,21 @@ class BatchRounds:
 
     def open_requests(self) -> int:
         """Returns how many requests neither the cache nor the results so far answer."""
-        return sum(len(judge.open_lines()) for judge in self._judges.values())
+        return sum(len(judge.open_lines()) for judge in self.judges.values())
 
     def foreign_results(self) -> int:
         """Returns how many results so far belong to no sample that is graded now, or to other settings."""
-        return sum(judge.foreign for judge in self._judges.values())
+        return sum(judge.foreign for judge in self.judges.values())
 
     def finish(self) -> None:
         """Removes the file, once the verdicts are in result files; keeps it where others may still need it."""
         if foreign := self.foreign_results():
-            self._say(
-                f"{foreign:,} results of batches belong to other samples or settings, so {self._file} is kept. Run the "
+            self.say(
+                f"{foreign:,} results of batches belong to other samples or settings, so {self.file} is kept. Run the "
                 "command with those samples and settings to use them, or delete the file."
             )
         elif self._on_disk() == self._content:
-            self._file.unlink(missing_ok=True)
+            self.file.unlink(missing_ok=True)
 
     def _recover(self) -> None:
         """Completes a killed command: a file that wasn't uploaded was never sent, a batch may have begun."""
@@ -215,30 +197,30 @@ class BatchRounds:
                 self._forget(batch)
             elif batch.id is None:
                 try:
-                    batch.id = self._endpoint.find(batch.file)
+                    batch.id = self.endpoint.find(batch.file)
                 except JudgeUnreachableError as error:
                     raise JudgeUnreachableError(
                         f"{error} If the endpoint never lists batches, look there for a batch of this file; if there "
-                        f"is none, delete {self._file} to send everything again."
+                        f"is none, delete {self.file} to send everything again."
                     ) from None
                 self._begin(batch, batch.file)
 
     def _send(self, model: str, judge: BatchJudge, lines: Sequence[BatchLine]) -> None:
-        sampling = {name: dict(judge.sent_sampling(rubric)) for name, rubric in self._rubrics.items()}
+        sampling = {name: dict(judge.sent_sampling(rubric)) for name, rubric in self.rubrics.items()}
         with tempfile.TemporaryDirectory() as folder:
             for path, names in write_files(lines, Path(folder)):
                 batch = _Batch(model=model, names=names, sampling=sampling)
                 self._state.batches.append(batch)
                 self._save()
-                batch.file = self._endpoint.upload(path)
+                batch.file = self.endpoint.upload(path)
                 self._save()
                 self._begin(batch, batch.file)
-                self._say(f"sent batch {batch.id}: {len(names):,} requests to {model}")
+                self.say(f"sent batch {batch.id}: {len(names):,} requests to {model}")
 
     def _begin(self, batch: _Batch, file: str) -> None:
         """Begins a batch that hasn't begun; one that the endpoint doesn't take is forgotten, to be sent anew."""
         try:
-            batch.id = batch.id or self._endpoint.begin(file)
+            batch.id = batch.id or self.endpoint.begin(file)
         except RefusedError:
             self._forget(batch)
             raise
@@ -250,16 +232,16 @@ class BatchRounds:
 
     def _fetch(self, batch: _Batch, status: Status) -> bool:
         """Gives the results of a batch that has ended to its judge; False where they aren't all there to be fetched."""
-        judge = self._judges.get(batch.model)
+        judge = self.judges.get(batch.model)
         if judge is None:
             raise SettingsError(
                 f"rejudge: batch {batch.id} was sent to the judge {batch.model!r}, and the judge now is "
-                f"{', '.join(self._judges)}. Name the same judge, or delete {self._file} to forget what was sent."
+                f"{', '.join(self.judges)}. Name the same judge, or delete {self.file} to forget what was sent."
             )
         results: dict[str, Completion | Problem] = {}
         damaged, problem = 0, ""
         for file in status.outputs:
-            content = self._endpoint.content(file)
+            content = self.endpoint.content(file)
             if content is None:
                 problem = f"its file {file} isn't there"
                 continue
@@ -273,21 +255,21 @@ class BatchRounds:
         if not problem and present < expected:
             problem = f"{present:,} of {expected:,} are there"
         if problem and batch.results is None:
-            self._say(f"batch {batch.id} is {status.name}, but its results can't be fetched: {problem}")
+            self.say(f"batch {batch.id} is {status.name}, but its results can't be fetched: {problem}")
         before = batch.results
         if before != "given up":
-            batch.results = None if not problem else "given up" if self._resend else "not fetched"
+            batch.results = None if not problem else "given up" if self.resend else "not fetched"
         if batch.results != before:
             self._save()
         if batch.results == "not fetched":
             return False
         if damaged:
-            self._say(f"batch {batch.id}: {damaged:,} lines of its results can't be read")
+            self.say(f"batch {batch.id}: {damaged:,} lines of its results can't be read")
         for name in batch.names:
             judge.give(name, results.get(name), batch.sampling)
         missing = len(batch.names) - len(results)
         unanswered = f", {missing:,} without a result" if missing else ""
-        self._say(f"batch {batch.id} is {status.name}: {len(batch.names):,} requests{unanswered}")
+        self.say(f"batch {batch.id} is {status.name}: {len(batch.names):,} requests{unanswered}")
         return True
 
     def _read(self, endpoint: str) -> _State:
@@ -301,32 +283,32 @@ class BatchRounds:
                 error.strerror if isinstance(error, OSError) else f"{error.error_count()} fields are not as written"
             )
             raise DataError(
-                f"{self._file}: can't be read ({reason}). It says which batches were sent: restore it, or delete it to "
+                f"{self.file}: can't be read ({reason}). It says which batches were sent: restore it, or delete it to "
                 "send them, and pay for them, again."
             ) from None
         if state.endpoint != endpoint:
             raise SettingsError(
                 f"rejudge: batches of these results were sent to {state.endpoint}, and the endpoint now is {endpoint}. "
-                f"Set the same OPENAI_BASE_URL, or delete {self._file} to forget what was sent."
+                f"Set the same OPENAI_BASE_URL, or delete {self.file} to forget what was sent."
             )
         return state
 
     def _on_disk(self) -> bytes | None:
         try:
-            return self._file.read_bytes()
+            return self.file.read_bytes()
         except FileNotFoundError:
             return None
 
     def _save(self) -> None:
         if self._on_disk() != self._content:
             raise DataError(
-                f"{self._file}: another command has changed it. Nothing more is sent, so that nothing is paid for "
+                f"{self.file}: another command has changed it. Nothing more is sent, so that nothing is paid for "
                 "twice: wait for the other command to end, and run this one again."
             )
-        part = self._file.with_name(f".{self._file.name}.part")
+        part = self.file.with_name(f".{self.file.name}.part")
         self._content = self._state.model_dump_json(indent=1).encode()
         part.write_bytes(self._content)
-        part.replace(self._file)
+        part.replace(self.file)
 
 
 def described(running: Sequence[Status]) -> str:

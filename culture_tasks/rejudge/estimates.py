@@ -86,35 +86,31 @@ class Estimate:
         return None if low is None or high is None else Bounds(low, high)
 
 
+@dataclass(frozen=True)
 class Estimator:
     """Estimates by one way of counting, and by the replies that the verdict cache has."""
 
-    def __init__(self, counter: TokenCounter, replies: Iterable[JudgeStats], settings: Settings) -> None:
-        self._counter = counter
-        self._replies = list(replies)
-        self._settings = settings
+    counter: TokenCounter
+    replies: Sequence[JudgeStats]
+    settings: Settings
 
     def before_a_run(
         self, task: Task, judge_of: Callable[[str], str], *, repeats: int = 1, limit: int | None = None
     ) -> list[Estimate]:
-        """Estimates for a task whose responses aren't there yet, by the judge's model.
+        """Estimates for a task whose responses aren't there yet, ``repeats`` for each question, by the judge's model.
 
-        Args:
-            task: The task.
-            judge_of: Gives the judge's model by that of the paper.
-            repeats: Responses to a question.
-            limit: Number of questions, where not all are asked.
+        ``judge_of`` gives the judge's model by that of the paper.
         """
         scorer = scorer_of(task.name)
-        with reading_data(self._settings):
-            rows = task.data.load(self._settings).rows[:limit]
+        with reading_data(self.settings):
+            rows = task.data.load(self.settings).rows[:limit]
         asked = [expected for row in rows if scorer.is_judged and (expected := scorer.expected(row)) is not None]
         if not asked:
             return [Estimate(task.name, questions=len(rows))]
         found: dict[str, Estimate] = {}
         for rubric, item in asked:
             model = judge_of(rubric.model)
-            prompt = self._tokens(rubric.messages(item, delimiters=self._settings.judge_delimiters == "on"))
+            prompt = self._tokens(rubric.messages(item, delimiters=self.settings.judge_delimiters == "on"))
             one = self._requests(
                 Estimate(task.name, model, questions=1, verdicts=repeats),
                 rubric,
@@ -137,10 +133,10 @@ class Estimator:
 
     def _requests(self, of: Estimate, rubric: Rubric, *, prompt: Bounds, times: int) -> Estimate:
         """Adds requests with prompts of this length, and their replies."""
-        kept = [stats for stats in self._replies if (stats.model, stats.rubric) == (of.judge, rubric.name)]
+        kept = [stats for stats in self.replies if (stats.model, stats.rubric) == (of.judge, rubric.name)]
         replies, tokens = sum(each.completions for each in kept), sum(each.usage.completion_tokens for each in kept)
         first = replies - sum(each.asked_again for each in kept)
-        limit = int({**rubric.sampling, **self._settings.judge_parameters}.get("max_tokens") or 32_768)
+        limit = int({**rubric.sampling, **self.settings.judge_parameters}.get("max_tokens") or 32_768)
         sent, reply = float(times), Bounds(min(SHORTEST_REPLY, limit), limit)
         is_measured = replies >= FEWEST_REPLIES and tokens > 0
         if is_measured:
@@ -155,7 +151,7 @@ class Estimator:
 
     def _tokens(self, messages: Sequence[Message]) -> int:
         """Returns the tokens of a chat: those of its texts, and a few that mark each message."""
-        texts = sum(self._counter.count(message["content"]) for message in messages)
+        texts = sum(self.counter.count(message["content"]) for message in messages)
         return texts + _TOKENS_A_MESSAGE * len(messages) + _TOKENS_A_REQUEST
 
 

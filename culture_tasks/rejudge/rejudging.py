@@ -204,12 +204,10 @@ def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
     Those whose prompts begin alike follow each other, so that an endpoint's prompt cache has their beginning.
     """
     listed = list(tasks)
-    places = [(at, number) for at, task in enumerate(listed) for number in range(len(task.samples))]
-    documents: dict[tuple[int, int], JudgedDocument] = {}
-    for at, number in sorted(places, key=lambda place: listed[place[0]].samples[place[1]].prompt_order):
-        documents[at, number] = listed[at].samples[number].submit(failed_only=failed_only)
-    for at, task in enumerate(listed):
-        task.documents = [documents[at, number] for number in range(len(task.samples))]
+    samples = sorted((sample for task in listed for sample in task.samples), key=lambda sample: sample.prompt_order)
+    documents = {id(sample): sample.submit(failed_only=failed_only) for sample in samples}
+    for task in listed:
+        task.documents = [documents[id(sample)] for sample in task.samples]
 
 
 def finish(

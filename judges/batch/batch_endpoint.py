@@ -120,14 +120,7 @@ class Status(NamedTuple):
 
 
 class BatchEndpoint:
-    """Files and batches of one endpoint.
-
-    Attributes:
-        patience: Seconds for which a failed call is repeated.
-
-    Raises:
-        SettingsError: If the endpoint is one whose batches the package reaches at another address.
-    """
+    """Files and batches of one endpoint; a failed call is repeated for as many seconds as its patience has."""
 
     def __init__(self, address: Address, settings: Settings) -> None:
         if address.url_variable == "AZURE_OPENAI_ENDPOINT":
@@ -163,8 +156,7 @@ class BatchEndpoint:
         """Begins the batch of an uploaded file and returns its name; one that was begun already is found.
 
         Raises:
-            RefusedError: If the endpoint says that it doesn't.
-            JudgeUnreachableError: If there is no answer, so that nobody can tell.
+            RefusedError: If the endpoint doesn't begin it; without an answer, so that nobody can tell, another error.
         """
         attempts = 0
 
@@ -180,11 +172,7 @@ class BatchEndpoint:
         return self._patiently("begin a batch", begin_or_find)
 
     def find(self, file: str) -> str | None:
-        """Returns the batch of an uploaded file, or None where none was begun.
-
-        Raises:
-            JudgeUnreachableError: If the endpoint doesn't list its batches, so that nobody can tell.
-        """
+        """Returns the batch of an uploaded file, or None where none was begun."""
 
         def look() -> str | None:
             batches = islice(self._client.batches.list(limit=100), _BATCHES_TO_SEARCH)

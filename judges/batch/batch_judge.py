@@ -42,12 +42,7 @@ class BatchJudge(EndpointJudge):
     """Asks in batches: note all items, send the open requests, give the results, and finish.
 
     A request that failed for a reason that may pass, expired, or was cut off by thinking is open again, and given up
-    after three batches.
-
-    Args:
-        model: Model name.
-        settings: Where the endpoint is, and how it is used.
-        asks: Whether :meth:`check` may ask the endpoint a question.
+    after three batches. ``asks`` says whether :meth:`check` may ask the endpoint a question.
     """
 
     def __init__(self, model: str, settings: Settings, *, asks: bool) -> None:
@@ -90,7 +85,7 @@ class BatchJudge(EndpointJudge):
 
     def open_prompts(self) -> list[tuple[Rubric, Sequence[Message]]]:
         """Returns the open requests as messages."""
-        return [(job.rubric, job.request.messages) for job in self._advanced().values()]
+        return [(job.rubric, job.request.chat) for job in self._advanced().values()]
 
     def affordable(self, lines: Sequence[BatchLine]) -> list[BatchLine]:
         """Returns the lines that the budget pays for, and sets their highest cost aside."""

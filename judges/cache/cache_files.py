@@ -179,9 +179,7 @@ class CopyCount(NamedTuple):
 def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
     """Copies the completions of caches into one, safely for processes that use it; of two by one key the newer stays.
 
-    Args:
-        files: The caches to read; read-only ones may be among them, and so may ``into``, which is passed over.
-        into: The cache to write, made with its folders if it isn't there.
+    Read-only caches may be among the files, and so may ``into``, which is made with its folders if it isn't there.
     """
     others = [file for file in files if file.resolve() != into.resolve()]
     if absent := [file for file in others if not file.is_file()]:

@@ -13,7 +13,7 @@ import logging
 import random
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
@@ -43,37 +43,24 @@ _COMPLAINT = re.compile(
 )
 
 
+@dataclass(eq=False)
 class Asker:
-    """The way to one endpoint's model. To be used inside the event loop.
+    """The way to one endpoint's model, which connects with the first request. To be used inside the event loop."""
 
-    Args:
-        connect: Makes what sends requests, when the first one is sent.
-        name: Who is asked, without secrets, for the log.
-        concurrency: Most requests in flight.
-        patience: How persistent to be.
-        budget: What may be spent; None means anything.
-    """
+    connect: Callable[[], Client]
+    _: KW_ONLY
+    name: str  # who is asked, without secrets, for the log
+    concurrency: int
+    patience: Patience
+    budget: Budget | None = None
+    resting: int = field(default=0, init=False)  # requests that wait after a fault, and let others go first
+    _client: Client | None = field(default=None, init=False)
+    _last_problem: Problem = field(default=Problem("the judge was closed", retry=False), init=False)
+    _news: str | None = field(default=None, init=False)
 
-    def __init__(
-        self,
-        connect: Callable[[], Client],
-        *,
-        name: str,
-        concurrency: int,
-        patience: Patience,
-        budget: Budget | None = None,
-    ) -> None:
-        self.concurrency = concurrency
-        self.patience = patience
+    def __post_init__(self) -> None:
         self.adaptations = Adaptations()
-        self.resting = 0  # requests that wait to be sent again after a fault, and let others go first
-        self._connect = connect
-        self._name = name
-        self._budget = budget
-        self._client: Client | None = None
-        self._gate = Gate(concurrency, patience)
-        self._last_problem = Problem("the judge was closed", retry=False)
-        self._news: str | None = None
+        self._gate = Gate(self.concurrency, self.patience)
 
     @property
     def in_flight(self) -> int:
@@ -101,7 +88,7 @@ class Asker:
         loop = asyncio.get_running_loop()
         ends = loop.time() + patience.longest if patience else float("inf")
         patience = patience or self.patience
-        exchange = _Exchange(request, self.adaptations, patience)
+        exchange = _Exchange(request, self.adaptations, patience, request.most_tokens)
         gate = self._gate
         attempts = 0
         began = await self._admitted(exchange)
@@ -123,8 +110,8 @@ class Asker:
                 return Answer(result, attempts)
             began = await (self._admitted(exchange) if is_slowed else self._rested(exchange, wait, on_rest))
         why, last = gate.silence.given_up, self._last_problem
-        if exchange.unaffordable and self._budget is not None:
-            refusal = Problem(self._budget.reason, retry=False, code=USED_UP)
+        if exchange.unaffordable and self.budget is not None:
+            refusal = Problem(self.budget.reason, retry=False, code=USED_UP)
         elif why is None:
             refusal = Problem("the judge was closed before it answered", retry=False)
         else:
@@ -143,12 +130,12 @@ class Asker:
 
     async def _admitted(self, exchange: _Exchange) -> float | None:
         """Waits until a request may be sent, and returns when that is; None where it may not."""
-        if self._budget is None:
+        if self.budget is None:
             return await self._gate.enter()
         # Made before it may be sent, so that the amount set aside for it fits.
         exchange.encode()
-        exchange.most = self._budget.most(exchange.model, exchange.body, limit_of(exchange.sent))
-        exchange.unaffordable = not await self._budget.reserve(exchange.most)
+        exchange.most = self.budget.most(exchange.request.model, exchange.body, limit_of(exchange.sent))
+        exchange.unaffordable = not await self.budget.reserve(exchange.most)
         if exchange.unaffordable:
             return None
         began: float | None = None
@@ -156,17 +143,17 @@ class Asker:
             began = await self._gate.enter()
         finally:
             if began is None:
-                self._budget.settle(exchange.most, 0.0)
+                self.budget.settle(exchange.most, 0.0)
         return began
 
     async def _send(self, exchange: _Exchange, began: float) -> Completion | Problem:
         if self._client is None:
-            self._client = self._connect()
+            self._client = self.connect()
         kind: Kind | None = None
         pause = 0.0
         result: Completion | Problem | None = None
         try:
-            if self._budget is None:
+            if self.budget is None:
                 exchange.encode()
             result, wait = await self._client.post(exchange.body)
             kind, pause = _kind(result), wait or 0.0
@@ -174,9 +161,9 @@ class Asker:
                 self._last_problem = result
         finally:
             self._gate.leave(began, kind, pause)
-            if self._budget is not None:
-                cost = self._budget.charged(exchange.model, result, exchange.most)
-                self._budget.settle(exchange.most, cost)
+            if self.budget is not None:
+                cost = self.budget.charged(exchange.request.model, result, exchange.most)
+                self.budget.settle(exchange.most, cost)
         self._tell()
         return result
 
@@ -199,7 +186,7 @@ class Asker:
         if news != self._news:
             self._news = news
             message = f"{news}. Its last reply: {self._last_problem.message}" if news else "the endpoint answers again"
-            logger.warning("%s: %s", self._name, message)
+            logger.warning("%s: %s", self.name, message)
 
 
 def _kind(result: Completion | Problem) -> Kind:
@@ -210,58 +197,57 @@ def _kind(result: Completion | Problem) -> Kind:
     return "overload" if result.overload else "fault"
 
 
+@dataclass(slots=True, eq=False)
 class _Exchange:
     """One request with its replies: the parameters that it is sent with, which they change, and its faults."""
 
-    def __init__(self, request: ChatRequest, adaptations: Adaptations, patience: Patience) -> None:
-        self.model = request.model
-        self.sent: Mapping[str, Any] = {}
-        self.body = b""
-        self.most = 0.0  # that it can cost, where there is a budget
-        self.unaffordable = False
-        self.seconds_of_faults = 0.0  # for which it has been failing while others were answered
-        self._request = request
-        self._adaptations = adaptations
-        self._patience = patience
-        self._most_tokens = request.most_tokens
-        self._usage: Usage | None = None
-        self._cut_off: Completion | None = None
-        self._faults = 0
-        self._last_fault = float("inf")
+    request: ChatRequest
+    adaptations: Adaptations
+    patience: Patience
+    most_tokens: int
+    sent: Mapping[str, Any] = field(default_factory=dict)
+    body: bytes = b""
+    most: float = 0.0  # that it can cost, where there is a budget
+    unaffordable: bool = False
+    seconds_of_faults: float = 0.0  # for which it has been failing while others were answered
+    usage: Usage | None = None
+    cut_off: Completion | None = None
+    faults: int = 0
+    last_fault: float = float("inf")
 
     def encode(self) -> None:
         """Makes the request as it is to be sent now."""
-        self.sent = self._adaptations.apply(self._request.sampling, self._most_tokens)
-        self.body = self._request.body(self.sent)
+        self.sent = self.adaptations.apply(self.request.sampling, self.most_tokens)
+        self.body = self.request.body(self.sent)
 
     def settled(self, reply: Completion | Problem) -> Completion | Problem | None:
         """Returns what came of the request; None where it is to be sent again at once, with other parameters."""
         self.body = b""
         if isinstance(reply, Completion):
-            self._usage = reply.usage if self._usage is None else self._usage + reply.usage
-            reply = Completion(reply.text, reply.finish_reason, reply.model, self._usage, self.sent, reply.thought)
-            if not (reply.is_cut_off_by_thinking and self._adaptations.grow(self.sent, self._most_tokens)):
+            self.usage = reply.usage if self.usage is None else self.usage + reply.usage
+            reply = Completion(reply.text, reply.finish_reason, reply.model, self.usage, self.sent, reply.thought)
+            if not (reply.is_cut_off_by_thinking and self.adaptations.grow(self.sent, self.most_tokens)):
                 return reply
-            self._cut_off = reply
+            self.cut_off = reply
             return None
-        has_grown = (limit_of(self.sent) or 0) > (limit_of(self._request.sampling) or 0)
+        has_grown = (limit_of(self.sent) or 0) > (limit_of(self.request.sampling) or 0)
         if reply.status in (400, 422) and has_grown:
             # The endpoint takes no larger limit, or has no room for it beside this prompt.
-            if self._cut_off is not None and self._cut_off.sampling is not None:
-                self._adaptations.shrink(limit_of(self._cut_off.sampling) or 0)
-                return self._cut_off
-            self._most_tokens = 0
+            if self.cut_off is not None and self.cut_off.sampling is not None:
+                self.adaptations.shrink(limit_of(self.cut_off.sampling) or 0)
+                return self.cut_off
+            self.most_tokens = 0
             return None
-        return None if self._adaptations.learn(reply, self.sent) else reply
+        return None if self.adaptations.learn(reply, self.sent) else reply
 
     def pause_after_fault(self, began: float, now: float, silence: Silence) -> float:
         """Counts a fault, and returns the seconds to wait before the request is sent again."""
-        self._faults += 1
-        wait = 0.0 if silence.out else self._patience.backoff(self._faults, random.random())  # noqa: S311
+        self.faults += 1
+        wait = 0.0 if silence.out else self.patience.backoff(self.faults, random.random())  # noqa: S311
         # A fault is the request's own, and not the endpoint's, where others were answered since the last one.
-        if silence.answered_at >= min(began, self._last_fault):
+        if silence.answered_at >= min(began, self.last_fault):
             self.seconds_of_faults += now - began + wait
-        self._last_fault = now
+        self.last_fault = now
         return wait
 
 

@@ -33,6 +33,8 @@ _LONGEST_BODY = 2 * 1024 * 1024
 _SMALL_BODY = 16 * 1024
 _LONGEST_MESSAGE = 300
 _TOO_MANY_TOKENS = 2**53  # some JSON readers and databases lose digits of larger integers
+_PASSING = (408, 409, 429)
+_OVERLOAD = (429, 503, 504, 529)
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 # Headers that say how much remains and when all of it is there again; aiohttp finds names of this type faster.
 _RATE_LIMITS = tuple(
@@ -197,11 +199,13 @@ def _read_error(status: int, headers: Mapping[str, str], text: str, secrets: Sec
     param = error.get("param")
     refused = status in (400, 403) and any(code in _FILTER_CODES for code in codes)
     hopeless = refused or "insufficient_quota" in codes
+    decision = headers.get("x-should-retry")
+    may_pass = decision == "true" if decision in ("true", "false") else status in _PASSING or status >= 500
     explanation = one_line(secrets.hidden(str(error.get("message") or text)))
     return Problem(
         f"HTTP {status} {_MEANINGS.get(status, '')}".rstrip() + (f": {explanation}" if explanation else ""),
-        retry=retriable(status, headers) and not hopeless,
-        overload=overloaded(status) and not hopeless,
+        retry=may_pass and not hopeless,
+        overload=status in _OVERLOAD and not hopeless,
         refused=refused,
         status=status,
         code=codes[0],
@@ -224,19 +228,6 @@ def one_line(text: str) -> str:
     return line if len(line) <= _LONGEST_MESSAGE else line[:_LONGEST_MESSAGE] + "…"
 
 
-def retriable(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether a reply may become a better one: by the header ``x-should-retry``, else for 408, 409, 429 and 5xx."""
-    decision = headers.get("x-should-retry")
-    if decision in ("true", "false"):
-        return decision == "true"
-    return status in (408, 409, 429) or status >= 500
-
-
-def overloaded(status: int) -> bool:
-    """Whether a reply of this status asks for fewer requests at a time."""
-    return status in (429, 503, 504, 529)
-
-
 def asked_to_wait(status: int, headers: Mapping[str, str], now: float) -> float | None:
     """Reads how many seconds an endpoint wants to be left alone.
 
@@ -245,11 +236,9 @@ def asked_to_wait(status: int, headers: Mapping[str, str], now: float) -> float 
     and ``now`` is in seconds since 1970.
     """
     if status >= 400:
-        milliseconds = headers.get("retry-after-ms", "")
-        wait = (
-            float(milliseconds) / 1000 if _NUMBER.fullmatch(milliseconds) else _seconds(headers.get("retry-after"), now)
-        )
-        if wait is not None:
+        if _NUMBER.fullmatch(milliseconds := headers.get("retry-after-ms", "")):
+            return float(milliseconds) / 1000
+        if (wait := _seconds(headers.get("retry-after"), now)) is not None:
             return wait
     resets = [_seconds(headers.get(reset), now) for remaining, reset in _RATE_LIMITS if headers.get(remaining) == "0"]
     return max((reset for reset in resets if reset is not None), default=None)

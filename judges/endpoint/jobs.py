@@ -246,10 +246,9 @@ class VerdictJob:
             event = self._event = self._event or threading.Event()
             if self._verdict is not None:
                 event.set()
-        if self.progress is None:
-            event.wait()
-        else:
+        if self.progress is not None:
             self.progress.waiting(event)
+        event.wait()
 
 
 def kept_answer(job: VerdictJob, kept: Answer | None) -> Answer | None:

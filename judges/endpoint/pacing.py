@@ -120,10 +120,6 @@ class Silence:
     After some more faults than answers the endpoint is out, and only probes are sent, one after a while, until one is
     answered; the last one when the patience is over. If that fails, the endpoint is given up: requests are refused,
     except for a late probe now and then, whose answer ends it.
-
-    Attributes:
-        answered_at: When the last answer came.
-        given_up: Why requests are refused, or None.
     """
 
     _FAULTS_OF_AN_OUTAGE = 8
@@ -133,7 +129,7 @@ class Silence:
     def __init__(self, patience: Patience) -> None:
         self.patience = patience
         self.answered_at = float("-inf")
-        self.given_up: str | None = None
+        self.given_up: str | None = None  # why requests are refused
         self._silent_since: float | None = None
         self._surplus_of_faults = 0
         self._out_since: float | None = None
@@ -195,14 +191,7 @@ class Silence:
 
 
 class Gate:
-    """Lets requests through to an endpoint as it takes them, in order of arrival. To be used in one event loop.
-
-    Attributes:
-        bound: How many in flight the endpoint takes before it calls itself overloaded.
-        rate: How many it takes a second.
-        silence: Whether it answers.
-        in_flight: Requests in flight now.
-    """
+    """Lets requests through to an endpoint as it takes them, in order of arrival. To be used in one event loop."""
 
     def __init__(self, ceiling: int, patience: Patience) -> None:
         self.bound = Bound(ceiling)
@@ -239,13 +228,7 @@ class Gate:
         return loop.time() if admitted else None
 
     def leave(self, began: float, kind: Kind | None, pause: float = 0.0) -> None:
-        """Ends a request and lets the next ones in.
-
-        Args:
-            began: When it started.
-            kind: What its reply says of the endpoint; None where it was cancelled.
-            pause: Seconds for which the endpoint asked to be left alone.
-        """
+        """Ends a request, a cancelled one with None, and lets the next ones in after the pause that it asks for."""
         now = asyncio.get_running_loop().time()
         if kind == "answer":
             self.bound.answered()

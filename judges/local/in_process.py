@@ -171,7 +171,7 @@ class InProcessJudge(Judge):
         model, meant = self._loaded(), next(iter(requests.values())).sampling
         keys: dict[str, list[bytes]] = {}
         for key, request in requests.items():
-            prompt = model.prompt(request.messages)
+            prompt = model.prompt(request.chat)
             if model.fits(prompt, meant["max_tokens"]):
                 keys.setdefault(prompt, []).append(key)
             else:

@@ -29,12 +29,10 @@ from culture_tasks.text import without_reasoning
 
 logger = logging.getLogger(__name__)
 
-# lm-eval's default is one prompt at a time. vLLM and SGLang batch by themselves where they are given all at once.
-_BATCH_SIZES: Mapping[str, int | str] = {"vllm": "auto", "sglang": "auto"}
-_BATCH_SIZE = 8
+_BATCH_SIZE = 8  # lm-eval's default is one prompt at a time
 _PROBE = "e5b1c7"
 
-# Packages whose engines are processes beside this one.
+# Packages whose engines are processes beside this one. They batch by themselves where they are given all at once.
 _ENGINES = ("vllm", "sglang")
 
 PARAMETERS = ("temperature", "top_p", "top_k", "max_tokens")
@@ -211,7 +209,7 @@ class LocalModel:
         _release(_evaluated_model())
         options = model_options(arguments)
         if "batch_size" in inspect.signature(cls.__init__).parameters:
-            options.setdefault("batch_size", _BATCH_SIZES.get(backend, _BATCH_SIZE))
+            options.setdefault("batch_size", "auto" if backend in _ENGINES else _BATCH_SIZE)
         self._model = cls.create_from_arg_obj(options)
         self._has_template = self._rendered([{"role": "user", "content": _PROBE}]) is not None
         if not self._has_template:

@@ -165,7 +165,7 @@ def folded(reply: str) -> str:
 
 
 class _Object(NamedTuple):
-    """An outermost JSON object: where it begins and ends, and what it holds."""
+    """An outermost JSON object: where it begins and ends, and its content."""
 
     start: int
     end: int

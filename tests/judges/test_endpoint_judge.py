@@ -146,13 +146,6 @@ def test_a_process_asks_once_with_two_judges_and_without_a_cache_file(server, ju
     assert len(server.requests) == 2
 
 
-def test_requests_in_flight_are_bounded(server, judge_for, items):
-    server.decide = lambda seen: late(0.02, says())
-    verdicts = ask_all(judge_for(judge_concurrency=7), items(60))
-    assert {verdict.outcome for verdict in verdicts} == {"scored"}
-    assert server.most_at_once == 7
-
-
 def test_sampling_and_identity(server, judge_for, item):
     judge = judge_for()
     verdict = ask(judge, item, CARE)

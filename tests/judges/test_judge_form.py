@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from support.fault_server import fails, says
+from support.fault_server import says
 from support.judging import ask
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
@@ -57,12 +57,3 @@ def test_the_form_is_sent_and_names_the_judge(server, judge_for, item, form, nam
     assert not ask(judge_for(), item).cached  # verdicts with and without the form don't mix
     assert name not in server.requests[-1].body
     assert ask(judge_for(judge_form=form), item).cached
-
-
-@pytest.mark.parametrize(("form", "name"), [SCHEMA, REGEX])
-def test_an_endpoint_without_forms_is_asked_for_free_text(server, judge_for, item, caplog, form, name):
-    server.decide = lambda seen: fails(400, message=f"unknown field {name}") if name in seen.body else says()
-    judge = judge_for(judge_form=form)
-    assert ask(judge, item).score == 2.0
-    assert f"takes no {name}" in caplog.text
-    assert judge.identity(LAVE).sampling == LAVE.sampling

@@ -132,12 +132,6 @@ def test_requests_that_fail_alone_end_when_their_own_patience_does_and_hold_up_n
     assert max(end for end, answer in zip(outcome.ended, outcome.answers, strict=True) if answer.attempts == 1) < 400
 
 
-def test_a_request_that_alone_is_too_large_for_the_rate_ends_when_no_other_is_left():
-    outcome = run(Poisoned(429, 3), 1_000)
-    assert outcome.lost == 1
-    assert outcome.seconds < 3 * PATIENCE
-
-
 LIMITS = {
     "a bucket of one": {"burst": 1},
     "a bucket of ten": {"burst": 10},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import re
@@ -70,15 +69,6 @@ def test_every_prompt_has_a_version_is_clean_text_and_stands_in_the_folder_s_rea
         readme = resources.files(package).joinpath("prompts/README.md")
         if readme.is_file():  # it is not installed
             assert f"`{name}`" in readme.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("rubric", rubrics().values(), ids=rubrics())
-def test_the_hash_covers_each_prompt_and_the_delimiters(rubric):
-    prompts = {rubric.prompt_sha256(), rubric.prompt_sha256(delimiters=False)}
-    for part in ("user", "reminder", "system"):
-        other = rubric.user if part == "reminder" else rubric.reminder
-        prompts.add(dataclasses.replace(rubric, **{part: other}).prompt_sha256())
-    assert len(prompts) == 5
 
 
 def test_the_hash_is_that_of_the_files_hashes():

@@ -95,5 +95,5 @@ def test_any_item_makes_a_request_and_any_reply_a_reminder(text):
         request = ChatRequest("e", "m", named_by, rubric.sampling)
         assert json.loads(request.body(rubric.sampling))["model"] == "m"
         other = ChatRequest("e", "m", lambda sent=sent: sent, rubric.sampling, named_by=named_by)
-        assert (other.key, other.messages != named_by) == (request.key, True)
+        assert (other.key, other.chat != named_by) == (request.key, True)
     json.dumps(LAVE.reminder_messages(text), ensure_ascii=False).encode("utf-8")
