@@ -170,7 +170,12 @@ class Settings(BaseModel):
             SettingsError: If a variable has a value that is not allowed, or a ``CULTURE_…`` name is unknown.
         """
         given = os.environ if environment is None else environment
-        _refuse_unknown_names(given)
+        known = [name for name in variables() if name.startswith("CULTURE_")]
+        if unknown := sorted(name for name in given if name not in known and _is_meant_for_us(name, known)):
+            raise SettingsError(
+                f"settings: unknown environment variable {unknown[0]!r}.{nearest(unknown[0], known)} "
+                f"Known are {', '.join(known)}. Correct or unset it."
+            )
         try:
             return cls.model_validate({name: value for name in variables() if (value := given.get(name, "").strip())})
         except ValidationError as error:
@@ -239,16 +244,6 @@ def user_cache_file() -> Path:
 def variables() -> Mapping[str, str]:
     """Returns the environment variables that are read, each with the field that it sets."""
     return {str(field.validation_alias): name for name, field in Settings.model_fields.items()}
-
-
-def _refuse_unknown_names(given: Mapping[str, str]) -> None:
-    known = [name for name in variables() if name.startswith("CULTURE_")]
-    unknown = sorted(name for name in given if name not in known and _is_meant_for_us(name, known))
-    if unknown:
-        raise SettingsError(
-            f"settings: unknown environment variable {unknown[0]!r}.{nearest(unknown[0], known)} "
-            f"Known are {', '.join(known)}. Correct or unset it."
-        )
 
 
 def _is_meant_for_us(name: str, known: Sequence[str]) -> bool:

@@ -59,13 +59,10 @@ class DecodedDataset(datasets.Dataset):  # type: ignore[misc, no-any-unimported,
         return self._format_type is not None or self._format_columns is not None
 
     def __copy__(self) -> datasets.Dataset:
-        return self._derived()
+        return copy.deepcopy(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> datasets.Dataset:
         """Copies for a derived data set, which has other columns: the rows at hand aren't its rows."""
-        return self._derived()
-
-    def _derived(self) -> datasets.Dataset:
         derived = copy.deepcopy(self._plain)
         if self._formatted:
             derived.set_format(**self.format)

@@ -19,8 +19,7 @@ class ModelCosts(BaseModel):
     Attributes:
         one_at_a_time: Whether every request was answered on its own, which is the only way to measure its latency.
         backend: Model class of the harness that generated; None if the model itself did.
-        answered: Prompts that were answered now, the plain model's among them.
-        found: Those whose answer was there already.
+        answered: Prompts that were answered now, the plain model's among them; the answers of ``found`` were there.
         request_ms: Milliseconds a request, a mean over ``requests``. One at a time: from the request to its answer. In
             batches: all computing for routing and answers, divided by the requests that were answered.
         insert_ms: Milliseconds an insertion, a mean over ``insertions``; in batches, without what was computed ahead.

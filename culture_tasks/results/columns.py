@@ -101,7 +101,11 @@ class SampleReader:
         for sample in samples_of(path):
             if reason := loaded.take(sample):
                 left_out.setdefault(reason, []).append(sample.number)
-        loaded.problems = [_problem(path, reason, numbers) for reason, numbers in left_out.items()]
+        for reason, numbers in left_out.items():
+            kind_of_problem, meaning = _REASONS[reason]
+            shown = ", ".join(map(str, numbers[:3])) + (", …" if len(numbers) > 3 else "")
+            lines = f"{len(numbers):,} line{'s' if len(numbers) != 1 else ''} left out ({shown}): {meaning}"
+            loaded.problems.append(UnusedFile(str(path), kind_of_problem, detail=lines, lines=len(numbers)))
         return loaded
 
     def count(self, columns: Columns, benchmark: str, items: Iterable[str]) -> int:
@@ -296,13 +300,6 @@ _REASONS: Mapping[str, tuple[Kind, str]] = {
     "off_scale": ("damaged", "with a score that its scale doesn't have"),
     "duplicate": ("duplicate", "with an item that an earlier line has; the first counts"),
 }
-
-
-def _problem(path: Path, reason: str, numbers: Sequence[int]) -> UnusedFile:
-    kind, meaning = _REASONS[reason]
-    shown = ", ".join(map(str, numbers[:3])) + (", …" if len(numbers) > 3 else "")
-    lines = f"{len(numbers):,} line{'s' if len(numbers) != 1 else ''}"
-    return UnusedFile(str(path), kind, detail=f"{lines} left out ({shown}): {meaning}", lines=len(numbers))
 
 
 def _graders(identities: Iterable[LoggedJudge]) -> tuple[Grader, ...]:

@@ -42,8 +42,8 @@ def test_an_ordinary_model_gives_the_base_row():
         "请用一句话简单回答。",
         "يرجى الإجابة بإيجاز في جملة واحدة.",
     }
-    again = run_lmms_eval(simple, GROUPS, bootstrap_iters=0)  # the other kind of model is shown the same
-    assert [shown.text for shown in simple.seen] == [shown.text for shown in chat.seen]
+    again = run_lmms_eval(simple, GROUPS[1:2], bootstrap_iters=0)  # the other kind of model is shown the same
+    assert [shown.text for shown in simple.seen] == [one.text for one in chat.seen if GROUPS[1] in one.task]
     assert value(again, "crosscult_sequential", "rouge_l") == value(results, "crosscult_sequential", "rouge_l")
 
     document = chat.task_dict["crosscult_single_reliability"]["test"][0]

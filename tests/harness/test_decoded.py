@@ -38,13 +38,9 @@ def test_a_row_that_a_reader_changes_stays_as_it_was_and_one_out_of_range_is_ref
 
 DERIVED = {
     "removed": lambda data: data.remove_columns(["number"]),
-    "selected columns": lambda data: data.select_columns(["id"]),
-    "renamed": lambda data: data.rename_column("id", "key"),
     "selected": lambda data: data.select([1]),
-    "reversed": lambda data: data.select([1, 0]),
     "filtered": lambda data: data.filter(lambda row: row["id"] == "b"),
     "mapped": lambda data: data.map(lambda row: {"more": row["id"] * 2}),
-    "added": lambda data: data.add_column("more", [1, 2]),
     "joined": lambda data: datasets.concatenate_datasets([data, data]),
     "formatted": lambda data: data.with_format("numpy", columns=["id"]),
     "copied": copy.copy,

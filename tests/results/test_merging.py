@@ -19,8 +19,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 HARNESSES = ("lm_eval", "lmms_eval")
 TASKS = {
-    "lm_eval": ["care", "culturalvqa_fewshot", "cedar_text", "cedar_multimodal_zh", "blend"],
-    "lmms_eval": ["care", "culturalvqa_fewshot", "cedar_text", "crosscult_single", "crosscult_sequential"],
+    "lm_eval": ["care", "culturalvqa_fewshot", "cedar_text", "cedar_multimodal_zh", "blend_uk"],
+    "lmms_eval": ["care", "culturalvqa_fewshot", "cedar_text", "crosscult_single"],
 }
 
 

@@ -152,7 +152,12 @@ def _of_groups(original: Callable[..., Any]) -> Callable[..., Any]:
             result_rows.complete_row(rows[name], task.written)
         for group, names in _groups(task_dict):
             row, members = rows[group.group_name], [tasks.get(name, result_rows.OF_OTHERS) for name in names]
-            weights = _weights(group.config["aggregate_metric_list"], row)
+            weights = {
+                key: entry["weight_by_size"]
+                for entry in group.config["aggregate_metric_list"] or ()
+                for key in row
+                if "," in key and "_stderr" not in key and entry["metric"] in key
+            }
             result_rows.complete_group_row(row, [task.written for task in members], weights)
             named = {"alias": group.group_alias or group.group_name}
             result_rows.mark(named, members)
@@ -177,13 +182,3 @@ def _tasks(task_dict: Mapping[Any, Any]) -> Iterator[str]:
             yield from _tasks(inside)
         else:
             yield inside.task_name
-
-
-def _weights(entries: Sequence[Mapping[str, Any]] | None, row: Mapping[str, Any]) -> dict[str, bool]:
-    """Returns the keys of a group's row, and whether its file weighs each by size."""
-    return {
-        key: entry["weight_by_size"]
-        for entry in entries or ()
-        for key in row
-        if "," in key and "_stderr" not in key and entry["metric"] in key
-    }
