@@ -246,6 +246,19 @@ def write(pictures: Mapping[str, Picture], folder: Path) -> None:
         draw(picture).save(folder / f"{name}.png", optimize=True)
 
 
+def write_knowledge_base(folder: Path) -> None:
+    """Write the pictures of the dishes as WorldCuisines' knowledge base has them: beside their addresses."""
+    import datasets
+
+    files = sorted((folder / "images").glob("*.png"))
+    columns = {
+        "image1_url": [f"https://example.org/{file.name}" for file in files],
+        "image1": [{"bytes": file.read_bytes(), "path": None} for file in files],
+    }
+    features = datasets.Features({"image1_url": datasets.Value("string"), "image1": datasets.Image()})
+    datasets.Dataset.from_dict(columns, features).to_parquet(folder / "food-kb.parquet")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Draw all pictures into the data folder."""
     parser = argparse.ArgumentParser(description="Draw the pictures of the synthetic fixtures.")
@@ -254,6 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     write(CULTURALVQA, data / "culturalvqa" / "images")
     write(CEDAR, data / "cedar" / "images")
     write(WORLDCUISINES, data / "worldcuisines" / "images")
+    write_knowledge_base(data / "worldcuisines")
     write(CVQA, data / "cvqa" / "images")
 
 

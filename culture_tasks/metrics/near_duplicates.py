@@ -31,6 +31,12 @@ def near_duplicates(first: Sequence[str], second: Sequence[str]) -> Iterator[Ali
     """Yields each text of the first with each of the second that is much like it, the most alike before the others.
 
     Parts are counted by products of matrices with a row per text and a column per part.
+
+    Examples:
+        >>> [alike[:2] for alike in near_duplicates(["Who pays for tea?"], ["Who pours tea?", "who pays for the tea"])]
+        []
+        >>> list(near_duplicates(["Who pays for tea?"], ["who pays, for tea"]))
+        [Alike(first=0, second=0, similarity=1.0)]
     """
     if not first or not second:
         return

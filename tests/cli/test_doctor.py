@@ -263,6 +263,6 @@ def test_the_command_fits_a_screen_with_nothing_configured(tmp_path):
     )
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (1, "")
-    assert len(lines) <= 40
+    assert len(lines) <= 45
     assert max(map(len, lines)) <= 80
     assert not (tmp_path / ".cache" / "culture-tasks").exists()

@@ -53,6 +53,7 @@ REPORT = BenchmarkReport(
     fields=(
         Field(
             "country",
+            ("China", "Egypt", "India", "Japan"),
             cultures={"China": "Chinese", "Japan": "Japanese", "India": "Indian", "Egypt": "Arabic"},
         ),
     ),

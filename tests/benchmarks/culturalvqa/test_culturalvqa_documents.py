@@ -13,8 +13,9 @@ from support.papers import printed
 
 from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, EXAMPLES, FACETS, country_of, facet_of, load
 from culture_tasks.data import sources
-from culture_tasks.data.releases import other_cultures
+from culture_tasks.data.reading import reading
 from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
 
 COLOURS = ("red", "green", "blue", "white", "black", "yellow")
 
@@ -173,7 +174,7 @@ def test_a_row_that_can_not_be_used_is_named(folder, change, said):
 
 def test_countries_and_facets_that_are_none_of_the_paper_s_are_named_once(folder, caplog):
     data = folder(row(0, country="Peru"), row(1, country="Niger", facet="Music"), row(2, facet="Ritualls"))
-    with caplog.at_level(logging.WARNING), other_cultures("allow"):
+    with caplog.at_level(logging.WARNING), reading(Settings(other_cultures="allow")):
         documents = load("country", data).rows
     assert [doc["country"] for doc in documents] == ["", "", "india"]
     assert [doc["country_name"] for doc in documents] == ["Peru", "Niger", "India"]
