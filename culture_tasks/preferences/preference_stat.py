@@ -61,7 +61,7 @@ class GroupStat:
 
 @dataclass(frozen=True, slots=True)
 class WriterStat:
-    """The responses of a writer (empty where nothing is known), and how often one is the better or worse of a pair."""
+    """The responses of a writer (may be empty), and how often one is the better or worse of a pair."""
 
     name: str
     responses: int

@@ -32,7 +32,7 @@ LEFT_OUT: Mapping[str, str] = {
 
 
 class RatedAnswer(NamedTuple):
-    """A rated response, and who wrote it: a model, ``people``, or what the data say; empty where nothing is known."""
+    """A rated response, and who wrote it: a model, ``people``, or the name in the data (may be empty)."""
 
     text: str
     rating: float

@@ -59,7 +59,7 @@ class Encoding:
         self.processor = processor
         self._template = dict(template)
         self._images = dict(images or {})
-        # A fast tokenizer keeps how it pads as state, so each thread has a copy of its own.
+        # A fast tokenizer keeps its padding as state, so threads do not share one.
         self._copies = threading.local()
         self._copies.processor = processor
         image_processor = processor.image_processor

@@ -58,7 +58,7 @@ READERS = 3
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """The threads of the process: each keeps a processor of its own, which is costly to copy."""
+    """The threads of the process: each keeps one copy of the processor, since copying is costly."""
     return ThreadPoolExecutor(READERS)
 
 
