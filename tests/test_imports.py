@@ -101,7 +101,11 @@ def test_modules_that_run_models_load_no_more_than_they_need(tmp_path, prefix):
 
 
 ROOMS = (
-    *({"errors", "text", "docstrings"}, {"text_tables", "prompt_files", "key_value_store", "settings"}, {"metrics"}),
+    *(
+        {"errors", "text", "docstrings"},
+        {"text_tables", "prompt_files", "key_value_store", "settings", "vocabulary"},
+        {"metrics"},
+    ),
     *({"data", "published", "costs"}, {"judges"}, {"benchmarks"}, {"insertion"}, {"harness"}, {"results"}),
     *({"pages"}, {"people"}, {"report", "rejudge"}, {"frames"}, {"preferences"}, {"cli"}),
 )

@@ -153,10 +153,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A number of a task, and the scale that it is on."""
+    """A number of a task, and the scale that it is on.
+
+    Attributes:
+        name: Its name in result files.
+        title: Its name in reports, without a unit, such as ``exact match``; empty for the name itself.
+    """
 
     name: str
     scale: Scale
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,6 +280,7 @@ class Task:
     Attributes:
         name: Its name; the stem of its YAML file.
         about: What it measures together with the tasks like it, in a few words.
+        title: Its name in reports, such as ``CARE, asked in English``; empty for the name itself.
         languages: Codes of the languages in which the model is asked.
         metric: Name of its main metric, under which its records are logged.
         metrics: Its metrics, the main one included.
@@ -303,6 +310,7 @@ class Task:
     target: Callable[[Any], str | list[str]] = lambda _: ""
     responses: type = KeepAll
     harnesses: tuple[Harness, ...] = HARNESSES
+    title: str = ""
     tag: str = ""
     version: float = 1.0
     note: str = ""
@@ -315,6 +323,7 @@ class Group:
     Attributes:
         name: Its name; the stem of its YAML file.
         about: What it measures, in a few words.
+        title: Its name in reports; empty for the name itself.
         members: Names of its tasks or groups.
         means: Metrics whose mean over the members means something.
         weight_by_size: Whether every document weighs the same in these means, rather than every member.
@@ -325,6 +334,7 @@ class Group:
     about: str
     members: tuple[str, ...]
     means: tuple[str, ...] = ()
+    title: str = ""
     weight_by_size: bool = True
     harnesses: tuple[Harness, ...] = HARNESSES
 
@@ -351,6 +361,7 @@ class Benchmark(ABC):
         paper: Citation.
         judge: Who grades by default, in words; None where no judge is needed.
         data: Where its data come from, in words.
+        made_from: Other data sets that its questions were made from, by name: what two benchmarks share, a report says.
         not_for_training: Why its data may not be trained on; None where its authors don't forbid it.
         task_files: Folder with a folder of task files for each harness; None means this package's own.
     """
@@ -360,6 +371,7 @@ class Benchmark(ABC):
     paper: ClassVar[str]
     judge: ClassVar[str | None] = None
     data: ClassVar[str]
+    made_from: ClassVar[tuple[str, ...]] = ()
     not_for_training: ClassVar[str | None] = None
     task_files: ClassVar[Path | None] = None
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Scale
+    from culture_tasks.vocabulary import Ability
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -47,12 +48,15 @@ class Field:
         order: Its groups in the order in which they are shown; others come after them.
         names: Groups as figures and sentences write them, where that isn't the group itself with a capital.
         cultures: Groups that are cultures which other benchmarks have too, and the name that all of them share.
+        places: Groups that are places, with their codes (:mod:`culture_tasks.vocabulary`): the same place of several
+            benchmarks has one row in the report's table of countries, and one tile on its map.
     """
 
     name: str
     order: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     cultures: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
 
     def name_of(self, group: str) -> str:
         """Returns a group as it is written: as its benchmark says, else words with capitals."""
@@ -454,6 +458,7 @@ class BenchmarkReport:
         splits: The splits of the score: the last field is the dimension, those before it are held fixed. None splits
             it by each field of the records.
         culture: The field whose groups are cultures; empty where there is none.
+        ability: What its questions ask for.
         further: Further scores of each sample.
         derived: Statistics that are no means of a score.
         costs: Numbers of runs as a whole.
@@ -470,6 +475,7 @@ class BenchmarkReport:
     fields: tuple[Field, ...] = ()
     splits: tuple[tuple[str, ...], ...] | None = None
     culture: str = ""
+    ability: Ability = "knowledge"
     further: tuple[FurtherScore, ...] = ()
     derived: tuple[Derived, ...] = ()
     costs: tuple[Cost, ...] = ()

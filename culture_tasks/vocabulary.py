@@ -1,0 +1,74 @@
+"""One vocabulary of places, languages and abilities, in which the groups of all benchmarks can be put together.
+
+A place is a country of ISO 3166-1, a part of one of ISO 3166-2, or an entry of this module where neither has it. A
+language is one of ISO 639-3, with its script (ISO 15924) where it is written in several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Literal, NamedTuple, get_args
+
+Ability = Literal["knowledge", "norms", "perception", "emotion", "reasoning"]
+"""What a benchmark asks for: facts of a culture, its norms, things in images, emotions, or reasoning about a fact that
+was inserted into the model.
+"""
+ABILITIES: tuple[Ability, ...] = get_args(Ability)
+
+_OWN_PLACES = {"arab": "Arab countries"}
+"""Places that ISO 3166 doesn't have, by a code of our own."""
+
+_NAMES = {"TW": "Taiwan"}
+"""Names of countries where those of ISO 3166 aren't the usual ones."""
+
+
+class Place(NamedTuple):
+    """A country, a part of one, or a group of countries that a benchmark asks about as one.
+
+    Attributes:
+        code: ISO 3166-1 alpha-2 (``NP``), ISO 3166-2 (``IN-AS``), or a code of this module in small letters.
+        name: Name in English.
+        country: The code of its country; empty for a group of countries.
+    """
+
+    code: str
+    name: str
+    country: str
+
+
+@cache
+def place(code: str) -> Place:
+    """Returns a place by its code.
+
+    Raises:
+        KeyError: If no place has this code.
+    """
+    import pycountry
+
+    if code in _OWN_PLACES:
+        return Place(code, _OWN_PLACES[code], "")
+    if country := pycountry.countries.get(alpha_2=code):
+        return Place(code, _NAMES.get(code) or str(getattr(country, "common_name", country.name)), code)
+    if part := pycountry.subdivisions.get(code=code):  # type: ignore[no-untyped-call]
+        return Place(code, part.name, part.country_code)
+    raise KeyError(code)
+
+
+def places(groups: Iterable[str], others: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Returns the code of the place of each group, which is the name of a country.
+
+    Args:
+        groups: Names of countries in English, in any case, with spaces or underscores.
+        others: Codes of the groups that aren't names of ISO 3166.
+
+    Raises:
+        LookupError: If a group is no country's name and not among the others.
+    """
+    import pycountry
+
+    found = dict(others or {})
+    for group in groups:
+        if group not in found:
+            found[group] = pycountry.countries.lookup(group.replace("_", " ")).alpha_2
+    return found
