@@ -72,6 +72,12 @@ def benchmark_of(name: str) -> Benchmark:
     return {entry.name: benchmark for benchmark in benchmarks().values() for entry in benchmark.entries()}[name]
 
 
+def title_of(name: str) -> str:
+    """Returns the name in reports of a task or group; that of another task is its own name."""
+    entry = entries().get(name)
+    return entry.title or name if isinstance(entry, (Task, Group)) else name
+
+
 def task_named(name: str) -> Task:
     """Returns a task; raises CultureTasksError for a name that isn't one."""
     entry = entries().get(name)

@@ -173,12 +173,14 @@ class UnitOf:
     Attributes:
         key: The task or group.
         tasks: Its tasks, in order.
+        title: Its name in reports; empty where nobody needs it.
         headline: Whether it stands in the summary, and not only in the benchmark's own tables.
     """
 
     key: str
     tasks: tuple[str, ...]
     headline: bool = True
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

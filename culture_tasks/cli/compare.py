@@ -6,6 +6,7 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
+from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.cli.options import AddParser, add_repeatable
 from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError, SettingsError
@@ -78,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
     listed = {(benchmark, reason) for benchmark, reason, _ in models.not_compared}
     for check in result.having("regression") + result.having("not compared"):
         if (check.name, check.message) not in listed:
-            print(f"{check.outcome}: {plain(f'{check.name}: {check.message}')}")
+            print(f"{check.outcome}: {plain(f'{check.title}: {check.message}')}")
     counts = Counter(check.outcome for check in result.checks)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
     print(f"gate: {'failed' if result.status else 'passed'} ({outcomes})")
@@ -109,7 +110,7 @@ def _print(models: TwoModels) -> None:
     if models.cultures:
         print(f"\n{len(apart)} of {len(models.cultures)} cultures differ")
     for benchmark, reason, _ in models.not_compared:
-        print(f"not compared: {plain(f'{benchmark}: {reason}')}")
+        print(f"not compared: {plain(f'{title_of(benchmark)}: {reason}')}")
     if not models.tests:
         print("nothing could be compared")
 
@@ -122,7 +123,7 @@ def _row(tested: Tested) -> tuple[str, ...]:
     difference = Cell(test.difference, scale, test.low, test.high)
     needed = f" ({number(test.items_needed, ITEMS_NEEDED)} items needed)" if test.items_needed else ""
     return (
-        tested.name,
+        tested.title,
         *(number(cell.value, scale) for cell in tested.cells),
         number(test.difference, scale, signed=True),
         interval(difference, signed=True),

@@ -20,7 +20,7 @@ from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.wording import counted
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.settings import Settings
-from culture_tasks.text_tables import printable
+from culture_tasks.text_tables import plain, printable
 
 _DESCRIPTION = """\
 Reads result and sample files of lm-eval and lmms-eval, as files, folders (at any depth) or patterns, and writes tables
@@ -117,6 +117,9 @@ def _run(options: argparse.Namespace) -> int:
         )
     report = build(options.results, choices(options))
     paths = write_report(report, folder, formats, options.images, options.samples_per_cell)
+    for finding in report.findings:
+        if finding.first:
+            print(plain(f"{finding.text} {finding.command}"))
     runs, models = counted(len(report.runs), "run"), counted(len(report.models), "model")
     print(f"{runs} of {models}, {counted(len(report.tables), 'table')}")
     for path in paths:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
 from culture_tasks import __version__, published
+from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.people.spotcheck_design import Rated
@@ -137,7 +138,12 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         contrasts=side_by_side,
         gains=tuple(gains),
         means=averages,
-        findings=findings(units, averages, scores, side_by_side, gains, entrants, checked),
+        findings=findings(
+            *(units, averages, scores, side_by_side, gains, entrants, checked),
+            runs=used,
+            problems=loading.problems,
+            results=paths,
+        ),
         problems=tuple(loading.problems),
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
@@ -228,18 +234,20 @@ def _notes(entrants: Mapping[str, Entrant], loaded: Sequence[LoadedRun], options
         run = each.run
         if unlike := unlike_its_file(each):
             yield (
-                f"{run.model} on {run.task}: {unlike}. The two files aren't of one run, or one was changed: the scores "
-                "are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
+                f"{run.model} on {title_of(run.task)}: {unlike}. The two files aren't of one run, or one was changed: "
+                "the scores are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
             )
         if run.trained_on:
             share = f"{run.trained_on} of {run.items}" if run.items else str(run.trained_on)
-            trained.setdefault(run.model, {})[run.task] = f"{run.task} ({share})"
+            trained.setdefault(run.model, {})[run.task] = f"{title_of(run.task)} ({share})"
     for model, shares in trained.items():
         yield (
             f"{model} was trained on items of {', '.join(shares.values())}, as the manifest of its training data says. "
             "Its scores there are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
         )
-    if own := [f"{each.run.task} ({each.run.own_data.partition('; ')[0]})" for each in loaded if each.run.own_data]:
+    if own := [
+        f"{title_of(each.run.task)} ({each.run.own_data.partition('; ')[0]})" for each in loaded if each.run.own_data
+    ]:
         tasks = ", ".join(dict.fromkeys(own))
         yield f"Own data, not the benchmark's release, and so without published rows beside them: {tasks}."
     if options.compare_anyway:

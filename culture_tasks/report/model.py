@@ -98,10 +98,11 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is measured as one number: a task or group, which is its key.
+    """What is measured as one number: a task or group, which is its key; its title is the name that readers see.
 
     Attributes:
         benchmark: Our benchmark; None for any other task.
+        quantity: Its metric in words, without a unit.
         headline: Whether it is in the summary, and not only in a table of its benchmark.
         cells: The score of each entrant.
         further: Whether it is a further metric of a task that has a column already: it is in no mean.
@@ -117,6 +118,12 @@ class Unit:
     cells: Mapping[str, Cell]
     standing: Standing = Standing()
     further: bool = False
+    quantity: str = ""
+
+    @property
+    def measure(self) -> str:
+        """Its metric in words, with a sign for percent: ``exact match, %``."""
+        return f"{self.quantity or self.metric}{', %' if self.scale.unit == 'percent' else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,10 +372,18 @@ class Phrase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sentence that the numbers bear out, made by a rule, and the question that it answers."""
+    """A sentence that the numbers bear out, made by a rule.
+
+    Attributes:
+        question: The question that it answers.
+        first: Whether it stands before all tables, and not only above those of its question.
+        command: The command that it speaks of, for a shell; may be empty.
+    """
 
     question: Question
     parts: tuple[Phrase, ...]
+    first: bool = False
+    command: str = ""
 
     @property
     def text(self) -> str:

@@ -22,16 +22,16 @@ SAYS_PERCENT = "%"
 
 QUESTIONS: Mapping[Question, str] = {
     "best": "Who is best?",
-    "cultures": "For which cultures is it worst?",
+    "cultures": "For which cultures is it best and worst?",
+    "judges": "Can the judge be trusted?",
     "biases": "What biases are there?",
     "changes": "What makes a difference?",
-    "judges": "Can the judge be trusted?",
     "papers": "What did the papers find?",
     "runs": "How was it run?",
 }
 """The questions of a reader, in the order in which a report answers."""
-FIRST = frozenset(("overview", "summary"))
-"""Keys of the figure and the table before all questions."""
+FIRST = ("overview", "countries_heat", "summary")
+"""Keys of the figures and the table before all questions."""
 NOTHING = "—"
 """Shown where there is no number."""
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from xml.etree import ElementTree
 
 from culture_tasks import __version__
-from culture_tasks.benchmarks.registry import entries
+from culture_tasks.benchmarks.registry import entries, title_of
 from culture_tasks.errors import CultureTasksError, SettingsError, hint, nearest
 from culture_tasks.report.compare.two_models import B_IS_WORSE, ComparedModel, Tested, TwoModels
 from culture_tasks.report.numbers.comparisons import scale_of_differences
@@ -61,6 +61,11 @@ class Check(NamedTuple):
     message: str
     tested: Tested | None = None
     margin: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """Its name for readers."""
+        return self.tested.title if self.tested else title_of(self.name)
 
 
 class GateResult(NamedTuple):
@@ -191,7 +196,12 @@ def as_json(found: GateResult | CultureTasksError) -> str:
 
 
 def _check(check: Check) -> dict[str, Any]:
-    data: dict[str, Any] = {"name": check.name, "outcome": check.outcome, "message": check.message}
+    data: dict[str, Any] = {
+        "name": check.name,
+        "title": check.title,
+        "outcome": check.outcome,
+        "message": check.message,
+    }
     if check.tested is None:
         return data
     tested, test = check.tested, check.tested.test

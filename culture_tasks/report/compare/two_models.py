@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import Where
 from culture_tasks.errors import DataError
 from culture_tasks.report.building import Options
@@ -37,10 +38,14 @@ class ComparedModel(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """A test of B less A on a task or group, or on the items of a culture, with both scores on all own items."""
+    """A test of B less A on a task or group, or on the items of a culture, with both scores on all own items.
+
+    The title is the name for readers; :attr:`name` is that of options and files.
+    """
 
     benchmark: str
     culture: str
+    title: str
     cells: tuple[Cell, Cell]
     test: Comparison
 
@@ -187,7 +192,7 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
     if seen := [key.upper() for key in "ab" if "trained_on_test" in unit.cells[key].flags]:
         reasons.append(f"trained on the test: {' and '.join(seen)}")
     reasons += [
-        f"{key.upper()}, {loaded.run.task}: {unlike}"
+        f"{key.upper()}, {title_of(loaded.run.task)}: {unlike}"
         for key in "ab"
         for loaded in measured.runs[key]
         if (unlike := unlike_its_file(loaded))
@@ -223,7 +228,9 @@ def _tests(places: Sequence[tuple[Measured, Where]]) -> tuple[Tested, ...]:
         pairs.append(Pair(unit.key, "a", "b", in_order(one), in_order(two), unit.scale, flags))
     about_b = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
     found: list[Tested] = []
-    for (_, where), cells, test in zip(places, scores, adjusted(pairs, {"a": "A", "b": "B"}), strict=True):
+    for (measured, where), cells, test in zip(places, scores, adjusted(pairs, {"a": "A", "b": "B"}), strict=True):
         in_words = replace(test, verdict=about_b.get(test.verdict, test.verdict))
-        found.append(Tested(test.unit, where[0][1] if where else "", cells, in_words))
+        groups = [group for _, group in where]
+        names = [measured.unit.title, *(measured.reported.field_named(field).name_of(group) for field, group in where)]
+        found.append(Tested(test.unit, ":".join(groups), ": ".join(names), cells, in_words))
     return tuple(found)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.benchmarks.reporting import Question
     from culture_tasks.report.figures.charts import Chart, Panel
-    from culture_tasks.report.model import Cell, Report, Table
+    from culture_tasks.report.model import Cell, Finding, Report, Table
 
 _logger = logging.getLogger(__name__)
 
@@ -53,12 +53,21 @@ _MOST_BYTES = 24_000_000
 """Most bytes of samples; beyond them the page holds fewer of each cell."""
 
 
-class Section(NamedTuple):
+class _Part(NamedTuple):
     """A table or figure of the page."""
 
     key: str
     question: Question
     content: Markup
+
+
+class _Section(NamedTuple):
+    """The answers to a question: sentences, and tables and figures."""
+
+    question: Question
+    title: str
+    findings: list[Finding]
+    parts: list[Markup]
 
 
 def write_html(
@@ -90,20 +99,30 @@ def write_html(
     folder = f"{path.stem}_samples" if samples_per_cell is None else ""
     payload, tables, data = _fitting(report, samples_per_cell, thumbnails, folder)
     style = asset("culture_tasks.pages", "page.css")
-    parts = "\n".join(asset(__package__, f"{name}.js") for name in ("tools", "tables", "samples", "page"))
-    script = f'"use strict";\n\n(() => {{\n{parts}}})();\n'  # one scope, which nothing else shares
+    code = "\n".join(asset(__package__, f"{name}.js") for name in ("tools", "tables", "samples", "page"))
+    script = f'"use strict";\n\n(() => {{\n{code}}})();\n'  # one scope, which nothing else shares
     counts = {
         "model": len(report.models),
         "run": len(report.runs),
         "sample": sum(run.items for run in report.runs.values()),
     }
     nonce = hashlib.sha256(data.encode()).hexdigest() if folder else ""  # no text in the page can know it
+    parts = (*tables, *pictures)
+    sections = (
+        _Section(
+            question,
+            title,
+            [finding for finding in report.findings if finding.question == question and not finding.first],
+            [part.content for part in parts if part.question == question and part.key not in FIRST],
+        )
+        for question, title in QUESTIONS.items()
+    )
     page = rendered(
         "page.html",
         report=report,
-        first=[each for each in (*pictures, *tables) if each.key in FIRST],
-        rest=[each for each in (*tables, *pictures) if each.key not in FIRST],
-        questions=QUESTIONS,
+        pictures=[part.content for key in FIRST for part in pictures if part.key == key],
+        tables=[part.content for part in tables if part.key in FIRST],
+        sections=[section for section in sections if section.findings or section.parts],
         counts=", ".join(counted(number, name) for name, number in counts.items()),
         facts={
             "Made": f"{report.created}, culture-tasks {report.version}",
@@ -148,7 +167,7 @@ def environment() -> Environment:
 
 def _fitting(
     report: Report, per_cell: int | None, thumbnails: Thumbnails, folder: str
-) -> tuple[Payload, list[Section], str]:
+) -> tuple[Payload, list[_Part], str]:
     """Makes tables and data with as many samples as the page may hold."""
     payload = Payload(report, per_cell, thumbnails, folder)
     tables = [_table(table, payload) for table in report.tables]
@@ -159,7 +178,7 @@ def _fitting(
     return _fitting(report, per_cell // 2, thumbnails, folder)
 
 
-def _table(table: Table, payload: Payload) -> Section:
+def _table(table: Table, payload: Payload) -> _Part:
     sums = [at for at, column in enumerate(table.columns) if column.sums_up]
     content = rendered(
         "table.html",
@@ -170,10 +189,10 @@ def _table(table: Table, payload: Payload) -> Section:
         spans=spans(table),
         samples_of=payload.cell,
     )
-    return Section(table.key, table.question, content)
+    return _Part(table.key, table.question, content)
 
 
-def _figure(chart: Chart, svg: bytes) -> Section:
+def _figure(chart: Chart, svg: bytes) -> _Part:
     size = _VIEW_BOX.search(svg)  # so that the page doesn't jump when the figure appears
     content = rendered(
         "figure.html",
@@ -184,7 +203,7 @@ def _figure(chart: Chart, svg: bytes) -> Section:
         size=[part.decode() for part in size.groups()] if size else None,
         rows_of=_rows_of_panel,
     )
-    return Section(chart.key, chart.question, content)
+    return _Part(chart.key, chart.question, content)
 
 
 def _rows_of_panel(panel: Panel) -> list[tuple[str, ...]]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 from culture_tasks.report.wording import short_name
 
@@ -149,7 +150,7 @@ class Payload:
             "texts_in_a_file": _TEXTS_IN_A_FILE,
             "images_in_a_file": _IMAGES_IN_A_FILE,
             "runs": [
-                [labels[key], run.task, run.settings.judged_by, key, self._scales[key].better == "lower"]
+                [labels[key], title_of(run.task), run.settings.judged_by, key, self._scales[key].better == "lower"]
                 for key, run in self._report.runs.items()
             ],
             "documents": list(self._documents),

@@ -1,4 +1,4 @@
-"""What the numbers say in three to six sentences: who is best, where it is worst, biases, changes, and what is missing.
+"""What the numbers say: who is best, for which cultures, whether to trust it, what is missing; then biases and changes.
 
 Each sentence is made by a rule from numbers and tests that are in the report. None claims more than its test does: what
 isn't significant after adjustment is said to be open, or isn't said.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import numpy as np
 from scipy import special
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import Floats, Question
 from culture_tasks.metrics.significance import below_the_others, holm, p_of_intervals
 from culture_tasks.report.model import (
@@ -37,12 +39,17 @@ from culture_tasks.report.numbers.gains import OVER_ALL
 from culture_tasks.report.numbers.observations import SCORE
 from culture_tasks.report.numbers.scores import Measured, Scores, report_of
 from culture_tasks.report.wording import amount, counted, interval, number
+from culture_tasks.results.finding import Kind, UnusedFile
+from culture_tasks.results.runs import Run
 
-_SENTENCES = 6
-"""Sentences that are shown, and benchmarks that one of them lists."""
+_LISTED = 6
+"""Benchmarks that a sentence lists."""
 
 _NAMED = 3
 """Models or columns that a sentence names; others are counted."""
+
+_UNREAD: frozenset[Kind] = frozenset(("missing", "empty", "damaged", "partial", "unknown_record", "unknown_layout"))
+"""Kinds of problems by which results are lost, unlike older runs and copies."""
 
 _FEWEST = 10
 """Fewest items, or clusters of items, of a culture that a finding may name: fewer are no sample of it."""
@@ -56,27 +63,39 @@ def findings(
     gains: Sequence[Gain],
     entrants: Mapping[str, Entrant],
     checked: Sequence[CheckedScore] = (),
+    *,
+    runs: Mapping[str, Run],
+    problems: Sequence[UnusedFile],
+    results: Sequence[str],
 ) -> tuple[Finding, ...]:
-    """Returns the findings, at most one of each kind, in the order of the questions; units and entrants are by key."""
-    writer = _Writer(entrants, units, [unit for unit in units.values() if unit.headline and unit.cells])
-    change = _finding("changes", writer.greatest_change(contrasts))
-    open_ones = _finding("best", writer.best_of_each(certain=False))
+    """Returns the findings, those before all tables first; what is by key is in the order of the report.
+
+    Args:
+        units: The units.
+        means: Means over columns.
+        scores: Every number of our benchmarks.
+        contrasts: Numbers side by side.
+        gains: What training changed.
+        entrants: The rows.
+        checked: Scores that people's ratings have corrected.
+        runs: The runs in use.
+        problems: Files that were not used.
+        results: The paths that the report was made from, for commands.
+    """
+    writer = _Writer(entrants, units, [unit for unit in units.values() if unit.headline and unit.cells], runs)
+    best = writer.best(means)
+    trust, command = writer.trust(checked, results)
     sentences = (
-        _finding("best", writer.best_on_average(means)),
-        _finding("best", writer.best_of_each(certain=True)),
-        open_ones,
-        _finding("cultures", writer.worst_culture(scores, means)),
+        _finding("best", best, first=True),
+        _finding("cultures", writer.worst_culture(scores, means), first=True),
+        _finding("judges", trust, first=True, command=command),
+        _finding("runs", writer.missing(problems), first=True),
+        *(_finding("best", each) for certain in (True, False) if (each := writer.best_of_each(certain)) not in best),
         _finding("biases", writer.strongest_bias(scores.groups)),
-        change,
+        _finding("changes", writer.greatest_change(contrasts)),
         _finding("changes", writer.after_training(gains)),
-        _finding("judges", writer.checked_by_people(checked)),
-        _finding("runs", writer.left_out()),
     )
-    found = [sentence for sentence in sentences if sentence is not None]
-    for least in (open_ones, change):  # certain results say more than open ones, and training more than prompts
-        if len(found) > _SENTENCES and least is not None:
-            found.remove(least)
-    return tuple(found)
+    return tuple(sentence for sentence in sentences if sentence is not None)
 
 
 _MARKS = re.compile("[\x02\x03]")
@@ -88,9 +107,9 @@ def _name(text: str) -> str:
     return f"\x02{_MARKS.sub('', text)}\x03"
 
 
-def _finding(question: Question, text: str) -> Finding | None:
+def _finding(question: Question, text: str, *, first: bool = False, command: str = "") -> Finding | None:
     phrases = tuple(Phrase(piece, bool(place % 2)) for place, piece in enumerate(_MARKS.split(text)) if piece)
-    return Finding(question, phrases) if phrases else None
+    return Finding(question, phrases, first, command) if phrases else None
 
 
 def _listed(names: Sequence[str], noun: str) -> str:
@@ -103,8 +122,8 @@ def _listed(names: Sequence[str], noun: str) -> str:
 
 def _spaced(items: Sequence[str]) -> str:
     """Returns items with semicolons between them, since they have commas inside."""
-    more = [f"and {len(items) - _SENTENCES} more"] if len(items) > _SENTENCES else []
-    return "; ".join([*items[:_SENTENCES], *more])
+    more = [f"and {len(items) - _LISTED} more"] if len(items) > _LISTED else []
+    return "; ".join([*items[:_LISTED], *more])
 
 
 def _value(cell: Cell, *, signed: bool = False) -> str:
@@ -135,6 +154,7 @@ class _Writer:
     entrants: Mapping[str, Entrant]
     units: Mapping[str, Unit]
     headline: Sequence[Unit]
+    runs: Mapping[str, Run]
 
     def model(self, key: str) -> str:
         return _name(self.entrants[key].label)
@@ -156,10 +176,12 @@ class _Writer:
 
     # Who is best?
 
-    def best_on_average(self, means: Sequence[ModelMeans]) -> str:
+    def best(self, means: Sequence[ModelMeans]) -> str:
+        """Says who is best on average, or without an average where the tests are surest."""
         mean = next((each for each in means if len(each.cells) > 1), None)
         if mean is None:
-            return self._without_mean()
+            each = self.best_of_each(certain=True) or self.best_of_each(certain=False)
+            return " ".join(filter(None, (self._without_mean(), each)))
         leader = max(mean.cells, key=lambda key: mean.cells[key].value or 0.0)
         rivals, standing = [key for key in mean.standing.best if key != leader], mean.standing
         if not standing.ranked:
@@ -187,7 +209,7 @@ class _Writer:
             return ""
         return f"No mean ranks the {self.number_of_models(models)} models: no two of them share two benchmarks."
 
-    def best_of_each(self, *, certain: bool) -> str:
+    def best_of_each(self, certain: bool) -> str:
         """Says who leads where the tests are sure of it, or where they aren't."""
         leaders: list[str] = []
         for unit in self.headline:
@@ -306,7 +328,40 @@ class _Writer:
 
     # Can the judge be trusted?
 
-    def checked_by_people(self, checked: Sequence[CheckedScore]) -> str:
+    def trust(self, checked: Sequence[CheckedScore], results: Sequence[str]) -> tuple[str, str]:
+        """Says who graded and whether people have checked it, and gives the command that helps; it may be empty."""
+        cells = [cell for unit in self.headline for cell in unit.cells.values() if cell.value is not None]
+        judges = [self._judges(cell) for cell in cells]
+        names = [_name(name) for name in dict.fromkeys(name for own in judges for name in own)]
+        overlap = [unit for unit in self.headline if any("lexical_judge" in cell.flags for cell in unit.cells.values())]
+        count = sum("lexical_judge" in cell.flags for cell in cells)
+        paths = shlex.join(results) if len(results) <= _NAMED else "RESULTS"
+        said = [f"{_listed(names, 'judge')} graded {sum(map(bool, judges))} of {len(cells)} scores"] if names else []
+        if count:
+            said.append(
+                f"{count} of {len(cells)} scores {'is' if count == 1 else 'are'} by text overlap, not by a judge"
+            )
+        text = "; ".join(said)
+        if not cells or not said:
+            return ("No judge graded: every score follows from the replies by a fixed rule." if cells else ""), ""
+        if people := self._checked_by_people(checked):
+            return f"{text}. {people}", ""
+        if overlap:
+            known = [benchmarks().get(unit.benchmark or "") for unit in overlap]
+            model = next((rubric.model for each in known if each for rubric in each.rubrics()), "MODEL")
+            return (
+                f"{text}. A judge grades the same responses:",
+                f"culture-tasks rejudge {paths} --judge openai:{model}",
+            )
+        text += ", and people haven't checked these verdicts. Responses for them to rate:"
+        return text, f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
+
+    def _judges(self, cell: Cell) -> set[str]:
+        """Returns the judges of a number, but text overlap."""
+        judges = [judge for key in cell.runs if key in self.runs for judge in self.runs[key].settings.judges]
+        return {judge.label for judge in judges if judge.backend not in ("lexical", "none")}
+
+    def _checked_by_people(self, checked: Sequence[CheckedScore]) -> str:
         """Says whether people's ratings contradict the judge's scores, on the very questions that were asked."""
         known = [each for each in checked if each.judge.value is not None and each.people.low is not None]
         if not known:
@@ -324,24 +379,26 @@ class _Writer:
             f"{number(judge.value, judge.scale)}."
         )
 
-    # What takes no part?
+    # What is missing?
 
-    def left_out(self) -> str:
-        """Counts the scores that can't be compared, with the reasons, and those that no judge gave."""
-        cells = [cell for unit in self.headline for cell in unit.cells.values()]
-        by_overlap = sum("lexical_judge" in cell.flags for cell in cells)
+    def missing(self, problems: Sequence[UnusedFile]) -> str:
+        """Counts what wasn't run, can't be compared, with the reasons, or couldn't be read."""
+        models = {entrant.model for entrant in self.entrants.values()}
+        ran = [{self.entrants[key].model for key in unit.cells} for unit in self.headline]
+        not_run = sum(len(models - own) for own in ran)
+        cells = sum(len(unit.cells) for unit in self.headline)
         reasons = Counter(
             why for unit in self.headline for key, why in unit.standing.left_out.items() if key in unit.cells
         )
-        counts = _spaced([f"{why} ({count})" for why, count in reasons.most_common()])
-        return " ".join(
-            f"{count} of {len(cells)} scores {'is' if count == 1 else 'are'} {verdict}."
-            for count, verdict in (
-                (by_overlap, "by text overlap, not by a judge"),
-                (reasons.total(), f"neither ranked nor tested: {counts}"),
-            )
-            if count
+        counts = ", ".join(f"{why}: {count}" for why, count in reasons.most_common())
+        left_out = f"{reasons.total()} of {cells} scores {'is' if reasons.total() == 1 else 'are'}"
+        unread = sum(problem.kind in _UNREAD for problem in problems)
+        pieces = (
+            f"{not_run} of {len(models) * len(ran)} pairs of model and benchmark were not run" if not_run else "",
+            f"{left_out} neither ranked nor tested ({counts})" if reasons else "",
+            f"{counted(unread, 'file')} couldn't be read in whole" if unread else "",
         )
+        return f"Missing: {'; '.join(filter(None, pieces))}." if any(pieces) else ""
 
 
 def _tested_cultures(measured: Measured, entrant: str, values: Sequence[GroupValue]) -> list[_Low]:

@@ -187,7 +187,7 @@ def _mean(
     compared = adjusted(pairs, {one: entrants[one].label for one in block})
     averages = {one: mean_cell(own, weights(units)) for one, own in common.items()}
     lacking = {
-        one: f"lacks {', '.join(column for column in keys if column not in own)}"
+        one: f"lacks {'; '.join(unit.title for unit in units if unit.key not in own)}"
         for one, own in has.items()
         if one not in common
     }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from culture_tasks.benchmarks.interface import Benchmark, Group, MeanScore, Scale, Task
-from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below
+from culture_tasks.benchmarks.registry import benchmarks, entries, tasks_below, title_of
 from culture_tasks.benchmarks.reporting import At, BenchmarkReport, Derived, Ran, Where
 from culture_tasks.harness.model_costs import combined
 from culture_tasks.harness.scoring import LEXICAL
@@ -124,9 +124,18 @@ def _units(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[tuple[b
     )
     for unit in benchmark.report().units(ran):
         task, group = tasks[unit.tasks[0]], groups.get(unit.key)
-        scale = next(metric.scale for metric in task.metrics() if metric.name == task.metric)
-        about = task.about if group is None else group.about
-        one = Unit(unit.key, unit.key, benchmark.name, task.metric, scale, about, headline=unit.headline, cells={})
+        metric = next(metric for metric in task.metrics() if metric.name == task.metric)
+        one = Unit(
+            key=unit.key,
+            title=title_of(unit.key),
+            benchmark=benchmark.name,
+            metric=metric.name,
+            quantity=metric.title,
+            scale=metric.scale,
+            about=task.about if group is None else group.about,
+            headline=unit.headline,
+            cells={},
+        )
         yield group is not None, Measured(one, unit.tasks, group is not None and not group.weight_by_size)
 
 
@@ -206,7 +215,7 @@ def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
         name = metric if metric in runs[0].result.metrics else f"{metric}{LEXICAL}"
         return harness_cell(runs[0], name, scale, flags)
     cell = cell_of(measured.observe(key), scale, tuple(flags), min_coverage=measured.min_coverage)
-    notes = (cell.note, f"without {', '.join(missing)}" if missing else "")
+    notes = (cell.note, f"without {', '.join(map(title_of, missing))}" if missing else "")
     return replace(cell, note="; ".join(filter(None, notes)))
 
 

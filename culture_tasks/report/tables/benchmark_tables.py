@@ -53,7 +53,9 @@ class _Layout(NamedTuple):
 def _layouts(scores: Scores) -> Iterator[_Layout]:
     """Yields the tables that the benchmarks describe for the units that were run."""
     for benchmark, reported, units in _by_benchmark(scores):
-        ran = [UnitOf(key, measured.tasks, measured.unit.headline) for key, measured in units.items()]
+        ran = [
+            UnitOf(key, measured.tasks, measured.unit.headline, measured.unit.title) for key, measured in units.items()
+        ]
         for spec in reported.tables(ran):
             shown = tuple(dict.fromkeys(address.unit for address in _addresses(spec) if address.unit in units))
             is_as_published = all(reported.is_as_published(units[unit].tasks) for unit in shown)
@@ -233,7 +235,7 @@ def _over_all(context: Context, training: Training) -> tuple[Table, list[Gain]]:
     shown = [unit for unit in units if unit.key in changed]
     has_both = len({unit.benchmark is None for unit in shown}) > 1
     overs = {True: "Other tasks", False: "Benchmarks"} if has_both else {True: "", False: ""}
-    metrics = "; ".join(f"{unit.title}: {unit.metric}" for unit in shown)
+    metrics = "; ".join(f"{unit.title}: {unit.measure}" for unit in shown)
     table = Table(
         OVER_ALL,
         "Before and after training",

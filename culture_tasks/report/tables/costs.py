@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.costs.prices import Prices, whole_sum
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.report.model import Cell, Row, Table
@@ -71,8 +72,8 @@ def _shares(one: Entered) -> Iterator[_Share]:
     by_benchmark: dict[str, list[LoadedRun]] = {}
     for each in runs:
         by_benchmark.setdefault(each.run.benchmark or each.run.task, []).append(each)
-    for benchmark, own in by_benchmark.items():
-        tasks = {each.run.task for each in own}
+    for name, own in by_benchmark.items():
+        tasks, benchmark = {each.run.task for each in own}, benchmarks()[name].title if name in benchmarks() else name
         alone = all(each.result.together <= tasks for each in own)
         yield _Share(one.entrant.key, one.entrant.label, benchmark, own, _seconds(own) if alone else None)
     if len(by_benchmark) > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import CULTURES, At
 from culture_tasks.report.model import Cell, Column, Comparison, Fairness, ModelMeans, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences, with_best
@@ -33,10 +34,11 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
             label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
             places.append(Place(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
         places.append(Place(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells))
-    notes = ["; ".join(f"{unit.title}: {unit.metric}" for unit in headline) + "."]
+    notes = ["; ".join(f"{unit.title}: {unit.measure}" for unit in headline) + "."]
     if means:
         notes.append("For a mean each metric's own range is mapped to 0-100, 100 being its better end.")
-    notes += [note for mean in means for note in _about_mean(context, mean)]
+    titles = {unit.key: unit.title for unit in headline}
+    notes += [note for mean in means for note in _about_mean(context, mean, titles)]
     if any(unit.standing.ranked for unit in headline):
         notes.append(
             "A rank (#) is the places that the tests leave a model; the first is 1 plus the number of models that are "
@@ -50,20 +52,19 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     return grid(context, table, places, rows=dict.fromkeys((*order, *context.entrants)))
 
 
-def _about_mean(context: Context, mean: ModelMeans) -> Iterator[str]:
+def _about_mean(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -> Iterator[str]:
     having, every = (len({context.entrants[key].model for key in keys}) for keys in (mean.cells, context.entrants))
     part = f"{having} of {every}" if having < every else f"all {every}"
     shared = f", which {part} models share" if every > 1 else ""
     yield (
-        f"{mean.title}: over {', '.join(mean.columns)}{shared}. Every benchmark weighs the same, and so do the columns "
-        "of one benchmark."
+        f"{mean.title}: over {'; '.join(titles[key] for key in mean.columns)}{shared}. Every benchmark weighs the "
+        "same, and so do the columns of one benchmark."
     )
     reasons: dict[str, list[str]] = {}
     for column, why in mean.beside.items():
-        reasons.setdefault(why, []).append(column)
-    if reasons:
-        listed = "; ".join(f"{', '.join(columns)} ({why})" for why, columns in reasons.items())
-        yield f"Not in it: {listed}."
+        reasons.setdefault(why, []).append(titles[column])
+    for why, columns in reasons.items():
+        yield f"Not in it ({why}): {'; '.join(columns)}."
 
 
 def cultures(context: Context, means: Sequence[ModelMeans]) -> Table:
@@ -175,7 +176,7 @@ def runs_table(runs: Iterable[Run]) -> Table:
     rows: list[Row] = []
     for run in runs:
         settings, harness = run.settings, run.harness.replace("_", "-")
-        texts = (run.model, run.task, harness, settings.judged_by, settings.task_version, run.date)
+        texts = (run.model, title_of(run.task), harness, settings.judged_by, settings.task_version, run.date)
         rows.append(row_of(texts, (run.items, run.scored, run.coverage, run.unparsed), columns))
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
     notes = ("Unparsed: the share of replies from which no answer could be read, where no judge grades.",)

@@ -29,9 +29,8 @@ def write_markdown(report: Report, folder: Path, figures: Sequence[Chart] = (), 
 def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[str]:
     pictures = {chart.key: f"![{markdown_cell(chart.title)}](figures/{chart.key}.{suffix})" for chart in figures}
     yield f"# Report on {counted(len(report.models), 'model')}"
-    if report.findings:
-        yield "\n".join(f"- {_sentence(finding)}" for finding in report.findings)
-    yield from (pictures[chart.key] for chart in figures if chart.key in FIRST)
+    yield from _bullets([finding for finding in report.findings if finding.first])
+    yield from (pictures[key] for key in FIRST if key in pictures)
     yield from (table_markdown(table) for table in report.tables if table.key in FIRST)
     yield from map(markdown_cell, report.notes)
     marks = [f"- ({mark}) {meaning}" for mark, meaning in legend(report.tables)]
@@ -40,8 +39,10 @@ def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[st
     for question, title in QUESTIONS.items():
         tables = [table for table in report.tables if table.question == question and table.key not in FIRST]
         charts = [chart for chart in figures if chart.question == question and chart.key not in FIRST]
-        if tables or charts:
+        findings = [one for one in report.findings if one.question == question and not one.first]
+        if tables or charts or findings:
             yield f"## {title}"
+        yield from _bullets(findings)
         yield from (_folded(table.title, "\n\n".join(_content(table))) for table in tables)
         yield from (_folded(f"Figure: {chart.title}", pictures[chart.key]) for chart in charts)
     if report.problems:
@@ -49,14 +50,22 @@ def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[st
         yield _folded(f"Files that were not used ({len(lines)})", "\n".join(lines))
 
 
+def _bullets(findings: Sequence[Finding]) -> Iterator[str]:
+    if findings:
+        yield "\n".join(f"- {_sentence(finding)}" for finding in findings)
+
+
 def _sentence(finding: Finding) -> str:
-    """Returns a finding with its names in bold; spaces at the ends of its other words stay."""
-    return "".join(
+    """Returns a finding with its names in bold and its command as code; spaces at the ends of other words stay."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", finding.command)), default=0))
+    command = f" {fence}{plain(finding.command)}{fence}" if finding.command else ""
+    words = (
         f"**{markdown_cell(part.text)}**"
         if part.is_name
         else _WITHOUT_SPACES.sub(lambda words: markdown_cell(words.group()), part.text)
         for part in finding.parts
     )
+    return "".join(words) + command
 
 
 def _folded(title: str, content: str) -> str:
