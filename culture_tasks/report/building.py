@@ -18,7 +18,7 @@ from culture_tasks.report.numbers.contrasts import contrasts
 from culture_tasks.report.numbers.findings import findings
 from culture_tasks.report.numbers.gains import Training
 from culture_tasks.report.numbers.observations import unlike_its_file
-from culture_tasks.report.numbers.other_tasks import other_measured
+from culture_tasks.report.numbers.other_tasks import cut_scores, other_measured
 from culture_tasks.report.numbers.overall import means
 from culture_tasks.report.numbers.scores import all_scores, measure
 from culture_tasks.report.tables import benchmark_tables, costs, judge_panels, overview, people, published_rows
@@ -86,11 +86,13 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         return cell.value is not None and (anyway or cell.comparable)
 
     ours = measure(entered, options.min_coverage)
-    both = [*ours, *other_measured(entered, options.other_metrics)]
+    others = other_measured(entered, options.other_metrics)
+    both = [*ours, *others]
     tests = comparisons(both, entrants, anyway=anyway)
     measured = {each.unit.key: each for each in stand(both, tests, rankable)}
     units = {key: each.unit for key, each in measured.items()}
     scores = all_scores([measured[each.unit.key] for each in ours])
+    by_cut = cut_scores([measured[each.unit.key] for each in others])
     averages = means(
         [unit for unit in units.values() if unit.headline],
         measured,
@@ -112,6 +114,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     tables = (
         overview.summary(context, list(units.values()), averages),
         overview.cultures(context, averages),
+        *overview.cuts(replace(context, scores=by_cut)),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, averages),
         *of_benchmarks,
@@ -132,7 +135,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         runs=used,
         units=units,
         tables=_chosen([table for table in tables if table.rows], options.tables, options.columns),
-        groups=(*scores.groups, *printed),
+        groups=(*scores.groups, *by_cut.groups, *printed),
         fairness=spreads,
         comparisons=tuple(tests),
         contrasts=side_by_side,

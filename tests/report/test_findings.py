@@ -1,5 +1,6 @@
 """The sentences at the top of a report: made by rules, true of the numbers, and no more certain than the tests."""
 
+import lxml.html as parsed
 import numpy as np
 from support.reports import report_of
 from support.sample_files import (
@@ -12,11 +13,18 @@ from support.sample_files import (
     write_vqa,
 )
 
+from culture_tasks.cli.main import main
+
 COUNTRIES = ("brazil", "china", "india", "usa")
 
 
 def texts(folder, question):
     return [each.text for each in report_of(folder).findings if each.question == question]
+
+
+def first_of(folder):
+    """The sentences before all tables, by their question."""
+    return {each.question: each for each in report_of(folder).findings if each.first}
 
 
 def shares(right, size):
@@ -36,12 +44,12 @@ def test_a_model_that_is_significantly_better_is_best_and_one_ahead_by_chance_is
     mean, clear = texts(tmp_path / "clear", "best")
     assert mean.startswith("good has the highest mean (90.00 of 100, ")
     assert mean.endswith(") over the 2 columns that 2 models share, and the tests tell it from all others.")
-    assert clear.startswith("Significantly best: good on culturalvqa (0.900, ")
-    assert "; good on culturalvqa_blind (0.900, " in clear
+    assert clear.startswith("Significantly best: good on CulturalVQA (0.900, ")
+    assert "; good on CulturalVQA, question alone (0.900, " in clear
     write_models(tmp_path / "open", {"a": 51, "b": 50, "worst": 5})
     mean, clear = texts(tmp_path / "open", "best")
     assert mean.endswith("3 models share, but the tests don't tell it from b.")
-    assert clear.startswith("No clear winner: a on culturalvqa (0.510, ")
+    assert clear.startswith("No clear winner: a on CulturalVQA (0.510, ")
     assert clear.count(" does not differ significantly from b") == 2
     assert "Significantly" not in clear
 
@@ -49,7 +57,7 @@ def test_a_model_that_is_significantly_better_is_best_and_one_ahead_by_chance_is
 def test_one_model_alone_is_best_of_nothing_and_models_that_share_nothing_have_no_mean(tmp_path):
     write_vqa(tmp_path / "a", "a", shares(60, 100))
     [only] = texts(tmp_path, "best")
-    assert only.startswith("a was run alone: culturalvqa 0.600, ")
+    assert only.startswith("a was run alone: CulturalVQA 0.600, ")
     assert "best" not in only
     write_run(tmp_path / "b", "b", {"care_zh": [care_sample(n, 5.0 + n % 3) for n in range(20)]})
     assert texts(tmp_path, "best") == ["No mean ranks the 2 models: no two of them share two benchmarks."]
@@ -65,7 +73,7 @@ def test_the_weakest_culture_is_named_with_its_distance_unless_it_has_few_items(
     write_run(tmp_path / "a", "a", {"culturalvqa": _by_country(even | {"india": 0.2})})
     write_run(tmp_path / "b", "b", {"culturalvqa": _by_country(even)})
     [weakest] = texts(tmp_path, "cultures")
-    assert weakest.startswith("The weakest culture of a is India on culturalvqa (0.200, ")
+    assert weakest.startswith("The weakest culture of a is India on CulturalVQA (0.200, ")
     assert weakest.endswith(
         ", 0.450 under its mean there; it is the weakest, significantly below the others together, "
         "for 1 of the 2 models that ran it."
@@ -84,7 +92,7 @@ def test_a_bias_is_named_where_it_is_certain(tmp_path):
     write_run(tmp_path / "b", "b", {"cedar_text": answers(lambda _, label: label)})
     # awe is predicted 5 times of 30, anger 35 times of 10: the interval of the latter is wide.
     assert texts(tmp_path, "biases") == [
-        "The strongest bias: a has LSEPP 0.17, 0.03 to 0.31 for awe (Arabic) on cedar_text, where 1 is neutral."
+        "The strongest bias: a has LSEPP 0.17, 0.03 to 0.31 for awe (Arabic) on CEDAR, text alone, where 1 is neutral."
     ]
     assert texts(tmp_path / "b", "biases") == []
 
@@ -96,7 +104,7 @@ def test_a_difference_by_language_is_named_where_it_is_certain(tmp_path):
     write_run(tmp_path, "a", {"care_zh": native, "care_en_zh": english})
     [change] = texts(tmp_path, "changes")
     assert change.startswith("The greatest difference: a is 1.50 higher (")
-    assert " asked in the culture's own language than asked in English on care_zh for " in change
+    assert " asked in the culture's own language than asked in English on CARE, Chinese culture for " in change
 
 
 def test_a_difference_of_percents_is_in_points_and_regions_have_names(tmp_path):
@@ -113,14 +121,44 @@ def test_a_difference_of_percents_is_in_points_and_regions_have_names(tmp_path):
     [change] = texts(tmp_path, "changes")
     assert change.startswith("The greatest difference: a is 46.0 points lower (")
     assert " % " not in change
-    assert change.endswith(" than asked in English on blend_north_korea for North Korea.")
+    assert change.endswith(
+        " than asked in English on BLEnD, North Korea, asked in the region's language for North Korea."
+    )
 
 
-def test_scores_that_take_no_part_or_are_by_text_overlap_are_counted(tmp_path):
+def test_the_judge_is_named_with_the_command_that_checks_it(tmp_path):
     for model in "ab":
         write_vqa(tmp_path / "judged" / model, model, shares(5, 10))
         write_run(tmp_path / "lexical" / model, model, {"culturalvqa": vqa_samples(shares(5, 10), "lave_lexical")})
-    write_run(tmp_path / "judged" / "c", "c", {"culturalvqa": vqa_samples([1.0] * 10, data={"data": "d2"})})
-    excluded = "1 of 3 scores is neither ranked nor tested: another revision of the data (1)."
-    assert texts(tmp_path / "judged", "runs") == [excluded]
-    assert texts(tmp_path / "lexical", "runs") == ["2 of 2 scores are by text overlap, not by a judge."]
+    judged, lexical = (first_of(tmp_path / name)["judges"] for name in ("judged", "lexical"))
+    assert judged.text.startswith("judge-1 graded 2 of 2 scores, and people haven't checked these verdicts.")
+    assert judged.command == f"culture-tasks spotcheck draw {tmp_path / 'judged'} -n 100 -o sheet"
+    assert lexical.text.startswith("2 of 2 scores are by text overlap, not by a judge.")
+    assert lexical.command == f"culture-tasks rejudge {tmp_path / 'lexical'} --judge openai:gpt-4o"
+    write_run(tmp_path / "rule", "a", {"cedar_text": [cedar_sample("1", "ar", "awe", "awe")]})
+    rule = first_of(tmp_path / "rule")["judges"]
+    assert (rule.text, rule.command) == ("No judge graded: every score follows from the replies by a fixed rule.", "")
+
+
+def test_a_command_with_a_hostile_path_stays_code_in_every_format(tmp_path, capsys):
+    folder = tmp_path / "a`b <i> $(touch x)"
+    write_vqa(folder, "a", shares(5, 10))
+    assert main(["report", str(folder), "-o", str(tmp_path / "report"), "--formats", "markdown,html"]) == 0
+    command = f"culture-tasks spotcheck draw '{folder}' -n 100 -o sheet"
+    assert f" {command}\n" in capsys.readouterr().out
+    assert f" ``{command}``\n" in (tmp_path / "report" / "report.md").read_text()
+    [shown] = parsed.fromstring((tmp_path / "report" / "report.html").read_text()).xpath("//header//code/text()")
+    assert shown == command
+
+
+def test_what_is_missing_is_counted_with_its_reasons(tmp_path):
+    for model in "ab":
+        write_vqa(tmp_path / model, model, shares(5, 10))
+    assert "runs" not in first_of(tmp_path)
+    write_run(tmp_path / "c", "c", {"culturalvqa": vqa_samples([1.0] * 10, data={"data": "d2"})})
+    write_run(tmp_path / "c2", "c", {"care_zh": [care_sample(n, 5.0) for n in range(5)]})
+    (tmp_path / "a" / "results_2026-01-01T00-00-00.5.json").write_text("{")
+    assert first_of(tmp_path)["runs"].text == (
+        "Missing: 2 of 6 pairs of model and benchmark were not run; 1 of 4 scores is neither ranked nor tested "
+        "(another revision of the data: 1); 1 file couldn't be read in whole."
+    )

@@ -72,7 +72,7 @@ def test_a_regression_of_one_culture_fails_where_the_whole_does_not(runs, capsys
     assert status == 1
     assert [name for name, ended in found.items() if ended == "regression"] == ["culturalvqa:india"]
     said = capsys.readouterr().out
-    assert "regression: culturalvqa:india: B is worse: B - A is -0.667" in said
+    assert "regression: CulturalVQA: India: B is worse: B - A is -0.667" in said
     assert "2 of 4 cultures differ" in said
 
 
@@ -164,7 +164,7 @@ def later_run_under_other_settings(folder):
         (cut_off, "parts or items of it are missing"),
         (not_a_number, "there are no scored samples of B"),
         (other_benchmark_instead, "B didn't run it"),
-        (samples_of_another_run, "B, culturalvqa: lave is 0.409 in the result file and 0.75 by its samples"),
+        (samples_of_another_run, "B, CulturalVQA: lave is 0.409 in the result file and 0.75 by its samples"),
         (later_run_crashed, "B has a file that can't be used: empty"),
         (later_run_under_other_settings, "another revision of the data"),
     ],
@@ -190,7 +190,7 @@ def test_a_candidate_without_any_run_is_an_error_and_leaves_no_old_outcome(runs)
 def test_what_only_the_candidate_ran_is_no_loss(runs, capsys):
     write_care(runs, "b")
     assert gate(runs) == 0
-    assert "not compared: care_zh: A didn't run it" in capsys.readouterr().out
+    assert "not compared: CARE, Chinese culture: A didn't run it" in capsys.readouterr().out
     assert gate(runs, "--require", "care_zh") == 3
 
 

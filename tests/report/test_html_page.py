@@ -49,7 +49,7 @@ def written(tmp_path_factory):
     report = example_report(per_group=4)
     first, *others = report.tables
     columns = (*(replace(column, sums_up=True) for column in first.columns[:2]), *first.columns[2:])
-    finding = Finding("best", (Phrase("X", is_name=True), Phrase(" is best.")))
+    finding = Finding("best", (Phrase("X", is_name=True), Phrase(" is best.")), first=True, command="run <b>")
     report = replace(report, findings=(finding,), tables=(replace(first, columns=columns), *others))
     return _page(tmp_path_factory.mktemp("page"), report, figures=True, samples_per_cell=3)
 
@@ -168,7 +168,7 @@ def test_tables_have_headers_with_scopes_and_sort_buttons(written):
 
 def test_findings_a_picture_and_one_table_come_first_and_the_rest_is_folded_below_its_question(written):
     tree = parsed.fromstring(written)
-    assert [each.text_content() for each in tree.xpath("//header/ul/li")] == ["X is best."]
+    assert [each.text_content() for each in tree.xpath("//header/ul/li")] == ["X is best. run <b>"]
     before = tree.xpath("//main/*[following-sibling::div[@id='questions']]")
     assert [each.get("id") for each in before if each.get("id")] == ["figure-overview", "table-summary", "tools"]
     assert not tree.xpath("//main/section//details[@open]")
@@ -210,7 +210,7 @@ def test_a_cell_leads_to_its_own_samples(written):
         assert where == [["country", header.text_content()]]
         for run, _, document, *_ in (data["samples"][place] for place in places):
             assert run in runs
-            assert data["runs"][run][1] == "culturalvqa"
+            assert data["runs"][run][1] == "CulturalVQA"
             assert where[0] in data["groups"][data["documents"][document][3]]
     models: dict[tuple[str, int], set[int]] = {}  # of what some model failed, other models are there too
     for run, _, document, *_ in data["samples"]:

@@ -141,7 +141,7 @@ def test_a_group_without_a_part_is_incomplete_and_nothing_missing_is_hidden(two)
     found = cells_of(report, "care")
     assert found["a"].value == 5.0
     assert found["c"].flags == ("incomplete",)
-    assert found["c"].note == "no interval: every score is 9; without care_ar, care_ja"
+    assert found["c"].note == "no interval: every score is 9; without CARE, Arab culture and CARE, Japanese culture"
     summary = tables_of(report)["summary"]
     row = row_of(summary, "b")
     assert (row["care"].value, row["care"].note) == (None, "not run")
@@ -241,7 +241,7 @@ def test_samples_of_another_run_are_marked(two, numbers, said):
     assert ("unlike_its_file" in cell.flags) == bool(said) == (cell.rank is None)
     notes = [note for note in report.notes if "the result file" in note]
     assert len(notes) == bool(said)
-    assert all("c on culturalvqa" in note and said in note for note in notes)
+    assert all("c on CulturalVQA" in note and said in note for note in notes)
     groups = [each.cell for each in report.groups if each.cell.runs == cell.runs]
     assert all(("unlike_its_file" in each.flags) == bool(said) for each in groups)
 

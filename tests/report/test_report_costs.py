@@ -41,7 +41,7 @@ def test_the_costs_of_a_run_are_summed(tmp_path):
     write_run(tmp_path, "org/a", {"culturalvqa": [vqa(0), vqa(1, response="eleven")]}, **SECONDS)
     names = ("responses", "tokens_in", "tokens_out", "characters", "judge_tokens_in", "judge_tokens_out", "seconds")
     numbers = (2.0, 20.0, 10.0, (4 + 6) / 2, 6.0, 4.0, 90.5)
-    assert costs(tmp_path)[0] == {("org/a", "culturalvqa"): dict(zip(names, numbers, strict=True))}
+    assert costs(tmp_path)[0] == {("org/a", "CulturalVQA"): dict(zip(names, numbers, strict=True))}
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_seconds_of_several_benchmarks_stand_beside_all_of_them_and_no_new_gradi
     write_run(tmp_path, "org/a", samples, **SECONDS)
     rows, _ = costs(tmp_path)
     assert {name: (row["responses"], row["seconds"]) for (_, name), row in rows.items()} == {
-        "care": (2.0, None),
-        "culturalvqa": (1.0, None),
+        "CARE": (2.0, None),
+        "CulturalVQA": (1.0, None),
         "all": (3.0, 90.5),
     }
     assert rows["org/a", "all"]["tokens_in"] is None  # CARE's aren't known
@@ -103,7 +103,7 @@ def test_discounts_and_kept_verdicts_count(tmp_path):
     samples = [vqa(0), vqa(1, discounts={"cached_tokens": 2}), vqa(2, discounts=batch), vqa(3, kept=True)]
     write_run(tmp_path, "org/a", {"culturalvqa": samples})
     rows, table = costs(tmp_path, dear)
-    row = rows["org/a", "culturalvqa"]
+    row = rows["org/a", "CulturalVQA"]
     # 3 + 2 * 2 = 7 each; two tokens at half of 1: 6; a batch at half the price: 3.5
     assert row["judge_money"] == pytest.approx(7.0 + 6.0 + 3.5 + 7.0)
     assert row["judge_money_kept"] == pytest.approx(7.0)
@@ -122,7 +122,7 @@ def test_a_sample_whose_discounts_make_no_sense_is_left_out(tmp_path, discounts)
 def test_several_judges_of_one_file_have_no_common_price(tmp_path):
     write_run(tmp_path, "org/a", {"culturalvqa": [vqa(0), judged_by(vqa(1), "judge-2")]})
     rows, table = costs(tmp_path, PRICES)
-    assert rows["org/a", "culturalvqa"]["judge_money"] is None
+    assert rows["org/a", "CulturalVQA"]["judge_money"] is None
     assert table.notes[-1] == "Without a price: judge-2."
 
 
@@ -147,7 +147,7 @@ def markdown(folder, *options):
 def test_the_command_knows_the_list_prices_and_takes_the_users(tmp_path, monkeypatch):
     write_run(tmp_path / "a", "org/a", {"culturalvqa": [judged_by(vqa(0, tokens=(1_000_000, 100_000)), "gpt-4o")]})
     text = markdown(tmp_path)
-    assert "| org/a | culturalvqa | 1 | 10 | 5 | 4 | 1,000,000 | 100,000 | — | — | 3.50 |" in text
+    assert "| org/a | CulturalVQA | 1 | 10 | 5 | 4 | 1,000,000 | 100,000 | — | — | 3.50 |" in text
     assert f"Prices: {list_prices().origin}." in text
     path = tmp_path / "prices.json"
     path.write_text('{"currency": "CHF", "models": {"gpt-4o": {"input": 1, "output": 1}}}', encoding="utf-8")
@@ -155,7 +155,7 @@ def test_the_command_knows_the_list_prices_and_takes_the_users(tmp_path, monkeyp
     assert "Judge, CHF" in markdown(tmp_path)
     write_run(tmp_path / "a", "org/a", {"culturalvqa": [vqa(n) for n in range(1000)]})
     path.write_text(PRICES.model_dump_json(exclude_none=True), encoding="utf-8")
-    row = "| org/a | culturalvqa | 1,000 | 10,000 | 5,000 | 4 | 3,000 | 2,000 | — | 6.00 | 23.00 |"
+    row = "| org/a | CulturalVQA | 1,000 | 10,000 | 5,000 | 4 | 3,000 | 2,000 | — | 6.00 | 23.00 |"
     assert row in markdown(tmp_path, "--prices", path)
 
 

@@ -186,7 +186,7 @@ def test_other_thresholds_are_worked_out_from_the_similarities_and_drawn(routing
     assert found == pytest.approx((0.0, 0.0, 100.0, 100.0, 100 / 6, 100.0, 50.0, 100 / 3))
     chart = charts_of(routing)["crosscult_thresholds"]
     [panel] = chart.panels
-    assert (panel.title, chart.value) == ("m + mcki · single", "Routed wrongly (percent)")
+    assert (panel.title, chart.value) == ("m + mcki · CrossCult-KIBench, one insertion", "Routed wrongly (percent)")
     assert panel.groups == tuple(f"{step / 20:.2f}" for step in range(21))
     ends = ("Reliability (abstained)", "Generality (abstained)", "Lang. Loc. (activated)", "Scen. Loc. (activated)")
     assert all(series.label.endswith(end) for series, end in zip(panel.series, ends, strict=True))

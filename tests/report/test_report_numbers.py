@@ -70,7 +70,7 @@ def test_fairness_names_the_ends_and_their_distance(report, tmp_path):
     equal = report_of(tmp_path)
     [found] = equal.fairness
     assert (found.best, found.worst, found.gap, found.groups) == ("", "", 0.0, 4)
-    assert tables_of(equal)["fairness"].rows[0].labels == ("culturalvqa", "a", "all equal", "all equal")
+    assert tables_of(equal)["fairness"].rows[0].labels == ("CulturalVQA", "a", "all equal", "all equal")
 
 
 def test_pairs_are_tested_on_common_items_and_those_that_share_an_image_are_one_cluster(report, tmp_path):

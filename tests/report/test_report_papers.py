@@ -115,9 +115,9 @@ def test_figures_show_the_papers_rows(reports):
     drawn = charts_of(reports[1], published=True).values()
     panels = {(chart.key, panel.title): panel for chart in drawn for panel in chart.panels}
     own = {key: [series.label for series in panel.series] for key, panel in panels.items()}
-    for title in ("care_zh", "care_zh · Chinese", "care_cot_zh · Chinese"):
+    for title in ("CARE, Chinese culture", "CARE, Chinese culture · Chinese", "CARE, step by step, Chinese culture · Chinese"):
         assert own["care_category", title] == ["b", "GPT-4o"]
-    band = [series.label for series in panels["care_category", "care_zh · Chinese"].band]
+    band = [series.label for series in panels["care_category", "CARE, Chinese culture · Chinese"].band]
     assert (band[0], band[-1], len(band)) == ("Gemma2-9B Vanilla [published]", "GPT-4o [published]", 15)
     assert len(own["cedar_gepp", "Multimodal"]) == 2
     assert len(panels["cedar_gepp", "Multimodal"].band) == 15
@@ -158,7 +158,7 @@ def test_own_data_are_marked_and_stand_beside_no_published_row(tmp_path):
         if "own_data" in cell.flags
     }
     assert marked == {("care", "b")}
-    assert [note for note in report.notes if "care_zh (Chinese-test.json: 60 rows" in note]
+    assert [note for note in report.notes if "CARE, Chinese culture (Chinese-test.json: 60 rows" in note]
     drawn = charts_of(report, published=True)
     apart = [chart for key, chart in drawn.items() if key.endswith("_own_data")]
     assert apart

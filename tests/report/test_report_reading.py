@@ -130,7 +130,7 @@ def test_other_tasks_are_plain_columns(good):
     assert values(report, "arab_culture") == {"org/a": 0.25}
     assert (report.units["arab_culture"].scale.unit, report.units["odd"].scale.high) == ("share", None)
     assert [(column.key, column.label) for column in report.tables[0].columns] == [
-        ("culturalvqa", "culturalvqa (0-1)"),
+        ("culturalvqa", "CulturalVQA (0-1)"),
         ("arab_culture", "arab_culture (0-1)"),
         ("odd", "odd"),
     ]

@@ -63,7 +63,7 @@ def test_a_model_trained_on_the_test_is_marked_and_neither_ranked_nor_bold(resul
     assert list(report.units["care_zh"].standing.left_out.values()) == [MARK]
     assert len(report.comparisons) == 1
     assert all("trained_on_test" in each.cell.flags for each in report.groups if each.cell.runs == ("r1",))
-    assert any("dpo was trained on items of care_zh (3 of 12), as the manifest" in note for note in report.notes)
+    assert any("dpo was trained on items of CARE, Chinese culture (3 of 12), as the manifest" in note for note in report.notes)
 
 
 def test_beside_its_base_it_has_no_gain_unless_the_user_insists(results):
@@ -159,7 +159,7 @@ def test_an_option_that_can_not_be_used_is_an_error(results, option, error, said
 def test_compare_says_which_of_the_two_was_trained_on_the_test_and_lets_it_not_pass(results, capsys):
     command = ["compare", str(results / "2"), str(results / "1"), "--fail-on-regression"]
     assert main(command) == 3
-    assert f"not compared: care_zh: {MARK}; trained on the test: B" in capsys.readouterr().out
+    assert f"not compared: CARE, Chinese culture: {MARK}; trained on the test: B" in capsys.readouterr().out
     assert main([*command, "--compare-anyway"]) == 0
     data = results.parent / "preferences"
     assert main([*command[:2], str(results / "3"), "--trained-on", f"org/good={data}"]) == 0

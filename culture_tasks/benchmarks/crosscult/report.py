@@ -360,7 +360,7 @@ def _by_threshold(number: Number) -> Mark:
     role = number.held["role"].lower().replace(" ", "_")
     label = next(labels[role] for labels in _ROLES.values() if role in labels)
     series = f"{label} ({'activated' if role in LOCALITY_ROLES else 'abstained'})"
-    return Mark(f"{number.model} · {number.title.removeprefix('crosscult_')}", series, number.group)
+    return Mark(f"{number.model} · {number.title}", series, number.group)
 
 
 _FIGURES = (

@@ -357,9 +357,9 @@ class _Writer:
         return text, f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
 
     def _judges(self, cell: Cell) -> set[str]:
-        """Returns the judges of a number, but text overlap."""
-        judges = [judge for key in cell.runs if key in self.runs for judge in self.runs[key].settings.judges]
-        return {judge.label for judge in judges if judge.backend not in ("lexical", "none")}
+        """Returns the judges that graded a number; none of one by text overlap."""
+        runs = [] if "lexical_judge" in cell.flags else [self.runs[key] for key in cell.runs if key in self.runs]
+        return {judge.label for run in runs for judge in run.settings.judges if judge.backend != "none"}
 
     def _checked_by_people(self, checked: Sequence[CheckedScore]) -> str:
         """Says whether people's ratings contradict the judge's scores, on the very questions that were asked."""

@@ -24,10 +24,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import Texts
 from culture_tasks.errors import DataError, SettingsError, hint
-from culture_tasks.report.model import Unit
+from culture_tasks.report.model import Cell, Unit
+from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.observations import is_same_number
-from culture_tasks.report.numbers.scores import Measured, flags_by_row, harness_cell
+from culture_tasks.report.numbers.scores import Measured, Scores, all_scores, flags_by_row, harness_cell
 from culture_tasks.results.columns import Codebook, Columns
 from culture_tasks.results.loaded_runs import Entered, LoadedRun
 from culture_tasks.results.samples import samples_of
@@ -36,12 +38,21 @@ _SHARES = frozenset(("acc", "acc_norm", "acc_mutual_info", "exact_match", "anls"
 """Metrics of the harnesses themselves that are shares. A task's own ``…_acc`` may as well be in percent."""
 
 
+class Cut(NamedTuple):
+    """A field of the questions by which a task's score is split into two groups, with their names."""
+
+    field: str
+    title: str
+    groups: Mapping[str, str]
+
+
 class KnownTasks(NamedTuple):
     """Tasks of a harness that are about culture, by patterns of their names.
 
     Attributes:
         metrics: Their metrics, the one that counts first, each with the end that is better.
         scale: The scale of these metrics, but for its better end.
+        cut: A split of the score, where the harness logs the questions; None without one.
     """
 
     tasks: Sequence[str]
@@ -50,13 +61,21 @@ class KnownTasks(NamedTuple):
     metrics: Mapping[str, Literal["higher", "lower"]]
     scale: Mapping[str, Any]
     paper: str
+    cut: Cut | None = None
 
 
 @cache
 def known_tasks() -> tuple[KnownTasks, ...]:
     """Returns what is known of the harnesses' culture tasks; the first entry with a pattern that fits counts."""
     file = resources.files("culture_tasks.report").joinpath("known_tasks.json")
-    return tuple(KnownTasks(**entry) for entry in json.loads(file.read_text(encoding="utf-8")))
+    entries = json.loads(file.read_text(encoding="utf-8"))
+    return tuple(KnownTasks(**entry | {"cut": Cut(**entry["cut"]) if "cut" in entry else None}) for entry in entries)
+
+
+def cut_of(task: str) -> Cut | None:
+    """Returns how the score of a task is split; None where it isn't."""
+    known = known_task(task)
+    return known.cut if known else None
 
 
 def known_task(task: str) -> KnownTasks | None:
@@ -89,10 +108,38 @@ def other_measured(entered: Sequence[Entered], further: Sequence[str] = ()) -> l
             if metric == main or any(_fits(task, metric, pattern) for pattern in further):
                 unit = _unit(task, runs, metric=metric, headline=task not in parts, further=metric != main)
                 means = {}
-                if unit.headline and len(runs) > 1:
+                if unit.headline and (len(runs) > 1 or cut_of(task)):
                     means = {key: samples.behind(each, unit, rows[key]) for key, each in runs.items()}
                 units.append(_with_samples(unit, means))
     return units
+
+
+def cut_scores(measured: Sequence[Measured]) -> Scores:
+    """Works out the scores of tasks that have a cut, by its groups, as far as their samples tell these."""
+    return all_scores(
+        [
+            replace(each, flags={key: flags - {"from_result_file"} for key, flags in each.flags.items()})
+            for each in measured
+            if cut_of(each.unit.key) and each.unit.headline and any(each.runs.values())
+        ]
+    )
+
+
+def difference(first: Cell, second: Cell) -> Cell:
+    """Returns the first number less the second, which is of other items, with a 95 % interval.
+
+    Source: Newcombe (1998), method 10, and Zou and Donner (2008): from the intervals of the two.
+    """
+    apart = Cell(None, scale_of_differences(first.scale), n=first.n + second.n, flags=first.flags, runs=first.runs)
+    if first.value is None or second.value is None:
+        return apart
+    value = first.value - second.value
+    apart = replace(apart, value=value)
+    if first.low is None or first.high is None or second.low is None or second.high is None:
+        return apart
+    below = math.hypot(first.value - first.low, second.high - second.value)
+    above = math.hypot(first.high - first.value, second.value - second.low)
+    return replace(apart, low=value - below, high=value + above)
 
 
 def _fits(task: str, metric: str, pattern: str) -> bool:
@@ -225,10 +272,13 @@ def _columns(each: LoadedRun, codes: Codebook) -> Iterator[tuple[str, Columns]]:
     """Yields the scores of each metric; none of a metric that a sample has no number for, or an item twice."""
     metrics = {metric: metric.partition(",")[::2] for metric in each.result.metrics}
     scores: dict[str, dict[int, float]] = {metric: {} for metric in metrics}
+    cut, labels = cut_of(each.run.task), {}
     for sample in (line.content for line in samples_of(each.result.samples_file)):
         # An item is known by its place in the data and by the expected answer, so that other data have other items.
         name = f"{each.run.task} {sample.get('doc_id')} {sample.get('target_hash') or sample.get('target')}"
         item = codes.setdefault(name, len(codes))
+        doc = sample.get("doc")
+        labels[item] = str(doc.get(cut.field)) if cut and isinstance(doc, dict) else ""
         for metric, (key, filtered) in list(metrics.items()):
             # lmms-eval's samples name no filter: they are of the only one.
             if str(sample.get("filter", filtered or "none")) != (filtered or "none"):
@@ -244,4 +294,12 @@ def _columns(each: LoadedRun, codes: Codebook) -> Iterator[tuple[str, Columns]]:
         if own and each.result.expected in (None, len(own)):
             items, ones = np.array(list(own), dtype=np.int32), np.ones(len(own), dtype=np.int32)
             numbers, offsets = np.array(list(own.values())), np.zeros(len(own), dtype=np.int64)
-            yield metric, Columns(items, numbers, ones, ones, items, offsets, groups={}, further={})
+            groups = {cut.field: _texts([labels[one] for one in own], cut)} if cut else {}
+            yield metric, Columns(items, numbers, ones, ones, items, offsets, groups=groups, further={})
+
+
+def _texts(labels: Sequence[str], cut: Cut) -> Texts:
+    """Returns the groups of a cut; what is in none, such as a question that nobody has labelled, has an empty name."""
+    names = (*cut.groups, "")
+    codes = [names.index(label if label in cut.groups else "") for label in labels]
+    return Texts(np.array(codes, dtype=np.int32), names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple, TypeVar
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.rankings import mean_rank
 from culture_tasks.report.model import Cell, Comparison, Entrant, ModelMeans, Unit
@@ -52,6 +53,26 @@ def weights(units: Sequence[Unit]) -> list[float]:
     benchmarks = [unit.benchmark or unit.key for unit in units]
     columns = Counter(benchmarks)
     return [1.0 / columns[benchmark] for benchmark in benchmarks]
+
+
+def shared_sources(units: Iterable[Unit]) -> str:
+    """Names the sources that benchmarks of a joint number share, and the command that looks into it; may be empty."""
+    first = {unit.benchmark: unit.key for unit in reversed([*units])}
+    known = {benchmark.title: benchmark for name, benchmark in benchmarks().items() if name in first}
+    sources = dict.fromkeys(source for each in known.values() for source in each.made_from)
+    drawing = {source: [title for title, each in known.items() if source in each.made_from] for source in sources}
+    shared = {source: titles for source, titles in drawing.items() if len({source, *titles} & known.keys()) > 1}
+    if not shared:
+        return ""
+    listed = "; ".join(
+        f"{' and '.join(titles)} draw{'s' if len(titles) == 1 else ''} on {source}" for source, titles in shared.items()
+    )
+    named = {name for source, titles in shared.items() for name in (source, *titles)}
+    concerned = [first[each.name] for title, each in known.items() if title in named]
+    return (
+        f"{listed}: their scores aren't independent. culture-tasks data overlap {' '.join(concerned)} lists questions "
+        "that are the same or nearly so."
+    )
 
 
 def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:

@@ -215,7 +215,7 @@ def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
         name = metric if metric in runs[0].result.metrics else f"{metric}{LEXICAL}"
         return harness_cell(runs[0], name, scale, flags)
     cell = cell_of(measured.observe(key), scale, tuple(flags), min_coverage=measured.min_coverage)
-    notes = (cell.note, f"without {', '.join(map(title_of, missing))}" if missing else "")
+    notes = (cell.note, f"without {' and '.join(map(title_of, missing))}" if missing else "")
     return replace(cell, note="; ".join(filter(None, notes)))
 
 

@@ -9,7 +9,8 @@ from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import CULTURES, At
 from culture_tasks.report.model import Cell, Column, Comparison, Fairness, ModelMeans, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences, with_best
-from culture_tasks.report.numbers.overall import COMMON, mean_cell, to_common, weights
+from culture_tasks.report.numbers.other_tasks import cut_of, difference
+from culture_tasks.report.numbers.overall import COMMON, mean_cell, shared_sources, to_common, weights
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import Run
@@ -39,6 +40,8 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         notes.append("For a mean each metric's own range is mapped to 0-100, 100 being its better end.")
     titles = {unit.key: unit.title for unit in headline}
     notes += [note for mean in means for note in _about_mean(context, mean, titles)]
+    joint = (shared_sources(unit for unit in headline if unit.key in mean.columns) for mean in means)
+    notes += dict.fromkeys(filter(None, joint))
     if any(unit.standing.ranked for unit in headline):
         notes.append(
             "A rank (#) is the places that the tests leave a model; the first is 1 plus the number of models that are "
@@ -110,6 +113,26 @@ def _means_of_culture(context: Context, mean: ModelMeans, inside: Sequence[tuple
         if len(own) == len(inside):
             cells[key] = mean_cell(own, counted)
     return cells
+
+
+def cuts(context: Context) -> Iterator[Table]:
+    """Yields a table for each cut of the harnesses' own tasks: the two groups of each task, and their difference."""
+    found = {key: cut for key in context.scores.units if (cut := cut_of(key))}
+    for cut in {cut.field: cut for cut in found.values()}.values():
+        places: list[Place] = []
+        for key in (key for key, own in found.items() if own.field == cut.field):
+            scale = context.scores.units[key].unit.scale
+            addresses = [At(key, where=((cut.field, group),)) for group in cut.groups]
+            first, second = (with_best(context.scores, at, context.rankable) for at in addresses)
+            cells = {one: difference(first[one], second[one]) for one in first if one in second}
+            for name, side in zip(cut.groups.values(), (first, second), strict=True):
+                places.append(Place(Column(f"{key} {name}", name, scale, key), side))
+            places.append(Place(Column(f"{key} difference", "Difference", scale_of_differences(scale), key), cells))
+        note = (
+            "By the labels of the questions in the harness's samples; questions without one are left out. Difference: "
+            "the first less the second, which is on other questions, with Newcombe's interval."
+        )
+        yield grid(context, Table(f"cut_{cut.field}", cut.title, ("Model",), notes=(note,)), places)
 
 
 def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequence[Fairness]) -> Table:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.report.model import Cell, Report
+from culture_tasks.benchmarks.registry import benchmarks, title_of
+from culture_tasks.report.model import Cell, Report, Table
 from culture_tasks.report.text.latex import file_name
 from culture_tasks.report.wording import headers
 from culture_tasks.text import storable
@@ -35,7 +36,7 @@ def write_csv(report: Report, folder: Path) -> list[Path]:
     target = folder / "csv"
     target.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
-    for table in report.tables:
+    for table in _with_keys(report):
         paths.append(target / f"{file_name(table.key)}.csv")
         names, texts = headers(table), len(table.row_headers)
         header = [*names[:texts], *(f"{name} {part}".strip() for name in names[texts:] for part in _PARTS)]
@@ -44,6 +45,26 @@ def write_csv(report: Report, folder: Path) -> list[Path]:
     paths.append(target / "groups.csv")
     write_file(paths[-1], _OF_GROUPS, _groups(report))
     return paths
+
+
+def _with_keys(report: Report) -> Iterator[Table]:
+    """Yields the tables for programs: tasks and benchmarks go by their keys, as they do in options."""
+    keys = {benchmark.title: name for name, benchmark in benchmarks().items()}
+    keys |= {title_of(run.task): run.task for run in report.runs.values()}
+    keys |= {unit.title: unit.key for unit in report.units.values()}
+
+    def named(header: str, text: str) -> str:
+        return keys.get(text, text) if header in ("Benchmark", "Task") else text
+
+    for table in report.tables:
+        columns = (
+            replace(one, label=one.label.replace(unit.title, unit.key, 1))
+            if (unit := report.units.get(one.key))
+            else one
+            for one in table.columns
+        )
+        rows = (replace(row, labels=tuple(map(named, table.row_headers, row.labels))) for row in table.rows)
+        yield replace(table, columns=tuple(columns), rows=tuple(rows))
 
 
 def _values(cell: Cell | None) -> list[Value]:
