@@ -2,7 +2,7 @@
 
 import pytest
 
-from culture_tasks.vocabulary import Place, place, places
+from culture_tasks.vocabulary import Place, countries, place, places
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,12 @@ def test_a_group_that_is_no_country_needs_a_code():
     assert places(["Nepal", "Assam"], {"Assam": "IN-AS"}) == {"Assam": "IN-AS", "Nepal": "NP"}
     with pytest.raises(LookupError):
         places(["Assam"])
+
+
+def test_every_country_is_found_by_each_of_its_names():
+    codes = countries()
+    assert {
+        name: codes[name] for name in ("Vietnam", "Viet Nam", "Russia", "Russian Federation", "Czech Republic")
+    } == {"Vietnam": "VN", "Viet Nam": "VN", "Russia": "RU", "Russian Federation": "RU", "Czech Republic": "CZ"}
+    assert "Korea" not in codes
+    assert all(place(code).code == place(code).country == code for code in codes.values())
