@@ -40,8 +40,7 @@ def test_a_group_that_is_no_country_needs_a_code():
 
 def test_every_country_is_found_by_each_of_its_names():
     codes = countries()
-    assert {
-        name: codes[name] for name in ("Vietnam", "Viet Nam", "Russia", "Russian Federation", "Czech Republic")
-    } == {"Vietnam": "VN", "Viet Nam": "VN", "Russia": "RU", "Russian Federation": "RU", "Czech Republic": "CZ"}
+    names = {"Vietnam": "VN", "Viet Nam": "VN", "Russia": "RU", "Russian Federation": "RU", "Czech Republic": "CZ"}
+    assert names.items() <= codes.items()
     assert "Korea" not in codes
     assert all(place(code).code == place(code).country == code for code in codes.values())
