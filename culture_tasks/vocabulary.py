@@ -19,8 +19,15 @@ ABILITIES: tuple[Ability, ...] = get_args(Ability)
 _OWN_PLACES = {"arab": "Arab countries"}
 """Places that ISO 3166 doesn't have, by a code of our own."""
 
-_NAMES = {"TW": "Taiwan"}
-"""Names of countries where those of ISO 3166 aren't the usual ones."""
+_NAMES = {"ID-JB": "West Java", "PS": "Palestine", "RU": "Russia", "TR": "Turkey", "TW": "Taiwan"}
+"""Names of places where those of ISO 3166 aren't the usual ones in English."""
+
+_CODES = {
+    **{name.lower(): code for code, name in _NAMES.items()},
+    "palestinian territories": "PS",
+    "uk": "GB",
+}
+"""Codes of names of places, in small letters, that ISO 3166 doesn't have."""
 
 
 class Place(NamedTuple):
@@ -49,9 +56,10 @@ def place(code: str) -> Place:
     if code in _OWN_PLACES:
         return Place(code, _OWN_PLACES[code], "")
     if country := pycountry.countries.get(alpha_2=code):
+        code = country.alpha_2
         return Place(code, _NAMES.get(code) or str(getattr(country, "common_name", country.name)), code)
     if part := pycountry.subdivisions.get(code=code):  # type: ignore[no-untyped-call]
-        return Place(code, part.name, part.country_code)
+        return Place(part.code, _NAMES.get(part.code, part.name), part.country_code)
     raise KeyError(code)
 
 
@@ -67,8 +75,9 @@ def places(groups: Iterable[str], others: Mapping[str, str] | None = None) -> di
     """
     import pycountry
 
-    found = dict(others or {})
+    codes = dict(others or {})
     for group in groups:
-        if group not in found:
-            found[group] = pycountry.countries.lookup(group.replace("_", " ")).alpha_2
-    return found
+        if group not in codes:
+            name = group.replace("_", " ").lower()
+            codes[group] = _CODES.get(name) or pycountry.countries.lookup(name).alpha_2
+    return codes

@@ -8,6 +8,7 @@ from culture_tasks import published
 from culture_tasks.benchmarks.interface import Group, Task
 from culture_tasks.benchmarks.registry import benchmarks, tasks_below
 from culture_tasks.benchmarks.reporting import Number, Ran, UnitOf, whole_groups_then_tasks
+from culture_tasks.vocabulary import place
 
 NAMES = list(benchmarks())
 
@@ -114,3 +115,38 @@ def test_groups_count_where_a_model_has_all_of_one():
     assert [unit.key for unit in whole_groups_then_tasks(own)] == ["a", "b", "c"]
     whole = Ran(own.tasks, own.groups, own.parts, ({"a", "b", "c"}, {"a"}))
     assert [unit.key for unit in whole_groups_then_tasks(whole)] == ["all"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_titles_are_words_and_tell_tasks_apart(name):
+    entries = [entry for entry in benchmarks()[name].entries() if isinstance(entry, Task | Group)]
+    titles = [entry.title for entry in entries]
+    assert len(set(titles)) == len(titles)
+    assert all(title.startswith(benchmarks()[name].title) for title in titles)
+    for entry in entries:
+        metrics = [metric.title for metric in entry.metrics()] if isinstance(entry, Task) else []
+        assert len(set(metrics)) == len(metrics)
+        assert all(title and "_" not in title for title in (entry.title, *metrics)), entry.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_places_are_groups_with_codes_that_exist(name):
+    for field in benchmarks()[name].report().fields:
+        assert field.places.keys() <= set(field.order)
+        assert all(place(code).code == code for code in field.places.values())
+
+
+def test_benchmarks_share_places_whatever_they_call_them():
+    fields = {name: benchmarks()[name].report().fields for name in NAMES}
+    codes = {name: {code for field in found for code in field.places.values()} for name, found in fields.items()}
+    with_china = {"blend", "care", "crosscult", "culturalbench", "culturalvqa", "cvqa", "normad"}
+    assert {name for name in NAMES if "CN" in codes[name]} == with_china
+    assert {name: len(codes[name]) for name in with_china} == {
+        "blend": 16,
+        "care": 3,
+        "crosscult": 3,
+        "culturalbench": 45,
+        "culturalvqa": 11,
+        "cvqa": 30,
+        "normad": 75,
+    }

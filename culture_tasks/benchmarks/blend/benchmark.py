@@ -80,8 +80,9 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
     name = f"blend{OFFICIAL if official else ''}{'_en' if english else ''}{'' if wording == 'inst' else f'_{wording}'}"
     language, matcher = "English" if english else "the region's language", "; the paper's matcher" if official else ""
     about = f"short answers on everyday life, asked in {language} ({PAPER_NAMES[wording]}){matcher}"
+    how = f"asked in {language}{'' if wording == 'inst' else ' as a person from the region'}{matcher.replace(';', ',')}"
     tasks = [
-        _task(f"{name}_{region.slug}", about, region, wording, english=english, tag=name if official else "")
+        _task(f"{name}_{region.slug}", about, how, region, wording, english=english, tag=name if official else "")
         for region in REGIONS
         if (region.language != "en" if english else not official or region.language in OFFICIAL_LANGUAGES)
     ]
@@ -89,11 +90,12 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
     if official:
         yield Tag(name=name, about=about, members=members)
     else:  # as in the paper, each region weighs the same
-        yield Group(name=name, about=about, members=members, means=(SEM_B, SEM_W), weight_by_size=False)
+        title = f"{Blend.title}, {how}"
+        yield Group(name=name, about=about, title=title, members=members, means=(SEM_B, SEM_W), weight_by_size=False)
     yield from tasks
 
 
-def _task(name: str, about: str, region: Region, wording: Wording, *, english: bool, tag: str = "") -> Task:
+def _task(name: str, about: str, how: str, region: Region, wording: Wording, *, english: bool, tag: str = "") -> Task:
     """Returns a task with short answers; those with a tag are scored by the paper's matcher."""
     official = bool(tag)
     language = "en" if english else region.language
@@ -103,6 +105,7 @@ def _task(name: str, about: str, region: Region, wording: Wording, *, english: b
     return Task(
         name=name,
         about=about,
+        title=f"{Blend.title}, {region.label}, {how}",
         languages=(language,),
         metric=SEM_B + OFFICIAL if official else SEM_B,
         metrics=partial(metrics, official=official),
@@ -128,6 +131,7 @@ def _multiple_choice() -> Iterator[Entry]:
         Task(
             name=f"blend_mcq_{region.slug}",
             about=about,
+            title=f"{Blend.title}, {region.label}, multiple choice",
             languages=("en",),
             metric=ACCURACY,
             metrics=choice_metrics,
@@ -143,6 +147,7 @@ def _multiple_choice() -> Iterator[Entry]:
     yield Group(
         name="blend_mcq",
         about=about,
+        title=f"{Blend.title}, multiple choice",
         members=tuple(task.name for task in tasks),
         means=(ACCURACY, UNPARSED),
         weight_by_size=False,

@@ -21,9 +21,14 @@ from culture_tasks.benchmarks.reporting import (
     columns_by,
     scores_by,
 )
+from culture_tasks.vocabulary import places
 
 _PAPER = "BLEnD (Myung et al., 2024)"
 _CULTURES = {"China": "Chinese", "Algeria": "Arabic", "US": "American", "Assam": "Indian"}
+_PLACES = places(
+    (region.label for region in REGIONS), {"Assam": "IN-AS", "Northern Nigeria": "NG", "West Java": "ID-JB"}
+)
+"""The north of Nigeria isn't a part of it in ISO 3166-2, so its questions count as Nigeria's."""
 _TOPICS = {topic: topic.replace("_", " ").capitalize() for topic in TOPICS}
 _OF_CARE = {"Algeria": "Arabic", "China": "Chinese"}
 """The regions of CARE's Table 16, and what their columns are called there."""
@@ -136,7 +141,7 @@ _BY = {"region": "regions", "topic": "topics"}
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("region", tuple(region.label for region in REGIONS), cultures=_CULTURES),
+        Field("region", tuple(region.label for region in REGIONS), cultures=_CULTURES, places=_PLACES),
         Field("topic", tuple(TOPICS), _TOPICS),
     ),
     splits=(("region",), ("topic",)),

@@ -49,6 +49,13 @@ OFFICIAL = "_official"
 ACCURACY = "acc"
 UNPARSED = "unparsed"
 
+_TITLES = {
+    SEM_B: "SEM-B",
+    SEM_W: "SEM-W",
+    SEM_B + OFFICIAL: "SEM-B by the paper's matcher",
+    SEM_W + OFFICIAL: "SEM-W by the paper's matcher",
+}
+
 
 Matcher: TypeAlias = Callable[[str, str, str], bool]
 """Says whether an answer, as released, is in a response after :func:`cleaned`, by the code of the answer's language."""
@@ -124,14 +131,17 @@ def _tokens(text: str) -> frozenset[str]:
 def metrics(*, official: bool) -> tuple[MeanScore, ...]:
     """Returns the metrics of a task with short answers; with the paper's matcher, those of the other one come too."""
     main, others = (SEM_B + OFFICIAL, (SEM_W + OFFICIAL, SEM_B, SEM_W)) if official else (SEM_B, (SEM_W,))
-    by_topic = MeanScore(name=main, scale=PERCENT, groups={"topic": tuple(TOPICS)})
-    return by_topic, *(MeanScore(name=name, scale=PERCENT) for name in others)
+    by_topic = MeanScore(name=main, title=_TITLES[main], scale=PERCENT, groups={"topic": tuple(TOPICS)})
+    return by_topic, *(MeanScore(name=name, title=_TITLES[name], scale=PERCENT) for name in others)
 
 
 @cache
 def choice_metrics() -> tuple[MeanScore, ...]:
     """Returns the metrics of a task with multiple choice."""
-    return MeanScore(name=ACCURACY, scale=PERCENT), MeanScore(name=UNPARSED, scale=UNREAD)
+    return (
+        MeanScore(name=ACCURACY, title="accuracy", scale=PERCENT),
+        MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
+    )
 
 
 def score(doc: BlendDoc, responses: Sequence[str], *, official: bool) -> Answered:

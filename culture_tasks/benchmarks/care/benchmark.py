@@ -37,17 +37,20 @@ PromptName = Literal["plain", "roleplay", "cot"]
 _SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)
 _GREEDY = Decoding(max_tokens=1024)
 
-_VARIANTS: tuple[tuple[str, PromptName, Decoding, str], ...] = (
-    ("care", "plain", _SAMPLED, "question alone, sampled (App. B)"),
-    ("care_greedy", "plain", _GREEDY, "question alone, greedy decoding"),
-    ("care_roleplay", "roleplay", _SAMPLED, "role-play prompt (Figure 8)"),
-    ("care_cot", "cot", _SAMPLED, "chain-of-thought prompt (Figure 9)"),
-    ("care_en", "plain", _SAMPLED, "asked and graded in English (section 5.2)"),
+_VARIANTS: tuple[tuple[str, str, PromptName, Decoding, str], ...] = (
+    ("care", "CARE", "plain", _SAMPLED, "question alone, sampled (App. B)"),
+    ("care_greedy", "CARE, greedy decoding", "plain", _GREEDY, "question alone, greedy decoding"),
+    ("care_roleplay", "CARE, role-play prompt", "roleplay", _SAMPLED, "role-play prompt (Figure 8)"),
+    ("care_cot", "CARE, chain-of-thought prompt", "cot", _SAMPLED, "chain-of-thought prompt (Figure 9)"),
+    ("care_en", "CARE, asked in English", "plain", _SAMPLED, "asked and graded in English (section 5.2)"),
 )
-"""Name, prompt, decoding and what it is about of each way of asking."""
+"""Name, title, prompt, decoding and what it is about of each way of asking."""
 
 _RATING = JudgedScore(
-    name="care_rating", scale=Scale("rating", 1.0, 10.0), groups={"category": CATEGORIES, "scope": SCOPES}
+    name="care_rating",
+    title="rating",
+    scale=Scale("rating", 1.0, 10.0),
+    groups={"category": CATEGORIES, "scope": SCOPES},
 )
 """Mean rating, 1 (poor) to 10 (excellent). The paper's Average is the mean over all scored questions: its Table 4 has
 values such as 5.331 that are fractions of the number of questions, and of no other."""
@@ -66,10 +69,11 @@ class Care(Benchmark, OffersHumanRatings):
     def entries(self) -> Sequence[Entry]:
         """Returns a group of three tasks for each way of asking."""
         entries: list[Entry] = []
-        for variant, prompt, decoding, about in _VARIANTS:
-            tasks = [_task(variant, language, prompt, decoding, about) for language in LANGUAGES]
+        for variant, title, prompt, decoding, about in _VARIANTS:
+            tasks = [_task(variant, title, language, prompt, decoding, about) for language in LANGUAGES]
             members = tuple(task.name for task in tasks)
-            entries += [Group(name=variant, about=about, members=members, means=(_RATING.name,)), *tasks]
+            group = Group(name=variant, about=about, title=title, members=members, means=(_RATING.name,))
+            entries += [group, *tasks]
         return tuple(entries)
 
     def rubrics(self) -> Sequence[Rubric]:
@@ -91,7 +95,7 @@ class Care(Benchmark, OffersHumanRatings):
         return HUMAN_RATINGS
 
 
-def _task(variant: str, language: Language, prompt: PromptName, decoding: Decoding, about: str) -> Task:
+def _task(variant: str, title: str, language: Language, prompt: PromptName, decoding: Decoding, about: str) -> Task:
     english = variant == "care_en"
 
     def load(settings: Settings) -> Documents:
@@ -100,6 +104,7 @@ def _task(variant: str, language: Language, prompt: PromptName, decoding: Decodi
     return Task(
         name=f"{variant}_{language}",
         about=about,
+        title=f"{title}, {PEOPLE[language]} culture",
         languages=("en" if english else language,),
         metric=_RATING.name,
         metrics=lambda: [_RATING],

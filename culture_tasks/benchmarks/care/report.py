@@ -23,6 +23,9 @@ from culture_tasks.benchmarks.reporting import (
 _LANGUAGES = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese"}
 """In the order of the paper's tables."""
 
+_PLACES = {"zh": "CN", "ar": "arab", "ja": "JP"}
+"""The people whose culture is asked about, in their language: Chinese, Arab and Japanese (Figure 8)."""
+
 _CATEGORIES = {name: "C. sense" if name == "commonsense" else name.title() for name in CATEGORIES}
 _SCOPES = {name: name.replace("_", "-").capitalize() for name in SCOPES}
 _PRINTED_SCOPES = {"sub_nationwide": "sub-nationalwide", "continent_wide": "continent-wide"}
@@ -81,7 +84,7 @@ _RATING = "Mean rating (1 poor, 10 excellent)"
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("language", tuple(sorted(_LANGUAGES)), names=_LANGUAGES, cultures=_LANGUAGES),
+        Field("language", tuple(sorted(_LANGUAGES)), names=_LANGUAGES, cultures=_LANGUAGES, places=_PLACES),
         Field("category", CATEGORIES),
         Field("scope", SCOPES),
     ),

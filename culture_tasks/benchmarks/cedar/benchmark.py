@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.cedar.documents import SOURCES, check, load_languages, render
-from culture_tasks.benchmarks.cedar.labels import LANGUAGES, MODALITIES, Language, Modality
+from culture_tasks.benchmarks.cedar.labels import LANGUAGE_NAMES, LANGUAGES, MODALITIES, Language, Modality
 from culture_tasks.benchmarks.cedar.scoring import ACC, metrics, score
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Entry, Group, Tag, Task
 from culture_tasks.data.checking import DataReport
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import BenchmarkReport
 
 _FIGURE = {"text": "Figure 10", "multimodal": "Figure 9"}
+_SHOWN = {"text": "text alone", "multimodal": "images"}
 
 
 class Cedar(Benchmark):
@@ -34,6 +35,7 @@ class Cedar(Benchmark):
         both = Group(
             name="cedar",
             about="emotion of a scene, both modalities",
+            title=self.title,
             members=tuple(f"cedar_{modality}" for modality in MODALITIES),
         )
         return (both, *(entry for modality in MODALITIES for entry in _entries(modality)))
@@ -52,12 +54,22 @@ class Cedar(Benchmark):
 def _entries(modality: Modality) -> Iterator[Entry]:
     name = f"cedar_{modality}"
     about = f"emotion of a scene, all languages, GEPP and GRQB ({_FIGURE[modality]})"
-    yield _task(name, about, modality, LANGUAGES)
+    title = f"{Cedar.title}, {_SHOWN[modality]}"
+    yield _task(name, about, title, modality, LANGUAGES)
     for language in LANGUAGES:
-        yield _task(f"{name}_{language}", "emotion of a scene, one language, LSEPP and LSRQB", modality, (language,))
+        about = "emotion of a scene, one language, LSEPP and LSRQB"
+        yield _task(f"{name}_{language}", about, f"{title}, {LANGUAGE_NAMES[language]}", modality, (language,))
     about = "every prompt language on every data language (section 4.4)"
     pairs = [
-        _task(f"{name}_prompt_{prompt}_data_{data}", about, modality, (data,), prompt, tag=f"{name}_matrix")
+        _task(
+            f"{name}_prompt_{prompt}_data_{data}",
+            about,
+            f"{title}, prompt in {LANGUAGE_NAMES[prompt]}, data in {LANGUAGE_NAMES[data]}",
+            modality,
+            (data,),
+            prompt,
+            tag=f"{name}_matrix",
+        )
         for prompt in LANGUAGES
         for data in LANGUAGES
     ]
@@ -68,6 +80,7 @@ def _entries(modality: Modality) -> Iterator[Entry]:
 def _task(
     name: str,
     about: str,
+    title: str,
     modality: Modality,
     languages: tuple[Language, ...],
     prompt_language: Language | None = None,
@@ -77,6 +90,7 @@ def _task(
     return Task(
         name=name,
         about=about,
+        title=title,
         languages=languages if prompt_language is None else (prompt_language,),
         metric=ACC,
         metrics=partial(metrics, is_pooled=is_pooled),

@@ -51,6 +51,8 @@ FILE_NAMES: Final[Mapping[Language, str]] = {
 }
 """How the released files spell each language."""
 
+LANGUAGE_NAMES: Final[Mapping[str, str]] = {language: name.title() for language, name in FILE_NAMES.items()}
+
 
 def _words(*words: str) -> Mapping[Emotion, str]:
     return dict(zip(EMOTIONS, words, strict=True))

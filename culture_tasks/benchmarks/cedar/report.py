@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from culture_tasks.benchmarks.cedar import metrics
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
-    FILE_NAMES,
+    LANGUAGE_NAMES,
     LANGUAGES,
     MODALITIES,
     PREDICTION,
@@ -45,7 +45,6 @@ from culture_tasks.metrics.means import contributions, ratio_contributions
 _PERCENT, _BIAS, _VARIANCE = (replace(scale, times=1.0) for scale in (PERCENT, BIAS, VARIANCE))
 _F1 = Scale("share", 0.0, 1.0, digits=3)
 
-_NAMES: Mapping[str, str] = {language: name.title() for language, name in FILE_NAMES.items()}
 _TITLES = {"multimodal": "Multimodal", "text": "Text-only"}
 _PROPENSITIES = {"multimodal": "cedar_table_7", "text": "cedar_table_8"}
 _NEUTRAL = "1 is neutral; above, the emotion is named more often than the gold labels have it."
@@ -240,7 +239,7 @@ def _biases(modality: str) -> Iterator[TableOf]:
             line_header="Language",
             lines={
                 name: {group: At(unit, statistic, (("language", code), (field, group))) for group in groups}
-                for code, name in _NAMES.items()
+                for code, name in LANGUAGE_NAMES.items()
             },
         )
 
@@ -252,7 +251,7 @@ def _two_labels(modality: str) -> TableOf:
         title=f"{unit}: macro F1, either of the two most frequent labels being right",
         source="CEDAR, Table 5",
         columns=(
-            *columns_by("language", _NAMES, unit, TOP2, printed={"modality": modality}),
+            *columns_by("language", LANGUAGE_NAMES, unit, TOP2, printed={"modality": modality}),
             ColumnOf("all", "All", At(unit, TOP2), sums_up=True),
         ),
         headers=MODEL,
@@ -266,13 +265,13 @@ def _matrix(modality: str) -> TableOf:
         key=f"cedar_{modality}_matrix",
         title=f"CEDAR, {modality}: accuracy of {{model}} in percent, by the languages of prompt and data",
         source="CEDAR, section 4.4",
-        columns=tuple(ColumnOf(data, name, over="Data") for data, name in _NAMES.items()),
+        columns=tuple(ColumnOf(data, name, over="Data") for data, name in LANGUAGE_NAMES.items()),
         headers={},
         question="changes",
         line_header="Prompt",
         lines={
             name: {data: At(f"cedar_{modality}_prompt_{prompt}_data_{data}") for data in LANGUAGES}
-            for prompt, name in _NAMES.items()
+            for prompt, name in LANGUAGE_NAMES.items()
         },
     )
 
@@ -292,7 +291,11 @@ def _model_by_modality(number: Number) -> Mark:
 def _prompt_and_data(number: Number) -> Mark | None:
     """Draws the whole score of a task whose name says the languages of prompt and data."""
     pair = None if number.dimension else _PAIR.search(number.unit)
-    return None if pair is None else Mark(_model_and_modality(number), _NAMES[pair["prompt"]], _NAMES[pair["data"]])
+    return (
+        None
+        if pair is None
+        else Mark(_model_and_modality(number), LANGUAGE_NAMES[pair["prompt"]], LANGUAGE_NAMES[pair["data"]])
+    )
 
 
 def _language_by_model(number: Number) -> Mark:
@@ -348,13 +351,14 @@ _CULTURES = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese", "en": "American"
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("language", LANGUAGES, names=_NAMES, cultures=_CULTURES),
-        Field("prompt_language", LANGUAGES, _NAMES),
+        Field("language", LANGUAGES, names=LANGUAGE_NAMES, cultures=_CULTURES),
+        Field("prompt_language", LANGUAGES, LANGUAGE_NAMES),
         Field("emotion", EMOTIONS, _EMOTIONS),
         Field("quadrant", QUADRANT_NAMES, {name: f"Q{at}" for at, name in enumerate(QUADRANT_NAMES, start=1)}),
     ),
     splits=(("language",),),
     culture="language",
+    ability="emotion",
     further=(FurtherScore(UNPARSED, UNREAD, read=_unparsed),),
     derived=_STATISTICS,
     units=_units,

@@ -22,7 +22,14 @@ from typing import Any, TypeAlias
 
 from culture_tasks.benchmarks.cedar import metrics as measures
 from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc, prompt_file
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, PREDICTION, QUADRANT_NAMES, Language
+from culture_tasks.benchmarks.cedar.labels import (
+    EMOTIONS,
+    LANGUAGE_NAMES,
+    LANGUAGES,
+    PREDICTION,
+    QUADRANT_NAMES,
+    Language,
+)
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
 from culture_tasks.benchmarks.interface import Answered, ComputedScore, MeanScore, Metric, Scale
 
@@ -53,10 +60,12 @@ def metrics(*, is_pooled: bool) -> tuple[Metric, ...]:
 
 
 def _of_language() -> Iterator[Metric]:
-    yield MeanScore(name=ACC, scale=PERCENT)
-    yield _metric(UNPARSED, UNREAD, measures.unparsed_share, measures.unparsed_stderr)
+    yield MeanScore(name=ACC, title="accuracy", scale=PERCENT)
+    yield _metric(UNPARSED, "replies without an emotion", UNREAD, measures.unparsed_share, measures.unparsed_stderr)
     yield from _biases("lsepp", "lsrqb")
-    yield ComputedScore(name=TOP2, scale=Scale("share", 0.0, 1.0, digits=3), value=_top2)
+    yield ComputedScore(
+        name=TOP2, title="macro F1, either of two labels", scale=Scale("share", 0.0, 1.0, digits=3), value=_top2
+    )
 
 
 def _pooled() -> Iterator[Metric]:
@@ -64,45 +73,47 @@ def _pooled() -> Iterator[Metric]:
     yield from (accuracy, unparsed)
     for language in LANGUAGES:
         value, stderr = partial(_of, language, measures.accuracy), partial(_of, language, measures.accuracy_stderr)
-        yield _metric(f"acc_{language}", PERCENT, value, stderr)
-    yield _metric("acc_avg", PERCENT, measures.acc_avg, measures.acc_avg_stderr)
-    yield _metric("acc_var", VARIANCE, measures.acc_var)
+        yield _metric(f"acc_{language}", f"accuracy, {LANGUAGE_NAMES[language]}", PERCENT, value, stderr)
+    yield _metric("acc_avg", "accuracy, mean over languages", PERCENT, measures.acc_avg, measures.acc_avg_stderr)
+    yield _metric("acc_var", "variance of accuracy over languages", VARIANCE, measures.acc_var)
     yield from _biases("gepp", "grqb")
     yield top2
 
 
 def _biases(propensity: str, bias: str) -> Iterator[ComputedScore]:
     for emotion in EMOTIONS:
-        yield _bias(f"{propensity}_{emotion}", RATIO, "gepp", emotion)
+        yield _bias(f"{propensity}_{emotion}", f"{propensity.upper()} of {emotion}", RATIO, "gepp", emotion)
     for number, quadrant in enumerate(QUADRANT_NAMES, start=1):
-        yield _bias(f"{bias}_q{number}", BIAS, "grqb", quadrant)
+        yield _bias(f"{bias}_q{number}", f"{bias.upper()} of quadrant {quadrant}", BIAS, "grqb", quadrant)
 
 
-def _bias(name: str, scale: Scale, measure: str, part: str) -> ComputedScore:
+def _bias(name: str, title: str, scale: Scale, measure: str, part: str) -> ComputedScore:
     def value(table: CountTable) -> float:
         return float(getattr(measures, measure)(table)[part])
 
     def stderr(table: CountTable) -> float:
         return float(getattr(measures.bootstrapped(table), measure)[part])
 
-    return _metric(name, scale, value, stderr)
+    return _metric(name, title, scale, value, stderr)
 
 
-def _metric(name: str, scale: Scale, value: _TableMetric, stderr: _TableMetric | None = None) -> ComputedScore:
+def _metric(
+    name: str, title: str, scale: Scale, value: _TableMetric, stderr: _TableMetric | None = None
+) -> ComputedScore:
     """Returns a metric of tables as one of a document's labels."""
 
     def value_of(values: Sequence[Any]) -> float:
         return value(table_of(values))
 
     if stderr is None:
-        return ComputedScore(name=name, scale=scale, value=value_of)
+        return ComputedScore(name=name, title=title, scale=scale, value=value_of)
 
     def stderr_of(values: Sequence[Any]) -> float:
         if any(len(labels) > _ONE_RUN for labels in values):
             return measures.jackknife_stderr(value, values)
         return stderr(table_of(values))
 
-    return ComputedScore(name=name, scale=scale, value=value_of, stderr=stderr_of)
+    return ComputedScore(name=name, title=title, scale=scale, value=value_of, stderr=stderr_of)
 
 
 def _of(language: Language, function: _TableMetric, table: CountTable) -> float:

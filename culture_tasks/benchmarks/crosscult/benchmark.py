@@ -20,12 +20,14 @@ from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.vocabulary import (
+    LANGUAGE_NAMES,
     ORDERS,
     ORIGINAL_ORDER,
     PARTITIONS,
     SEQUENTIAL_ROLES,
     SINGLE_ROLES,
     Order,
+    Role,
     Setting,
 )
 from culture_tasks.benchmarks.interface import (
@@ -57,6 +59,13 @@ _ABOUT: Mapping[Setting, str] = {
     "paper",
 }
 
+_TITLES: Mapping[Setting, str] = {
+    "diagnostic": "nothing inserted",
+    "single": "one insertion",
+    "sequential": "a chain of insertions",
+    "retention": "retention",
+}
+
 _INSERTING: tuple[Harness, ...] = ("lmms_eval",)
 """The harness that has a model that inserts."""
 
@@ -77,21 +86,37 @@ class CrossCult(Benchmark, OffersTraining):
         The means of ``crosscult_single`` and ``crosscult_sequential`` over their tasks, each weighing the same, are
         Overall (equations 8 and 12).
         """
-        diagnostic = _task("", "diagnostic", PARTITIONS, Release.diagnostic)
-        single = [_task(f"_{role}", "single", PARTITIONS, partial(Release.single, role=role)) for role in SINGLE_ROLES]
+        diagnostic = _task("", "", "diagnostic", PARTITIONS, Release.diagnostic)
+        single = [
+            _task(f"_{role}", f": {_words(role)}", "single", PARTITIONS, partial(Release.single, role=role))
+            for role in SINGLE_ROLES
+        ]
         sequential = {
             f"_{role}": [
-                _task(f"_{role}_{each}", "sequential", (each,), partial(Release.sequential, role=role, partition=each))
+                _task(
+                    f"_{role}_{each}",
+                    f": {_words(role)}, {LANGUAGE_NAMES[each]}",
+                    "sequential",
+                    (each,),
+                    partial(Release.sequential, role=role, partition=each),
+                )
                 for each in ORIGINAL_ORDER
             ]
             for role in SEQUENTIAL_ROLES
         }
         retention = {f"_{'_'.join(order)}": _retention(order) for order in ORDERS}
-        groups = [_group("", "single", [task.name for task in single])]
+        groups = [_group("", "", "single", [task.name for task in single])]
+        titles = {
+            **{f"_{role}": f": {_words(role)}" for role in SEQUENTIAL_ROLES},
+            **{f"_{'_'.join(order)}": _in_order(order) for order in ORDERS},
+        }
         chains: Mapping[Setting, Mapping[str, Sequence[Task]]] = {"sequential": sequential, "retention": retention}
         for setting, parts in chains.items():
-            groups.append(_group("", setting, [f"crosscult_{setting}{ending}" for ending in parts]))
-            groups += [_group(ending, setting, [task.name for task in tasks]) for ending, tasks in parts.items()]
+            groups.append(_group("", "", setting, [f"crosscult_{setting}{ending}" for ending in parts]))
+            groups += [
+                _group(ending, titles[ending], setting, [task.name for task in tasks])
+                for ending, tasks in parts.items()
+            ]
         return (*groups, diagnostic, *single, *chain(*sequential.values(), *retention.values()))
 
     def rubrics(self) -> Sequence[Rubric]:
@@ -122,6 +147,7 @@ def _retention(order: Order) -> list[Task]:
     return [
         _task(
             f"_{'_'.join(order)}_{partition}_after_{after}",
+            f"{_in_order(order)}: {LANGUAGE_NAMES[partition]} after step {after}",
             "retention",
             (partition,),
             partial(Release.retention, order=order, partition=partition, after=after),
@@ -130,10 +156,19 @@ def _retention(order: Order) -> list[Task]:
     ]
 
 
-def _group(ending: str, setting: Setting, members: Iterable[str]) -> Group:
+def _words(role: Role) -> str:
+    return role.replace("cross_", "cross-").replace("_", " ")
+
+
+def _in_order(order: Order) -> str:
+    return f" in the order {', '.join(LANGUAGE_NAMES[partition] for partition in order)}"
+
+
+def _group(ending: str, title: str, setting: Setting, members: Iterable[str]) -> Group:
     return Group(
         name=f"crosscult_{setting}{ending}",
         about=_ABOUT[setting],
+        title=f"{CrossCult.title}, {_TITLES[setting]}{title}",
         members=tuple(members),
         means=(OVERLAP, JUDGED),
         weight_by_size=False,
@@ -142,11 +177,16 @@ def _group(ending: str, setting: Setting, members: Iterable[str]) -> Group:
 
 
 def _task(
-    ending: str, setting: Setting, languages: tuple[str, ...], build: Callable[[Release], Iterable[CrossCultDoc]]
+    ending: str,
+    title: str,
+    setting: Setting,
+    languages: tuple[str, ...],
+    build: Callable[[Release], Iterable[CrossCultDoc]],
 ) -> Task:
     return Task(
         name=f"crosscult_{setting}{ending}",
         about=_ABOUT[setting],
+        title=f"{CrossCult.title}, {_TITLES[setting]}{title}",
         languages=languages,
         metric=JUDGED,
         metrics=partial(metrics, setting),

@@ -442,7 +442,11 @@ REPORT = BenchmarkReport(
         Field("role", get_args(Role)),
         Field("topic", TOPICS),
         Field(
-            "partition", PARTITIONS, names=LANGUAGE_NAMES, cultures={"zh": "Chinese", "ar": "Arabic", "en": "American"}
+            "partition",
+            PARTITIONS,
+            names=LANGUAGE_NAMES,
+            cultures={"zh": "Chinese", "ar": "Arabic", "en": "American"},
+            places={"zh": "CN", "ar": "arab", "en": "US"},  # section 3.1
         ),
         Field("language", PARTITIONS, LANGUAGE_NAMES),
         Field("after", ("0", "1", "2", "3")),
@@ -453,6 +457,7 @@ REPORT = BenchmarkReport(
         *(("role", "topic"), ("role", "partition"), ("role", "topic", "partition"), ("partition", "after")),
     ),
     culture="partition",
+    ability="reasoning",
     further=(_OVERLAP, *_ROUTING_SCORES),
     derived=(_CURVE,),
     costs=tuple(_COSTS),

@@ -81,8 +81,8 @@ def metrics(setting: Setting) -> list[Metric]:
     """Returns the metrics of a setting's tasks."""
     groups = _GROUPS.get(setting, {})
     return [
-        MeanScore(name=OVERLAP, scale=Scale("percent", 0.0, 100.0), groups=groups),
-        JudgedScore(name=JUDGED, scale=Scale("score", 0.0, 10.0), groups=groups),
+        MeanScore(name=OVERLAP, title="ROUGE-L", scale=Scale("percent", 0.0, 100.0), groups=groups),
+        JudgedScore(name=JUDGED, title="the judge's score", scale=Scale("score", 0.0, 10.0), groups=groups),
     ]
 
 

@@ -72,6 +72,7 @@ class CulturalBench(Benchmark):
         """Returns the two tasks."""
         easy = Task(
             name="culturalbench_easy",
+            title="CulturalBench Easy",
             about="customs and everyday life, four options",
             languages=("en",),
             metric=ACCURACY,
@@ -85,6 +86,7 @@ class CulturalBench(Benchmark):
         )
         hard = Task(
             name="culturalbench_hard",
+            title="CulturalBench Hard",
             about="the same questions, each option judged true or false",
             languages=("en",),
             metric=ACCURACY,
@@ -114,18 +116,18 @@ class CulturalBench(Benchmark):
 @cache
 def _easy_metrics() -> tuple[MeanScore, ...]:
     return (
-        MeanScore(name=ACCURACY, scale=PERCENT, groups=_BY_COUNTRY),
-        MeanScore(name=UNPARSED, scale=UNREAD),
+        MeanScore(name=ACCURACY, title="accuracy", scale=PERCENT, groups=_BY_COUNTRY),
+        MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
     )
 
 
 @cache
 def _hard_metrics() -> tuple[MeanScore, ...]:
     return (
-        MeanScore(name=ACCURACY, scale=PERCENT, groups=_BY_COUNTRY, per_cluster=min),
-        MeanScore(name=OF_ROWS, scale=PERCENT),
-        MeanScore(name=SAID_TRUE, scale=SHARE),
-        MeanScore(name=UNPARSED, scale=UNREAD),
+        MeanScore(name=ACCURACY, title="accuracy", scale=PERCENT, groups=_BY_COUNTRY, per_cluster=min),
+        MeanScore(name=OF_ROWS, title="accuracy of single options", scale=PERCENT),
+        MeanScore(name=SAID_TRUE, title="options called true", scale=SHARE),
+        MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
     )
 
 

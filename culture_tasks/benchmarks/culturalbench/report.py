@@ -19,6 +19,7 @@ from culture_tasks.benchmarks.reporting import (
     columns_by,
     scores_by,
 )
+from culture_tasks.vocabulary import places
 
 _PAPER = "CulturalBench (Chiu et al., 2024)"
 _FURTHER = {OF_ROWS: "Options", SAID_TRUE: "Called true", UNPARSED: "Unparsed"}
@@ -64,6 +65,7 @@ REPORT = BenchmarkReport(
             COUNTRIES,
             {country: country for country in COUNTRIES},
             cultures={"China": "Chinese", "Japan": "Japanese", "United States": "American", "India": "Indian"},
+            places=places(COUNTRIES),
         ),
     ),
     splits=(("country",),),

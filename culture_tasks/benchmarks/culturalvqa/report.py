@@ -21,6 +21,7 @@ from culture_tasks.benchmarks.reporting import (
     columns_by,
     scores_by,
 )
+from culture_tasks.vocabulary import places
 
 _UPPER = {"usa": "USA"}
 
@@ -47,11 +48,18 @@ def _by(unit: str, field: str, groups: Iterable[str]) -> TableOf:
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("country", COUNTRIES, names=_UPPER, cultures={"china": "Chinese", "usa": "American", "india": "Indian"}),
+        Field(
+            "country",
+            COUNTRIES,
+            names=_UPPER,
+            cultures={"china": "Chinese", "usa": "American", "india": "Indian"},
+            places=places(COUNTRIES),
+        ),
         Field("facet", FACETS),
     ),
     splits=(("country",), ("facet",)),
     culture="country",
+    ability="perception",
     tables=_tables,
     figures=tuple(
         FigureOf(

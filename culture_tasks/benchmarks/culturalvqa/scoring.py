@@ -38,11 +38,17 @@ _log = logging.getLogger(__name__)
 
 def metrics(rubric: RubricName) -> list[Metric]:
     """Returns the metrics of a task that is graded by a rubric."""
+    title = "LAVE" if rubric == "lave" else "LAVE on its own scale"
     return [
-        JudgedScore(name=rubric, scale=SHARE, groups={"country": COUNTRIES, "facet": FACETS}),
-        MeanScore(name="exact_match", scale=SHARE),
+        JudgedScore(name=rubric, title=title, scale=SHARE, groups={"country": COUNTRIES, "facet": FACETS}),
+        MeanScore(name="exact_match", title="exact match", scale=SHARE),
         ComputedScore(
-            name=SUBMISSION, scale=Scale("count", 0.0, better=None), value=len, is_score=False, finish=write_submission
+            name=SUBMISSION,
+            title="predictions for submission",
+            scale=Scale("count", 0.0, better=None),
+            value=len,
+            is_score=False,
+            finish=write_submission,
         ),
     ]
 

@@ -71,6 +71,7 @@ class Cvqa(Benchmark):
             Task(
                 name=name,
                 about=f"four options about an image, {about}",
+                title=f"{self.title}, {about}",
                 languages=("en",) if english else ("mul",),
                 metric=ACCURACY,
                 metrics=_metrics,
@@ -107,9 +108,9 @@ class Cvqa(Benchmark):
 @cache
 def _metrics() -> tuple[Metric, ...]:
     return (
-        MeanScore(name=ACCURACY, scale=PERCENT),
-        ComputedScore(name=MACRO, scale=PERCENT, value=macro),
-        MeanScore(name=UNPARSED, scale=UNREAD),
+        MeanScore(name=ACCURACY, title="accuracy", scale=PERCENT),
+        ComputedScore(name=MACRO, title="accuracy, mean over pairs", scale=PERCENT, value=macro),
+        MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
     )
 
 

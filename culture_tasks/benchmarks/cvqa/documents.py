@@ -18,6 +18,14 @@ from culture_tasks.settings import Settings
 QUESTIONS = 10_374
 PAIRS = 39
 
+COUNTRIES = (
+    *("Argentina", "Brazil", "Bulgaria", "Chile", "China", "Colombia", "Ecuador", "Egypt", "Ethiopia", "France"),
+    *("India", "Indonesia", "Ireland", "Japan", "Kenya", "Malaysia", "Mexico", "Mongolia", "Nigeria", "Norway"),
+    *("Pakistan", "Philippines", "Romania", "Russia", "Rwanda", "Singapore", "South Korea", "South_Korea", "Spain"),
+    *("Sri Lanka", "Sri_Lanka", "Uruguay"),
+)
+"""Its 30 countries; those of two words are spelled in either way."""
+
 OPTIONS = ("A", "B", "C", "D")
 
 SOURCE = Source(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from culture_tasks.benchmarks.cvqa.benchmark import MACRO, PERCENT, UNPARSED, UNREAD
+from culture_tasks.benchmarks.cvqa.documents import COUNTRIES
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     Answers,
@@ -22,6 +23,7 @@ from culture_tasks.benchmarks.reporting import (
     UnitOf,
     scores_by,
 )
+from culture_tasks.vocabulary import places
 
 _PAPER = "CVQA (Romero et al., 2024)"
 
@@ -53,12 +55,14 @@ REPORT = BenchmarkReport(
     fields=(
         Field(
             "country",
-            ("China", "Egypt", "India", "Japan"),
+            COUNTRIES,
             cultures={"China": "Chinese", "Japan": "Japanese", "India": "Indian", "Egypt": "Arabic"},
+            places=places(COUNTRIES),
         ),
     ),
     splits=(("pair",), ("language",), ("country",), ("category",)),
     culture="country",
+    ability="perception",
     further=(FurtherScore(UNPARSED, UNREAD),),
     derived=(Derived(MACRO, PERCENT, _macro),),
     tables=_tables,

@@ -85,6 +85,7 @@ class NormAd(Benchmark):
             Task(
                 name=f"normad_{condition}",
                 about=f"is an action in a story acceptable, {ABOUT[condition]}",
+                title=f"{self.title}, {ABOUT[condition]}",
                 languages=("en",),
                 metric=ACCURACY,
                 metrics=_metrics,
@@ -117,11 +118,11 @@ class NormAd(Benchmark):
 def _metrics() -> tuple[MeanScore, ...]:
     groups = {"label": tuple(LABELS), "bin": tuple(BINS), "topic": TOPICS, "country": tuple(BIN_OF)}
     return (
-        MeanScore(name=ACCURACY, scale=PERCENT, groups=groups),
-        MeanScore(name=YES_OR_NO, scale=PERCENT),
-        MeanScore(name=AUTHORS, scale=PERCENT),
-        *(MeanScore(name=name, scale=SHARE) for name in SAID.values()),
-        MeanScore(name=UNPARSED, scale=UNREAD),
+        MeanScore(name=ACCURACY, title="accuracy", scale=PERCENT, groups=groups),
+        MeanScore(name=YES_OR_NO, title="accuracy on stories that are not neutral", scale=PERCENT),
+        MeanScore(name=AUTHORS, title="accuracy by the authors' reader", scale=PERCENT),
+        *(MeanScore(name=name, title=f"replies {LABELS[label]}", scale=SHARE) for label, name in SAID.items()),
+        MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
     )
 
 

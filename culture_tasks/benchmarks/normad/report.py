@@ -28,6 +28,7 @@ from culture_tasks.benchmarks.reporting import (
     columns_by,
     scores_by,
 )
+from culture_tasks.vocabulary import places
 
 _PAPER = "NormAd (Rao et al., 2025)"
 _TITLES = {f"normad_{condition}": about.capitalize() for condition, about in ABOUT.items()}
@@ -93,10 +94,12 @@ REPORT = BenchmarkReport(
                 "united_states_of_america": "American",
                 "india": "Indian",
             },
+            places=places(BIN_OF),
         ),
     ),
     splits=(("label",), ("topic",), ("bin",), ("country",)),
     culture="country",
+    ability="norms",
     further=(
         FurtherScore(YES_OR_NO, PERCENT),
         FurtherScore(AUTHORS, PERCENT),

@@ -70,10 +70,12 @@ class WorldCuisines(Benchmark):
 def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
     name = "worldcuisines" + ("_large" if set_name == "large" else "") + ("_open" if form == "open" else "")
     about = f"dishes and where they are from; {'options' if form == 'choices' else 'open answers'}, {set_name} set"
+    title = f"{WorldCuisines.title}, {set_name} set, {'options' if form == 'choices' else 'open answers'}"
     tasks = [
         Task(
             name=f"{name}_{each.name}",
             about=about,
+            title=f"{title}: {each.title}",
             languages=CODES,
             metric=CHOICE if form == "choices" else CONTAINS,
             metrics=choice_metrics if form == "choices" else open_metrics,
@@ -90,6 +92,7 @@ def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
     yield Group(
         name=name,
         about=about,
+        title=title,
         members=tuple(task.name for task in tasks),
         means=(CHOICE, AUTHORS, UNPARSED) if form == "choices" else (CONTAINS, DUAL, SINGLE),
         weight_by_size=False,  # as in the paper, each type weighs the same

@@ -69,6 +69,7 @@ REPORT = BenchmarkReport(
     ),
     splits=(("language",), ("question",)),
     culture="language",
+    ability="perception",
     further=(
         FurtherScore(AUTHORS, PERCENT),
         FurtherScore(UNPARSED, UNREAD),

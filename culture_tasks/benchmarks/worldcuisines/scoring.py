@@ -41,9 +41,9 @@ SINGLE = "contains_single"
 def choice_metrics() -> tuple[MeanScore, ...]:
     """Returns the metrics of questions with options."""
     return (
-        MeanScore(name=CHOICE, scale=PERCENT, groups={"language": tuple(LANGUAGES)}),
-        MeanScore(name=AUTHORS, scale=PERCENT),
-        MeanScore(name=UNPARSED, scale=UNREAD),
+        MeanScore(name=CHOICE, title="accuracy", scale=PERCENT, groups={"language": tuple(LANGUAGES)}),
+        MeanScore(name=AUTHORS, title="accuracy by the authors' reader", scale=PERCENT),
+        MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
     )
 
 
@@ -51,9 +51,9 @@ def choice_metrics() -> tuple[MeanScore, ...]:
 def open_metrics() -> tuple[MeanScore, ...]:
     """Returns the metrics of questions without options."""
     return (
-        MeanScore(name=CONTAINS, scale=PERCENT, groups={"language": tuple(LANGUAGES)}),
-        MeanScore(name=DUAL, scale=PERCENT),
-        MeanScore(name=SINGLE, scale=PERCENT),
+        MeanScore(name=CONTAINS, title="answer in any language", scale=PERCENT, groups={"language": tuple(LANGUAGES)}),
+        MeanScore(name=DUAL, title="answer in the question's language or English", scale=PERCENT),
+        MeanScore(name=SINGLE, title="answer in the question's language", scale=PERCENT),
     )
 
 

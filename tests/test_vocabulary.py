@@ -1,0 +1,38 @@
+"""Places by their codes: names in plain English, parts of countries, and what no code is given to."""
+
+import pytest
+
+from culture_tasks.vocabulary import Place, place, places
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("NP", Place("NP", "Nepal", "NP")),
+        ("KR", Place("KR", "South Korea", "KR")),
+        ("RU", Place("RU", "Russia", "RU")),
+        ("TW", Place("TW", "Taiwan", "TW")),
+        ("IN-AS", Place("IN-AS", "Assam", "IN")),
+        ("ID-JB", Place("ID-JB", "West Java", "ID")),
+        ("arab", Place("arab", "Arab countries", "")),
+    ],
+)
+def test_a_place_has_a_plain_name_and_its_country(code, expected):
+    assert place(code) == expected
+
+
+@pytest.mark.parametrize("code", ["", "XX", "NPL", "IN-XX", "Nepal"])
+def test_what_is_no_code_has_no_place(code):
+    with pytest.raises(KeyError):
+        place(code)
+
+
+def test_names_of_countries_are_found_in_any_spelling():
+    groups = ["united_states_of_america", "usa", "US", "UK", "Turkey", "türkiye", "palestinian_territories", "Vietnam"]
+    assert list(places(groups).values()) == ["US", "US", "US", "GB", "TR", "TR", "PS", "VN"]
+
+
+def test_a_group_that_is_no_country_needs_a_code():
+    assert places(["Nepal", "Assam"], {"Assam": "IN-AS"}) == {"Assam": "IN-AS", "Nepal": "NP"}
+    with pytest.raises(LookupError):
+        places(["Assam"])
