@@ -96,8 +96,10 @@ def _centre(ring: Points) -> tuple[float, tuple[float, float]]:
 def _tiles(points: Points) -> list[tuple[int, int]]:
     """Returns the column and the row of each point."""
     true = np.column_stack([(points[:, 0] - _EDGE) % 360.0, -points[:, 1]])
-    edges = {tuple(sorted(pair)) for triple in Delaunay(true).simplices for pair in zip(triple, np.roll(triple, 1))}
-    first, second = np.array(sorted(edges)).T
+    triangles = Delaunay(true).simplices
+    first, second = np.unique(
+        np.sort(np.concatenate([triangles[:, pair] for pair in ([0, 1], [1, 2], [0, 2])])), axis=0
+    ).T
     near = np.hypot(*(true[first] - true[second]).T) < 30.0  # degrees: across an ocean nobody is a neighbour
     first, second = first[near], second[near]
     size = np.array([_ACROSS - 1, _DOWN - 1])
@@ -121,7 +123,6 @@ def _tiles(points: Points) -> list[tuple[int, int]]:
         np.add.at(counts, second, 1.0)
         beside = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1.0)[:, None], places)
         wanted = 0.35 * start + 0.65 * beside
-    print(f"{least:.3f}")
     best = best - best.min(0)
     return [(int(column), int(row)) for column, row in best]
 
