@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.reporting import Codes, Field, Floats
 from culture_tasks.metrics.means import numbered
@@ -20,6 +21,9 @@ from culture_tasks.report.numbers.observations import groups_of_items, observe, 
 from culture_tasks.report.numbers.overall import COMMON, mapped
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.vocabulary import ABILITIES, place
+
+FEW = 20
+"""Questions about a country under which its score is marked: it says more of the model's other countries than of it."""
 
 
 class Countries(NamedTuple):
@@ -50,11 +54,12 @@ class _Asked:
 
 
 class _Items(NamedTuple):
-    """Scored items of a model: score on the common scale, number of the country, and of the cluster."""
+    """Scored items of a model: score on the common scale, and numbers of the country, the question and the cluster."""
 
     scores: Floats
     countries: Codes
-    clusters: Codes
+    questions: NDArray[np.int64]
+    clusters: NDArray[np.int64]
 
 
 def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countries:
@@ -129,7 +134,7 @@ def _items(unit: _Asked, entrant: str, numbers: Mapping[str, int]) -> _Items | N
         codes = countries[groups.codes[observed.items]]
         known = ~np.isnan(observed.scores) & (codes >= 0)
         scores = mapped(observed.scores[known], unit.measured.unit.scale)
-        parts.append(_Items(scores, codes[known], observed.clusters[known]))
+        parts.append(_Items(scores, codes[known], observed.items[known], observed.clusters[known].astype(np.int64)))
     joined = _Items(*(np.concatenate(columns) for columns in zip(*parts, strict=True))) if parts else None
     return joined if joined is not None and joined.scores.size else None
 
@@ -140,21 +145,26 @@ def _of_entrant(
     if not own:
         return
     benchmarks = [unit.measured.unit.benchmark or unit.key for unit, _ in own]
-    places = [benchmarks.index(benchmark) for benchmark in benchmarks]
+    firsts = [benchmarks.index(benchmark) for benchmark in benchmarks]
     flags: set[Flag] = {flag for unit, _ in own for flag in unit.measured.unit.cells[entrant].flags}
-    clusters = [items.clusters + (np.int64(at) << 32) for at, (_, items) in zip(places, own, strict=True)]
+    sizes = [items.scores.size for _, items in own]
+    benchmark = np.repeat(np.array(firsts, dtype=np.int64), sizes) << 32
+    countries = np.concatenate([items.countries for _, items in own])
+    questions = np.concatenate([items.questions for _, items in own]) + benchmark
+    asked = np.unique(np.stack([countries, questions]), axis=1)[0]  # a question in several tasks is one
+    counts = np.bincount(asked, minlength=len(numbers)).tolist()
     items = ScoredItems(
         scores=np.concatenate([items.scores for _, items in own]),
-        places=np.concatenate([items.countries for _, items in own]),
-        units=np.repeat(np.arange(len(own)), [items.scores.size for _, items in own]),
-        clusters=numbered(np.concatenate(clusters))[1],
-        benchmarks=places,
+        places=countries,
+        units=np.repeat(np.arange(len(own)), sizes),
+        clusters=numbered(np.concatenate([items.clusters for _, items in own]) + benchmark)[1],
+        benchmarks=firsts,
         abilities=[ABILITIES.index(unit.measured.reported.ability) for unit, _ in own],
     )
     means = {unit.key: _means(unit, items, entrant, numbers) for unit, items in own}
-    for code, score in zip(numbers, pooled(items, len(numbers)), strict=True):
+    for code, score, n in zip(numbers, pooled(items, len(numbers)), counts, strict=True):
         if score is not None:
-            cell = Cell(score.value, COMMON, low=score.low, high=score.high, n=score.n, flags=ordered(flags))
+            cell = Cell(score.value, COMMON, low=score.low, high=score.high, n=n, flags=ordered(flags))
             own_means = {key: cells[code] for key, cells in means.items() if code in cells}
             yield CountryScore(entrant, code, cell, raw=score.raw, means=own_means, over=tuple(means))
 

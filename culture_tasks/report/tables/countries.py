@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.report.model import Cell, Column, CountryScore, Row, Table
 from culture_tasks.report.numbers.countries import Countries, usual_units
 from culture_tasks.report.numbers.overall import COMMON
@@ -28,9 +29,9 @@ def _by_model(context: Context, countries: Countries) -> Table:
     for code in in_order(countries.scores):
         own = [scores.get((code, key)) for key in models]
         known = [score for score in own if score is not None]
-        names = dict.fromkeys(_title(context, unit) for score in known for unit in score.means)
+        names = _benchmarks(context, [unit for score in known for unit in score.means])
         most = Cell(float(max(score.cell.n for score in known)), COUNT)
-        rows.append(Row((*_names(code), ", ".join(names)), (most, *(None if score is None else score.cell for score in own))))
+        rows.append(Row((*_names(code), names), (most, *(None if score is None else score.cell for score in own))))
     headers = ("Country", "Region", "Benchmarks")
     return Table(
         "countries", "Countries", headers, tuple(columns), tuple(rows), notes=tuple(_notes(context, countries))
@@ -78,17 +79,18 @@ def _title(context: Context, unit: str) -> str:
 def _notes(context: Context, countries: Countries) -> Iterator[str]:
     usual = usual_units(countries.scores)
     yield (
-        f"The score of a country is the mean over {_listed(context, usual)}, had each of them asked about it; each "
-        "benchmark weighs the same. It is estimated from all answers of the model: the fewer questions there are about "
-        "a country, the closer it is to what the benchmarks' difficulty and the model's other countries suggest. Each "
-        "metric's own range is mapped to 0-100, 100 being its better end."
+        f"The score of a country is the mean over {_benchmarks(context, usual)}, had each of them asked about it; each "
+        "benchmark weighs the same, and so do its tasks. It is estimated from all answers of the model: the fewer "
+        "questions there are about a country, the closer it is to what the benchmarks' difficulty and the model's "
+        "other countries suggest. Each metric's own range is mapped to 0-100, 100 being its better end."
     )
     others: dict[tuple[str, ...], list[str]] = {}
     for entrant, over in {score.entrant: score.over for score in countries.scores}.items():
         if over != usual:
             others.setdefault(over, []).append(context.entrants[entrant].label)
     for over, labels in others.items():
-        yield f"Over {_listed(context, over)} instead, and so not compared with the others: {', '.join(labels)}."
+        units = ", ".join(_title(context, unit) for unit in over)
+        yield f"Over {units} alone, and so not compared with the others: {', '.join(labels)}."
     if any(score.cell.best for score in countries.scores):
         yield (
             "Bold: no other model is significantly better for this country, and one is significantly worse than the "
@@ -96,8 +98,8 @@ def _notes(context: Context, countries: Countries) -> Iterator[str]:
             "Bonferroni's adjustment over all pairs of models."
         )
     if countries.parts:
-        listed = (f"{name} for {place(country).name}" for name, country in countries.parts.items())
-        yield f"A part of a country counts for it: {', '.join(listed)}."
+        listed = ", ".join(f"{name} for {place(country).name}" for name, country in countries.parts.items())
+        yield f"A part of a country counts for it: {listed}."
     if reasons := _by_reason(context, countries.beside):
         yield f"Not in it: {'; '.join(f'{names} ({why})' for why, names in reasons.items())}."
 
@@ -109,5 +111,7 @@ def _by_reason(context: Context, beside: Mapping[str, str]) -> dict[str, str]:
     return {why: ", ".join(titles) for why, titles in reasons.items()}
 
 
-def _listed(context: Context, units: Sequence[str]) -> str:
-    return ", ".join(_title(context, unit) for unit in units)
+def _benchmarks(context: Context, units: Sequence[str]) -> str:
+    """Returns the benchmarks of some units, in the units' order."""
+    owners = [context.scores.units[unit].unit.benchmark or unit for unit in units]
+    return ", ".join(dict.fromkeys(benchmarks()[owner].title if owner in benchmarks() else owner for owner in owners))
