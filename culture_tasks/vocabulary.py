@@ -19,7 +19,17 @@ ABILITIES: tuple[Ability, ...] = get_args(Ability)
 _OWN_PLACES = {"arab": "Arab countries"}
 """Places that ISO 3166 doesn't have, by a code of our own."""
 
-_NAMES = {"ID-JB": "West Java", "PS": "Palestine", "RU": "Russia", "TR": "Turkey", "TW": "Taiwan"}
+_NAMES = {
+    "CD": "Democratic Republic of the Congo",
+    "FM": "Micronesia",
+    "GB-WLS": "Wales",
+    "ID-JB": "West Java",
+    "MO": "Macau",
+    "PS": "Palestine",
+    "RU": "Russia",
+    "TR": "Turkey",
+    "VA": "Vatican City",
+}
 """Names of places where those of ISO 3166 aren't the usual ones in English."""
 
 _CODES = {
@@ -81,3 +91,12 @@ def places(groups: Iterable[str], others: Mapping[str, str] | None = None) -> di
             name = group.replace("_", " ").lower()
             codes[group] = _CODES.get(name) or pycountry.countries.lookup(name).alpha_2
     return codes
+
+
+def countries() -> dict[str, str]:
+    """Returns the codes of all countries by each of their names in English: the usual, the short, the official one."""
+    import pycountry
+
+    kinds = ("name", "common_name", "official_name")
+    codes = {getattr(one, kind): one.alpha_2 for one in pycountry.countries for kind in kinds if hasattr(one, kind)}
+    return {**codes, **{name: code for code, name in _NAMES.items() if "-" not in code}}

@@ -1,8 +1,11 @@
 """Places by their codes: names in plain English, parts of countries, and what no code is given to."""
 
+import subprocess
+import sys
+
 import pytest
 
-from culture_tasks.vocabulary import Place, place, places
+from culture_tasks.vocabulary import Place, countries, place, places
 
 
 @pytest.mark.parametrize(
@@ -36,3 +39,24 @@ def test_a_group_that_is_no_country_needs_a_code():
     assert places(["Nepal", "Assam"], {"Assam": "IN-AS"}) == {"Assam": "IN-AS", "Nepal": "NP"}
     with pytest.raises(LookupError):
         places(["Assam"])
+
+
+def test_every_country_is_found_by_each_of_its_names():
+    codes = countries()
+    names = {"Vietnam": "VN", "Viet Nam": "VN", "Russia": "RU", "Russian Federation": "RU", "Czech Republic": "CZ"}
+    assert names.items() <= codes.items()
+    assert "Korea" not in codes
+    assert all(place(code).code == place(code).country == code for code in codes.values())
+
+
+def test_tasks_and_commands_are_known_without_the_tables_of_codes():
+    code = """
+import sys
+from culture_tasks.benchmarks.registry import entries
+from culture_tasks.cli.main import build_parser
+import culture_tasks.harness.lmms_eval.plugin
+entries(), build_parser()
+print("pycountry" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

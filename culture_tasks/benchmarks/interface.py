@@ -281,7 +281,8 @@ class Task:
         name: Its name; the stem of its YAML file.
         about: What it measures together with the tasks like it, in a few words.
         title: Its name in reports, such as ``CARE, asked in English``; empty for the name itself.
-        languages: Codes of the languages in which the model is asked.
+        languages: Codes of the languages in which the model is asked: those of two letters (ISO 639-1), or of three
+            (ISO 639-3) where there is none of two. Registers and dialects are groups.
         metric: Name of its main metric, under which its records are logged.
         metrics: Its metrics, the main one included.
         data: Its documents.
@@ -361,7 +362,8 @@ class Benchmark(ABC):
         paper: Citation.
         judge: Who grades by default, in words; None where no judge is needed.
         data: Where its data come from, in words.
-        made_from: Other data sets that its questions were made from, by name: what two benchmarks share, a report says.
+        made_from: Data sets that its questions or images were made from, by name, a benchmark by its title. A report
+            says which of them its benchmarks share.
         not_for_training: Why its data may not be trained on; None where its authors don't forbid it.
         task_files: Folder with a folder of task files for each harness; None means this package's own.
     """

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 
+import pycountry
 import pytest
 
 from culture_tasks import published
@@ -130,6 +131,15 @@ def test_titles_are_words_and_tell_tasks_apart(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_languages_have_the_shortest_code_of_iso_639(name):
+    for entry in benchmarks()[name].entries():
+        for code in entry.languages if isinstance(entry, Task) else ():
+            known = pycountry.languages.get(alpha_2=code) or pycountry.languages.get(alpha_3=code)
+            assert known is not None, (entry.name, code)
+            assert getattr(known, "alpha_2", known.alpha_3) == code
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_places_are_groups_with_codes_that_exist(name):
     for field in benchmarks()[name].report().fields:
         assert field.places.keys() <= set(field.order)
@@ -139,14 +149,6 @@ def test_places_are_groups_with_codes_that_exist(name):
 def test_benchmarks_share_places_whatever_they_call_them():
     fields = {name: benchmarks()[name].report().fields for name in NAMES}
     codes = {name: {code for field in found for code in field.places.values()} for name, found in fields.items()}
-    with_china = {"blend", "care", "crosscult", "culturalbench", "culturalvqa", "cvqa", "normad"}
-    assert {name for name in NAMES if "CN" in codes[name]} == with_china
-    assert {name: len(codes[name]) for name in with_china} == {
-        "blend": 16,
-        "care": 3,
-        "crosscult": 3,
-        "culturalbench": 45,
-        "culturalvqa": 11,
-        "cvqa": 30,
-        "normad": 75,
-    }
+    counts = {"blend": 16, "care": 3, "crosscult": 3, "culturalbench": 45, "culturalvqa": 11, "cvqa": 30, "normad": 75}
+    assert {name for name in NAMES if "CN" in codes[name]} == {*counts, "worldcuisines"}
+    assert {name: len(codes[name]) for name in counts} == counts

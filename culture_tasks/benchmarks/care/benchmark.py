@@ -64,6 +64,7 @@ class Care(Benchmark, OffersHumanRatings):
     paper = "Guo et al., 2025"
     judge = "three rubrics, GPT-4o"
     data = "Hub geyang627/CARE-eval"
+    made_from = ("Aya", "CIDAR", "CultureBank", "CulturalBench", "GeoMLAMA", "FORK")
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:

@@ -28,6 +28,7 @@ class Cedar(Benchmark):
     title = "CEDAR"
     paper = "Dai et al., 2026"
     data = "local folder; the full data by request"
+    made_from = ("ArabCulture", "Casa", "Cultural Atlas", "CulturalBench", "CultureBank", "JETHICS")
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:

@@ -78,6 +78,7 @@ class CrossCult(Benchmark, OffersTraining):
     paper = "2026"
     judge = "Figure 10, gpt-5.4-mini"
     data = f"Hub {SOURCE.name}"
+    made_from = ("HaGRID", "Fashionpedia", "ChineseFoodNet", "VireoFood172", "SVHN", "CCPD", "Open Images V7")
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:

@@ -59,6 +59,7 @@ class CulturalVqa(Benchmark):
     paper = "Nayak et al., 2024"
     judge = "LAVE, GPT-4o"
     data = "Hub mair-lab/CulturalVQA"
+    made_from = ("CANDLE",)
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:

@@ -10,7 +10,16 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Literal
 
 from culture_tasks.benchmarks.choices import read_choice
-from culture_tasks.benchmarks.cvqa.documents import ALIASES, OPTIONS, PAIRS, QUESTIONS, SOURCE, QuestionRow, load
+from culture_tasks.benchmarks.cvqa.documents import (
+    ALIASES,
+    LANGUAGES,
+    OPTIONS,
+    PAIRS,
+    QUESTIONS,
+    SOURCE,
+    QuestionRow,
+    load,
+)
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -72,7 +81,7 @@ class Cvqa(Benchmark):
                 name=name,
                 about=f"four options about an image, {about}",
                 title=f"{self.title}, {about}",
-                languages=("en",) if english else ("mul",),
+                languages=("en",) if english else LANGUAGES,
                 metric=ACCURACY,
                 metrics=_metrics,
                 data=DataSet((SOURCE,), partial(load, english=english)),

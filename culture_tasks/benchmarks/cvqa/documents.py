@@ -26,6 +26,12 @@ COUNTRIES = (
 )
 """Its 30 countries; those of two words are spelled in either way."""
 
+LANGUAGES = (
+    *("am", "ar", "bg", "bn", "br", "es", "fil", "ga", "hi", "id", "ig", "ja", "jv", "ko", "min", "mn", "mr", "ms"),
+    *("no", "om", "pt", "ro", "ru", "rw", "si", "su", "sw", "ta", "te", "ur", "zh"),
+)
+"""ISO codes of its 31 languages. Arabic is Egypt's."""
+
 OPTIONS = ("A", "B", "C", "D")
 
 SOURCE = Source(

@@ -77,6 +77,7 @@ class NormAd(Benchmark):
     title = "NormAd"
     paper = "Rao et al., 2025"
     data = "Hub akhilayerukola/NormAd"
+    made_from = ("Cultural Atlas",)
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:

@@ -49,6 +49,7 @@ class WorldCuisines(Benchmark):
     title = "WorldCuisines"
     paper = "Winata et al., 2025"
     data = "Hub worldcuisines/vqa, images from worldcuisines/food-kb"
+    made_from = ("Wikipedia", "Wikimedia Commons")
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:

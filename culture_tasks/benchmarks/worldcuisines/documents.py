@@ -6,6 +6,7 @@ images by address. The authors read the images from the knowledge base, which ha
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, TYPES, Format, QuestionType, SetName
@@ -115,6 +116,12 @@ class QuestionRow(BaseModel):
         return self.image or self.image_url or ""
 
 
+class Dish(BaseModel):
+    """Where a dish of the knowledge base is from."""
+
+    countries: Annotated[list[str], BeforeValidator(lambda text: json.loads(text) if isinstance(text, str) else text)]
+
+
 _OPTION = re.compile(r"^([1-5])\. (.*)$", re.MULTILINE)
 
 
@@ -157,8 +164,13 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
     answers: dict[str, dict[str, str]] = defaultdict(dict)
     for row in rows:
         answers[row.qa_id][row.lang] = row.answer
-    documents = [_document(row, form, question_type, answers[row.qa_id], data) for row in (rows[i] for i in chosen)]
-    images = _images([rows[index] for index in chosen], [places[index] for index in chosen], source, settings)
+    shown = [rows[index] for index in chosen]
+    base = None if any(row.image for row in shown) else _knowledge_base(settings)
+    countries = {} if base is None else _countries(base)
+    documents = [
+        _document(row, form, question_type, answers[row.qa_id], countries.get(row.picture, ""), data) for row in shown
+    ]
+    images = _images(shown, [places[index] for index in chosen], base, folder_of(source, settings.data_folder))
     return Documents(documents, images)
 
 
@@ -192,7 +204,7 @@ def misplaced(table: RowTable, rows: Mapping[int, QuestionRow], source: Source) 
 
 
 def _document(
-    row: QuestionRow, form: Format, question_type: QuestionType, answers: Mapping[str, str], data: str
+    row: QuestionRow, form: Format, question_type: QuestionType, answers: Mapping[str, str], country: str, data: str
 ) -> dict[str, Any]:
     """Returns a document; ``dish`` is the same for all questions about a dish, ``answers`` are by language."""
     shared = {
@@ -200,6 +212,7 @@ def _document(
         "language": row.lang,
         "type": question_type.name,
         "dish": row.food_id or row.picture,
+        "country": country,
         "image_id": row.picture,
         "data": data,
     }
@@ -214,18 +227,19 @@ def _document(
     }
 
 
-def _images(rows: Sequence[QuestionRow], places: Sequence[str], source: Source, settings: Settings) -> datasets.Dataset:
-    """Returns the images of the rows as a column, each of which is read and checked once."""
+def _images(
+    rows: Sequence[QuestionRow], places: Sequence[str], base: datasets.Dataset | None, folder: Path
+) -> datasets.Dataset:
+    """Returns the images of the rows as a column, each read and checked once: files, or those of the knowledge base."""
     first = {row.picture: place for row, place in zip(reversed(rows), reversed(places), strict=True)}
     if missing := next((place for picture, place in first.items() if not picture), ""):
         raise DataError(f"{missing}, field 'image_url': found nothing. Expected the address of the image, or its file.")
     named = list(first)
-    if any(row.image for row in rows):
-        folder = folder_of(source, settings.data_folder)
-        table = _Images(source.name, [{"place": place} for place in first.values()])
+    if base is None:
+        table = _Images(folder.name, [{"place": place} for place in first.values()])
         images = image_column(table, named, folder)
     else:
-        named, stored = _stored_images(first, settings)
+        named, stored = _stored_images(first, base)
         table = _Images(KNOWLEDGE_BASE.name, [{"place": first[address]} for address in named], stored)
         images = image_column(table, [None] * len(named), Path())
     position = {picture: index for index, picture in enumerate(named)}
@@ -239,11 +253,10 @@ class _Images(RowTable):
         return str(self.rows[index]["place"])
 
 
-def _stored_images(first: Mapping[str, str], settings: Settings) -> tuple[list[str], datasets.Dataset]:
+def _stored_images(first: Mapping[str, str], base: datasets.Dataset) -> tuple[list[str], datasets.Dataset]:
     """Returns addresses of images in the order of the knowledge base, and the images."""
     import datasets
 
-    base = _knowledge_base(settings)
     named: list[str] = []
     parts = []
     for number in range(1, _IMAGES_OF_A_DISH + 1):
@@ -263,6 +276,22 @@ def _stored_images(first: Mapping[str, str], settings: Settings) -> tuple[list[s
             f"{len(missing) - 1} more are missing. Name files of your own in the column 'image'."
         )
     return named, datasets.concatenate_datasets(parts)
+
+
+def _countries(base: datasets.Dataset) -> dict[str, str]:
+    """Returns the country of each dish by the addresses of its images; a dish of several, or of all, has none."""
+    given = [name for name in base.column_names if name.lower() == "countries"]
+    if not given:
+        return {}
+    table = RowTable(KNOWLEDGE_BASE.name, base.select_columns(given).to_list())
+    dishes = validated(table, Dish, {"Countries": "countries"})
+    columns = [base[name] for name in base.column_names if name.endswith("_url")]
+    return {
+        address: dish.countries[0]
+        for dish, *addresses in zip(dishes, *columns, strict=True)
+        if len(dish.countries) == 1 and dish.countries != ["Global"]
+        for address in addresses
+    }
 
 
 def _knowledge_base(settings: Settings) -> datasets.Dataset:

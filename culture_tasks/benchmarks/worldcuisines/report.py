@@ -19,6 +19,7 @@ from culture_tasks.benchmarks.reporting import (
 )
 from culture_tasks.benchmarks.worldcuisines.scoring import AUTHORS, DUAL, PERCENT, SINGLE, UNPARSED, UNREAD
 from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, TYPES
+from culture_tasks.vocabulary import countries
 
 _PAPER = "WorldCuisines (Winata et al., 2025)"
 _TITLES = {each.name: each.title for each in TYPES}
@@ -30,6 +31,16 @@ _READERS = {
         SINGLE: "replies with the answer in the question's language",
     },
 }
+
+
+_COUNTRIES = countries() | {
+    "England": "GB-ENG",
+    "Scotland": "GB-SCT",
+    "Wales": "GB-WLS",
+    "Macedonia": "MK",
+    "Timor Leste": "TL",
+}
+"""The names of the knowledge base that are places. "Korea" isn't: it may be either."""
 
 
 def _is_open(unit: str) -> bool:
@@ -66,8 +77,9 @@ REPORT = BenchmarkReport(
     fields=(
         Field("language", tuple(LANGUAGES), LANGUAGES),
         Field("question", tuple(_TITLES), _TITLES),
+        Field("country", tuple(_COUNTRIES), places=_COUNTRIES),
     ),
-    splits=(("language",), ("question",)),
+    splits=(("language",), ("question",), ("country",)),
     culture="language",
     ability="perception",
     further=(

@@ -122,7 +122,7 @@ def _answered(doc: Doc, responses: Sequence[str], **scores: object) -> Answered:
         item=doc["id"],
         responses=responses,
         question=doc["prompt"],
-        groups={"language": doc["language"], "question": doc["type"]},
+        groups={"language": doc["language"], "question": doc["type"], "country": doc["country"]},
         cluster=doc["dish"],
         image=doc["image_id"],
         data={"data": doc["data"]},

@@ -54,7 +54,7 @@ def write(path, rows):
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 
-def knowledge_base(folder, addresses):
+def knowledge_base(folder, addresses, **facts):
     """Writes a knowledge base of one dish a row, with the images in turn in the first and the second column."""
     columns = {f"image{number}{part}": [] for number in (1, 2) for part in ("", "_url")}
     for place, (address, colour) in enumerate(addresses.items()):
@@ -65,7 +65,10 @@ def knowledge_base(folder, addresses):
     features = {
         name: datasets.Value("string") if name.endswith("_url") else datasets.Image(decode=False) for name in columns
     }
-    datasets.Dataset.from_dict(columns, datasets.Features(features)).to_parquet(folder / "food-kb.parquet")
+    table = datasets.Dataset.from_dict(columns, datasets.Features(features))
+    for name, values in facts.items():
+        table = table.add_column(name, values)
+    table.to_parquet(folder / "food-kb.parquet")
 
 
 def loaded(folder, form="choices", question_type=DISH):
@@ -83,6 +86,27 @@ def test_the_files_of_all_languages_are_read_with_the_images_of_the_knowledge_ba
     assert documents.rows[2]["english"] == "Pita"
     colours = [image.getpixel((0, 0)) for image in documents.images["image"]]
     assert colours == [(0, 0, 255), (255, 0, 0)] * 2
+
+
+@pytest.mark.parametrize(
+    "claimed",
+    [
+        {"countries": [["Nepal"], ["Peru", "Chile"], ["Global"]]},
+        {"Countries": ['["Nepal"]', '["Peru", "Chile"]', '["Global"]']},
+        {},
+    ],
+)
+def test_a_dish_of_one_country_has_it(folder, claimed):
+    write(folder / "small_task1.jsonl", [row(str(number)) for number in (1, 2, 3)])
+    knowledge_base(folder, {ADDRESS.format(number): "blue" for number in (1, 2, 3)}, **claimed)
+    assert [doc["country"] for doc in loaded(folder).rows] == ["Nepal" if claimed else "", "", ""]
+
+
+def test_countries_that_are_no_list_are_named(folder):
+    write(folder / "small_task1.jsonl", [row()])
+    knowledge_base(folder, {ADDRESS.format(1): "blue"}, countries=["Nepal"])
+    with pytest.raises(DataError, match="worldcuisines/food-kb, row 1, field 'countries'"):
+        loaded(folder)
 
 
 def test_files_of_the_user_s_own_are_the_images(fixture_data):

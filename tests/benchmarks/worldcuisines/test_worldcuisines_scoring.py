@@ -32,6 +32,7 @@ CHOICE = {
     "(1,2,3,4,5).",
     "answer": "2",
     "dish": "7",
+    "country": "Nepal",
     "image_id": "https://example.org/pita.jpg",
     "data": "0",
 }
@@ -97,7 +98,7 @@ def test_a_choice(reply, score, by_authors, unparsed):
 def test_repeats_are_averaged_and_the_dish_is_the_cluster():
     answered = score_choice(CHOICE, ["2", "1"])
     assert (answered.score, answered.labels, answered.cluster) == (0.5, ("2", "1"), "7")
-    assert answered.groups == {"language": "en", "question": "dish"}
+    assert answered.groups == {"language": "en", "question": "dish", "country": "Nepal"}
     assert answered.references == ("2. Pita",)
 
 
