@@ -9,8 +9,6 @@ import numpy as np
 from scipy import special
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import ArrayLike
 
     from culture_tasks.metrics.means import Floats
@@ -49,43 +47,6 @@ def holm(pvalues: ArrayLike) -> Floats:
     result = np.full(raw.shape, np.nan)
     result[made] = adjusted
     return result
-
-
-def below_the_others(groups: Sequence[ArrayLike]) -> Floats:
-    """P values of the tests whether each group of scores has a lower mean than all others together.
-
-    Formula: the larger of two two-sided p values, and 1 where the mean isn't lower. One is of Welch's t test, with a
-    variance for each side. The other is of a t test whose variance is that of all scores together. The latter errs
-    where a small group varies more than the others; Welch's errs where a small group happens not to vary, such as ten
-    wrong answers where few are right. ``speed/weakest_culture.py`` measures how often a group is called lower
-    where the means are equal: adjusted by :func:`holm` over all groups, in 3 of 100 cases at most at a level of 0.05.
-
-    The scores of each group are independent of the others', and none is NaN. A p value is NaN where the group or the
-    others have fewer than two scores.
-
-    Source: Welch (1947), with Satterthwaite's degrees of freedom.
-
-    Examples:
-        >>> below_the_others([[1, 2, 2, 3], [5, 6, 6, 7], [6, 7, 8]]).round(4).tolist()
-        [0.0164, 1.0, 1.0]
-    """
-    parts = [np.asarray(group, dtype=np.float64) for group in groups]
-    return np.array(
-        [_below(part, np.concatenate([*parts[:at], *parts[at + 1 :], []])) for at, part in enumerate(parts)]
-    )
-
-
-def _below(one: Floats, rest: Floats) -> float:
-    if one.size < 2 or rest.size < 2:
-        return math.nan
-    difference, both = float(one.mean() - rest.mean()), np.concatenate([one, rest])
-    if difference >= 0.0 or not both.std():
-        return 1.0
-    first, second = (float(part.var(ddof=1)) / part.size for part in (one, rest))
-    tests = [(float(both.var(ddof=1)) * (1.0 / one.size + 1.0 / rest.size), both.size - 2.0)]
-    if welch := first + second:
-        tests.append((welch, welch**2 / (first**2 / (one.size - 1) + second**2 / (rest.size - 1))))
-    return max(2.0 * float(special.stdtr(freedom, difference / math.sqrt(error))) for error, freedom in tests)
 
 
 def items_needed(difference: float, sd_of_differences: float, power: float = 0.8, alpha: float = 0.05) -> float:

@@ -15,13 +15,22 @@ from culture_tasks.people.spotcheck_design import Rated
 from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, stand
 from culture_tasks.report.numbers.contrasts import contrasts
+from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.findings import findings
 from culture_tasks.report.numbers.gains import Training
 from culture_tasks.report.numbers.observations import unlike_its_file
 from culture_tasks.report.numbers.other_tasks import cut_scores, other_measured
 from culture_tasks.report.numbers.overall import means
 from culture_tasks.report.numbers.scores import all_scores, measure
-from culture_tasks.report.tables import benchmark_tables, costs, judge_panels, overview, people, published_rows
+from culture_tasks.report.tables import (
+    benchmark_tables,
+    costs,
+    countries,
+    judge_panels,
+    overview,
+    people,
+    published_rows,
+)
 from culture_tasks.report.tables.grid import Context
 from culture_tasks.results.lineage import lineages
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
@@ -110,10 +119,11 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     of_people, checked = people.checked_by_people(
         options.rated, list(scores.units.values()), entrants, width=options.width
     )
+    by_country = country_scores(scores, rankable)
     of_benchmarks, laid_out = benchmark_tables.benchmark_tables(context)
     tables = (
         overview.summary(context, list(units.values()), averages),
-        overview.cultures(context, averages),
+        *countries.country_tables(context, by_country),
         *overview.cuts(replace(context, scores=by_cut)),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, averages),
@@ -141,8 +151,10 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         contrasts=side_by_side,
         gains=tuple(gains),
         means=averages,
+        countries=by_country.scores,
         findings=findings(
             *(units, averages, scores, side_by_side, gains, entrants, checked),
+            countries=by_country.scores,
             runs=used,
             problems=loading.problems,
             results=paths,

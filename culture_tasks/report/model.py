@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Question, Where
@@ -315,6 +315,30 @@ class CheckedScore:
 
 
 @dataclass(frozen=True, slots=True)
+class CountryScore:
+    """How good an entrant is for a country, over all benchmarks that ask about it.
+
+    Attributes:
+        place: Code of the country, or of a group of countries (:func:`culture_tasks.vocabulary.place`).
+        cell: The score with partial pooling (:func:`culture_tasks.metrics.partial_pooling.pooled`), on the common scale
+            of 0-100; ``n`` is the number of questions about the country.
+        raw: The mean without pooling.
+        means: The mean of each unit that asks about the country, on the common scale, by the unit's key.
+        over: Keys of all units that the entrant's scores are over, also those that don't ask about the country.
+        beside_others: Whether the score is certainly above or below the mean of the entrant's other countries; None
+            where the test doesn't tell.
+    """
+
+    entrant: str
+    place: str
+    cell: Cell
+    raw: float
+    means: Mapping[str, Cell]
+    over: tuple[str, ...]
+    beside_others: Literal["above", "below"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column of numbers.
 
@@ -403,6 +427,7 @@ class Report:
         groups: Numbers by group, in long form.
         problems: Files that were not used, and why.
         means: Means over the columns that entrants share, the one of most entrants first.
+        countries: The score of each entrant for each country, over all benchmarks that ask about it.
     """
 
     created: str
@@ -422,6 +447,7 @@ class Report:
     means: tuple[ModelMeans, ...] = ()
     findings: tuple[Finding, ...] = ()
     gains: tuple[Gain, ...] = ()
+    countries: tuple[CountryScore, ...] = ()
 
     @property
     def models(self) -> set[str]:

@@ -30,8 +30,8 @@ QUESTIONS: Mapping[Question, str] = {
     "runs": "How was it run?",
 }
 """The questions of a reader, in the order in which a report answers."""
-FIRST = ("overview", "countries_heat", "summary")
-"""Keys of the figures and the table before all questions."""
+FIRST_FIGURES, FIRST_TABLE = ("overview", "countries"), "summary"
+"""Keys of the figures, in order, and of the table before all questions."""
 NOTHING = "—"
 """Shown where there is no number."""
 

@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
-from culture_tasks.metrics.significance import below_the_others, holm, items_needed, verdict
+from culture_tasks.metrics.significance import holm, items_needed, verdict
 
 
 def test_holm_by_hand_and_against_statsmodels():
@@ -20,23 +19,6 @@ def test_holm_by_hand_and_against_statsmodels():
     for size in (1, 2, 5, 28):
         values = np.random.default_rng(size).beta(0.3, 1.0, size=size).round(2)  # with ties
         assert holm(values) == pytest.approx(multipletests(values, method="holm")[1])
-
-
-def test_below_the_others_by_hand():
-    # Means 1 and 3, variances 2 and 4/3: t = -2 / sqrt(2/2 + 1/3) = -1.732 with (4/3)^2 / (1 + (1/3)^2 / 3) = 1.714
-    # degrees of freedom, p = 0.246. All six: variance 2.267, t = -2 / sqrt(2.267 * 3/4) = -1.534 with 4, p = 0.200.
-    low, high = [0.0, 2.0], [2.0, 4.0, 2.0, 4.0]
-    assert below_the_others([low, high[:2], high[2:]]) == pytest.approx([0.246, 1.0, 1.0], abs=5e-4)
-    assert below_the_others([low, high])[0] == pytest.approx(stats.ttest_ind(low, high, equal_var=False).pvalue)
-
-
-def test_a_group_without_spread_is_no_proof():
-    # Welch's alone: t = -0.1 / sqrt(0.0009) = -3.3, p = 0.001. All 110: variance 0.0834, t = -1.04 with 108, p = 0.299.
-    few_right = [1.0] * 10 + [0.0] * 90
-    assert below_the_others([[0.0] * 10, few_right])[0] == pytest.approx(0.299, abs=5e-4)
-    assert below_the_others([[1.0, 1.0], [1.0, 1.0]]).tolist() == [1.0, 1.0]
-    assert np.isnan(below_the_others([[1.0, 2.0]])).all()
-    assert np.isnan(below_the_others([[1.0], [3.0, 4.0]])).all()
 
 
 def test_items_needed_by_hand_and_against_statsmodels():

@@ -115,7 +115,11 @@ def test_figures_show_the_papers_rows(reports):
     drawn = charts_of(reports[1], published=True).values()
     panels = {(chart.key, panel.title): panel for chart in drawn for panel in chart.panels}
     own = {key: [series.label for series in panel.series] for key, panel in panels.items()}
-    for title in ("CARE, Chinese culture", "CARE, Chinese culture · Chinese", "CARE, step by step, Chinese culture · Chinese"):
+    for title in (
+        "CARE, Chinese culture",
+        "CARE, Chinese culture · Chinese",
+        "CARE, step by step, Chinese culture · Chinese",
+    ):
         assert own["care_category", title] == ["b", "GPT-4o"]
     band = [series.label for series in panels["care_category", "CARE, Chinese culture · Chinese"].band]
     assert (band[0], band[-1], len(band)) == ("Gemma2-9B Vanilla [published]", "GPT-4o [published]", 15)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import Mark, Question
     from culture_tasks.report.model import Cell
 
-Kind = Literal["overview", "bars", "points", "dots", "radar", "heat", "lines", "pairs"]
+Kind = Literal["overview", "bars", "points", "dots", "radar", "heat", "lines", "pairs", "map", "matrix"]
 
 MOST_SERIES = 12
 """Most series of a panel: with more, colours and marks can't be told apart."""
@@ -47,6 +47,7 @@ class Panel:
     """One pair of axes: series over groups.
 
     Attributes:
+        groups: The groups, in order. In a map they are names of countries.
         band: Published series of which only the range is drawn, from the lowest to the highest of each group.
         best: Labels of the series that no other is significantly better than, where that is known.
     """

@@ -16,6 +16,7 @@ import numpy as np
 from culture_tasks.pages.names import shown
 from culture_tasks.pages.pictures import look, styled
 from culture_tasks.report.figures.charts import IN_ONE_COLUMN, is_ratio
+from culture_tasks.report.figures.colours import COLOUR_MAP, COLOURED, colours, draw_heat, draw_map, draw_matrix
 from culture_tasks.report.figures.style import (
     BAND,
     draw_band,
@@ -25,6 +26,7 @@ from culture_tasks.report.figures.style import (
     lowest_ratio,
     name_columns,
     name_rows,
+    panel_title,
     value_axis,
     values_of,
     whiskers,
@@ -118,8 +120,11 @@ def draw(chart: Chart, *, overview_across: int | None = None) -> Figure:
     if labels:
         entries, names = [handles[label] for label in labels], [shown(label, 34) for label in labels]
         figure.legend(entries, names, loc="outside right upper", frameon=False, title=shown(chart.series))
-    if chart.kind == "heat":
-        figure.colorbar(figure.axes[0].images[0], ax=figure.axes, label=shown(chart.value), shrink=0.7)
+    if chart.kind in COLOURED:
+        from matplotlib.cm import ScalarMappable
+
+        bar = ScalarMappable(colours(chart).norm, COLOUR_MAP)
+        figure.colorbar(bar, ax=figure.axes, label=shown(chart.value), shrink=0.7)
     if chart.kind == "radar":
         cast("ConstrainedLayoutEngine", figure.get_layout_engine()).set(w_pad=0.2)  # names reach out of the axes
     return figure
@@ -131,7 +136,7 @@ def _size(chart: Chart, rows: int, columns: int) -> tuple[float, float]:
     match chart.kind:
         case "overview":
             names = 0.7 + 0.075 * max(len(shown(group, 28)) for group in chart.panels[0].groups)
-            return names + 1.55 * max(2, columns), 0.8 + rows * (0.75 + 0.27 * len(chart.panels[0].groups))
+            return names + 1.55 * max(2, columns), 0.7 + rows * (0.75 + 0.24 * len(chart.panels[0].groups))
         case "dots":
             tallest = max(len(panel.groups) * max(0.26, 0.13 * len(panel.series)) for panel in chart.panels)
             return 3.0 + 5.5 * columns, 1.0 + (max(2.5, tallest) + 0.6) * rows
@@ -141,16 +146,14 @@ def _size(chart: Chart, rows: int, columns: int) -> tuple[float, float]:
             return 1.5 + max(4.5, 3.2 * columns), 1.2 + 2.8 * rows
         case "heat":
             return 1.4 + 4.2 * columns, 0.9 + 4.2 * rows
+        case "matrix":
+            return 3.2 + 0.31 * max(8, groups), 2.2 + 0.27 * len(chart.labels)
+        case "map":
+            return 0.8 + 5.2 * max(1.5, columns), 0.9 + (3.3 if columns > 1 else 5.0) * rows
         case "radar":
             return 1.0 + 4.4 * columns, 1.2 + 3.4 * rows
         case _:
             return 11.0, max(1.0 + 2.7 * rows, 1.0 + 0.2 * len(chart.labels))
-
-
-def _title(axes: Axes, panel: Panel, longest: int, **font: Any) -> None:
-    """Writes a panel's title, in lines of its parts where it is longer than one line."""
-    parts = [panel.title] if len(panel.title) <= longest else panel.title.split(" · ")
-    axes.set_title("\n".join(shown(part, longest) for part in parts), **({"fontsize": 9} | font))
 
 
 def _overview(chart: Chart, axes: Axes, panel: Panel) -> Handles:
@@ -164,7 +167,7 @@ def _overview(chart: Chart, axes: Axes, panel: Panel) -> Handles:
             marks |= {"markerfacecolor": "white", "markeredgewidth": 1.2}
         axes.errorbar(values_of([cell]), [panel.groups.index(group)], xerr=whiskers([cell]), linestyle="none", **marks)
     name_rows(axes, panel.groups)
-    axes.set_title("\n".join(textwrap.wrap(shown(panel.title, 48), 26)[:2]), fontsize=9)
+    axes.set_title("\n".join(textwrap.wrap(shown(panel.title, 46), 24)[:2]), fontsize=9)
     axes.margins(x=0.12)
     axes.locator_params(axis="x", nbins=3)
     light_grid(axes, across=True)
@@ -239,7 +242,7 @@ def _columns(chart: Chart, axes: Axes, panel: Panel) -> None:
     axes.set_xlim(-0.5, len(panel.groups) - 0.5)
     for border in range(1, len(panel.groups)):
         axes.axvline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
-    _title(axes, panel, 60, loc="left")
+    panel_title(axes, panel, 60, loc="left")
     value_axis(axes, panel.scale, chart.value)
 
 
@@ -266,7 +269,7 @@ def _side_by_side(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     handles |= draw_band(axes, panel, across=across)
     if across:
         _rows(axes, panel)
-        _title(axes, panel, 60, loc="left")
+        panel_title(axes, panel, 60, loc="left")
         value_axis(axes, panel.scale, chart.value, across=True)
     else:
         _columns(chart, axes, panel)
@@ -301,7 +304,7 @@ def _pairs(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     beside.set_yticks(places, [_difference(differences.get(group)) for group in panel.groups], fontsize=7.5)
     beside.tick_params(length=0)
     beside.spines["right"].set_visible(False)
-    _title(axes, panel, 48)
+    panel_title(axes, panel, 48)
     value_axis(axes, panel.scale, chart.value, across=True)
     return handles
 
@@ -333,35 +336,9 @@ def _lines(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     axes.set_xticks(range(0, len(steps), apart), [shown(step, 16) for step in steps[::apart]])
     axes.set_xlim(-0.3, len(steps) - 0.7)
     axes.set_xlabel(shown(chart.groups))
-    _title(axes, panel, 40, fontsize=8)
+    panel_title(axes, panel, 40, fontsize=8)
     value_axis(axes, panel.scale, chart.value)
     return handles
-
-
-# Heat maps, with the number in each cell and the same colours for the same numbers in all panels
-
-_HEAT_LETTERS = 40
-
-
-def _heat(chart: Chart, axes: Axes, panel: Panel) -> Handles:
-    from matplotlib.colors import Normalize
-
-    every = [cell.value for one in chart.panels for cell in one.cells if cell.value is not None]
-    norm = Normalize(min(every), max(every) if max(every) > min(every) else min(every) + 1)
-    place = {group: number for number, group in enumerate(panel.groups)}  # rows follow columns of the same names
-    lines = sorted(panel.series, key=lambda line: place.get(line.label, len(place)))
-    numbers = np.stack([values_of([line.cells.get(group) for group in panel.groups]) for line in lines])
-    axes.imshow(np.ma.masked_invalid(numbers), cmap="cividis", norm=norm, aspect="equal")
-    name_columns(axes, panel.groups, room=_HEAT_LETTERS)
-    axes.set_yticks(range(len(lines)), [shown(line.label, 16) for line in lines])
-    axes.set_xlabel(shown(chart.groups))
-    axes.set_ylabel(shown(chart.series))
-    _title(axes, panel, 44)
-    for (row, column), value in np.ndenumerate(numbers):
-        if np.isfinite(value):
-            ink = "white" if float(norm(value)) < 0.55 else "black"
-            axes.text(column, row, number(value, panel.scale), ha="center", va="center", color=ink, fontsize=7)
-    return {}
 
 
 # Radar charts: one closed line per series, on one scale, logarithmic for ratios
@@ -402,7 +379,7 @@ def _radar(chart: Chart, axes: PolarAxes, panel: Panel) -> Handles:
     if scale.neutral is not None:
         circle = np.linspace(0, 2 * np.pi, 181)
         axes.plot(circle, np.full_like(circle, scale.neutral), color="0.25", linewidth=0.9, zorder=1.5)
-    _title(axes, panel, 44)
+    panel_title(axes, panel, 44)
     return handles
 
 
@@ -412,9 +389,11 @@ _KINDS: Mapping[Kind, tuple[Callable[[Chart, Any, Panel], Handles], int, Mapping
     "points": (_side_by_side, 2, {"sharey": True}),
     "dots": (_side_by_side, 2, {"sharex": True}),
     "radar": (_radar, 3, {"subplot_kw": {"projection": "polar"}}),
-    "heat": (_heat, 3, {}),
+    "heat": (draw_heat, 3, {}),
     "lines": (_lines, 3, {"sharey": True}),
     "pairs": (_pairs, 3, {"sharex": True}),
+    "map": (draw_map, 2, {}),
+    "matrix": (draw_matrix, 1, {}),
 }
 """The function that draws a panel of each kind and returns its entries of the legend, the panels side by side, and how
 axes are made, for matplotlib's ``subplots``."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.benchmarks.reporting import Mark, Number
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Mark, Number
 from culture_tasks.pages.names import cleaned
 from culture_tasks.report.figures.charts import (
     IN_ONE_COLUMN,
@@ -23,15 +23,20 @@ from culture_tasks.report.figures.charts import (
     panels,
 )
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
+from culture_tasks.report.numbers.countries import FEW
 from culture_tasks.report.numbers.observations import SCORE
+from culture_tasks.report.tiles import tiles
+from culture_tasks.vocabulary import place
 
 if TYPE_CHECKING:
-    from culture_tasks.benchmarks.reporting import BenchmarkReport, ContrastOf, FigureOf
+    from culture_tasks.benchmarks.reporting import ContrastOf, FigureOf
     from culture_tasks.report.figures.charts import Kind
-    from culture_tasks.report.model import Cell, ModelMeans, Report, Unit
+    from culture_tasks.report.model import Cell, CountryScore, ModelMeans, Report, Unit
 
 OVERVIEW = "overview"
 """Key of the figure of all models on all benchmarks."""
+COUNTRIES = "countries"
+"""Key of the heat map of all models by countries."""
 DIFFERENCE = "Difference"
 """Label of the third series of a contrast's panel, which is written and not drawn."""
 
@@ -42,7 +47,9 @@ _MOST_CULTURES = 8
 _MOST_MARKS: Mapping[Kind, tuple[int, int]] = {"bars": (50, 50), "points": (100, 60)}
 """Marks that fit side by side into a panel of the whole and of half the width; more stand one below the other."""
 _MOST_ROWS, _MOST_PANELS = 15, 24
-"""Models and scores of the overview."""
+"""Models and scores of the overview, and models of the heat map."""
+_MOST_COUNTRIES, _MOST_MAPS = 28, 6
+"""Countries of the heat map, and models that have a map."""
 
 
 def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
@@ -61,7 +68,11 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
         for contrast in of.reported.contrasts:
             figures += [chart for statistic in contrast.values for chart in of.pairs(contrast, statistic)]
     whole = overview(report)
-    return (*([whole] if whole else []), *(page for figure in figures for page in pages(figure)))
+    return (
+        *([whole] if whole else []),
+        *country_charts(report),
+        *(page for figure in figures for page in pages(figure)),
+    )
 
 
 def overview(report: Report) -> Chart | None:
@@ -70,9 +81,7 @@ def overview(report: Report) -> Chart | None:
     headline = [unit for unit in report.units.values() if unit.headline]
     headline.sort(key=lambda unit: mean is None or unit.key not in mean.columns)
     columns: list[ModelMeans | Unit] = [*report.means[:1], *headline]
-    means = mean.cells if mean else {}
-    rows = [key for key, row in report.entrants.items() if not row.published and any(key in u.cells for u in headline)]
-    rows.sort(key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)
+    rows = [key for key in _best_first(report) if any(key in unit.cells for unit in headline)]
     names = _told_apart({key: cleaned(report.entrants[key].label) for key in rows})
     order, shown = list(report.entrants), rows[:_MOST_ROWS]
     found: list[Panel] = []
@@ -112,6 +121,85 @@ def overview(report: Report) -> Chart | None:
         question="best",
         looks={names[key]: order.index(key) for key in rows},
     )
+
+
+def _best_first(report: Report) -> list[str]:
+    """Returns the user's models by their mean over benchmarks; those without one are the last."""
+    means = report.means[0].cells if report.means else {}
+    own = [key for key, row in report.entrants.items() if not row.published]
+    return sorted(own, key=lambda key: -(means[key].value or 0.0) if key in means else math.inf)
+
+
+def country_charts(report: Report) -> Iterator[Chart]:
+    """Yields the heat map of models by countries, and a map for each model; nothing without a country."""
+    by_model = {key: [score for score in report.countries if score.entrant == key] for key in _best_first(report)}
+    by_model = {key: own for key, own in by_model.items() if own}
+    if not by_model:
+        return
+    values = [GroupValue("", one.entrant, SCORE, "country", one.place, one.cell) for one in report.countries]
+    names = _Names(report, BenchmarkReport(), values)
+    notes = _notes(report, "matrix", values, published=True)
+    shown = _most_asked(report.countries)
+    rows = {key: [score for score in own if score.place in shown] for key, own in by_model.items()}
+    rows = dict([(key, own) for key, own in rows.items() if own][:_MOST_ROWS])
+    of_model = [
+        Series(
+            names.model(key),
+            {place(one.place).name: replace(one.cell, best=one.beside_others is not None) for one in own},
+        )
+        for key, own in rows.items()
+    ]
+    countries = {one.place for one in report.countries}
+    has_all = len(rows) == len(by_model) and len(shown) == len(countries)
+    heat = Chart(
+        key=COUNTRIES,
+        title="Models by countries",
+        source="",
+        kind="matrix",
+        groups="country",
+        series="model",
+        value="score, 0-100",
+        panels=(by_mean(Panel("", tuple(place(code).name for code in shown), tuple(of_model))),),
+        notes=(
+            "Bold: certainly above or below the mean of the model's other countries, by their intervals, with Holm's "
+            f"adjustment over all models and countries. Grey: fewer than {FEW} questions",
+            *([] if has_all else ["The countries with most benchmarks and questions; the table has all"]),
+            *notes,
+        ),
+    )
+    tiled = {code for code in countries if code in tiles() and tiles()[code].column is not None}
+    maps = [
+        Panel(names.model(key), tuple(cells), (Series(names.model(key), cells),))
+        for key, own in by_model.items()
+        if (cells := {place(one.place).name: one.cell for one in own if one.place in tiled})
+    ]
+    without = [place(code).name for code in countries - tiled]
+    yield heat
+    if maps:
+        yield Chart(
+            key="countries_map",
+            title="Map of countries",
+            source="",
+            kind="map",
+            groups="country",
+            series="model",
+            value="score, 0-100",
+            panels=tuple(maps[:_MOST_MAPS]),
+            notes=(
+                f"One tile per country, with its ISO code. Grey: no questions. Hatched: fewer than {FEW} questions",
+                *([f"Without a tile: {', '.join(sorted(without))}"] if without else []),
+                *(["The table has the other models"] if len(maps) > _MOST_MAPS else []),
+                *notes,
+            ),
+        )
+
+
+def _most_asked(scores: Sequence[CountryScore]) -> list[str]:
+    """Returns the countries that a heat map has room for: those of most benchmarks, then of most questions."""
+    known: dict[str, tuple[int, int]] = {}
+    for one in scores:
+        known[one.place] = max(known.get(one.place, (0, 0)), (len(one.means), one.cell.n))
+    return sorted(known, key=lambda code: known[code], reverse=True)[:_MOST_COUNTRIES]
 
 
 class _Figures(NamedTuple):
@@ -255,13 +343,17 @@ class _Names:
         }
         self.places = {name: order.index(key) for key, name in self._names.items()}
 
+    def model(self, key: str) -> str:
+        """Returns the name of a row."""
+        return self._names[key]
+
     def number(self, value: GroupValue) -> Number:
         """Returns a number as the figures of its benchmark see it."""
         held = {field: group for field, group in value.cell.where if field != value.dimension}
         return Number(
             unit=value.unit,
             title=cleaned(self._units[value.unit].title),
-            model=self._names[value.entrant],
+            model=self.model(value.entrant),
             dimension=value.dimension,
             group=group_name(self._reported, value.dimension, value.group),
             held={field: group_name(self._reported, field, group) for field, group in held.items()},

@@ -53,6 +53,12 @@ def lowest_ratio(chart: Chart) -> float:
     return min(_LEAST_RATIO, min(positive, default=1.0) / 1.25)
 
 
+def panel_title(axes: Axes, panel: Panel, longest: int, **font: Any) -> None:
+    """Writes a panel's title, in lines of its parts where it is longer than one line."""
+    parts = [panel.title] if len(panel.title) <= longest else panel.title.split(" · ")
+    axes.set_title("\n".join(shown(part, longest) for part in parts), **({"fontsize": 9} | font))
+
+
 def value_axis(axes: Axes, scale: Scale, label: str, *, across: bool = False) -> None:
     """Labels the axis of values, logarithmic for ratios, and draws the value that means "no bias"."""
     (axes.set_xlabel if across else axes.set_ylabel)(shown(label))

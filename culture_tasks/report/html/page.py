@@ -21,7 +21,8 @@ from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.html.samples import Payload, write_library
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE
 from culture_tasks.report.wording import (
-    FIRST,
+    FIRST_FIGURES,
+    FIRST_TABLE,
     NOTHING,
     QUESTIONS,
     counted,
@@ -107,21 +108,22 @@ def write_html(
         "sample": sum(run.items for run in report.runs.values()),
     }
     nonce = hashlib.sha256(data.encode()).hexdigest() if folder else ""  # no text in the page can know it
-    parts = (*tables, *pictures)
+    folded = [part for part in tables if part.key != FIRST_TABLE]
+    folded += [part for part in pictures if part.key not in FIRST_FIGURES]
     sections = (
         _Section(
             question,
             title,
             [finding for finding in report.findings if finding.question == question and not finding.first],
-            [part.content for part in parts if part.question == question and part.key not in FIRST],
+            [part.content for part in folded if part.question == question],
         )
         for question, title in QUESTIONS.items()
     )
     page = rendered(
         "page.html",
         report=report,
-        pictures=[part.content for key in FIRST for part in pictures if part.key == key],
-        tables=[part.content for part in tables if part.key in FIRST],
+        pictures=[part.content for key in FIRST_FIGURES for part in pictures if part.key == key],
+        tables=[part.content for part in tables if part.key == FIRST_TABLE],
         sections=[section for section in sections if section.findings or section.parts],
         counts=", ".join(counted(number, name) for name, number in counts.items()),
         facts={
@@ -184,7 +186,7 @@ def _table(table: Table, payload: Payload) -> _Part:
         "table.html",
         table=table,
         anchor=f"table-{table.key}",
-        is_first=table.key in FIRST,
+        is_first=table.key == FIRST_TABLE,
         sum_at=sums[-1] if sums else -1,
         spans=spans(table),
         samples_of=payload.cell,
@@ -198,7 +200,7 @@ def _figure(chart: Chart, svg: bytes) -> _Part:
         "figure.html",
         chart=chart,
         anchor=f"figure-{chart.key}",
-        is_first=chart.key in FIRST,
+        is_first=chart.key in FIRST_FIGURES,
         address=f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}",
         size=[part.decode() for part in size.groups()] if size else None,
         rows_of=_rows_of_panel,

@@ -13,19 +13,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import NamedTuple
 
-import numpy as np
 from scipy import special
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.benchmarks.reporting import Floats, Question
-from culture_tasks.metrics.significance import below_the_others, holm, p_of_intervals
+from culture_tasks.benchmarks.reporting import Question
+from culture_tasks.metrics.significance import holm, p_of_intervals
 from culture_tasks.report.model import (
     Cell,
     CheckedScore,
     Contrast,
+    CountryScore,
     Entrant,
     Finding,
     Gain,
@@ -34,13 +33,15 @@ from culture_tasks.report.model import (
     Phrase,
     Unit,
 )
-from culture_tasks.report.numbers.comparisons import ALPHA, scale_of_differences
+from culture_tasks.report.numbers.comparisons import ALPHA
+from culture_tasks.report.numbers.countries import FEW
 from culture_tasks.report.numbers.gains import OVER_ALL
 from culture_tasks.report.numbers.observations import SCORE
-from culture_tasks.report.numbers.scores import Measured, Scores, report_of
+from culture_tasks.report.numbers.scores import Scores, report_of
 from culture_tasks.report.wording import amount, counted, interval, number
 from culture_tasks.results.finding import Kind, UnusedFile
 from culture_tasks.results.runs import Run
+from culture_tasks.vocabulary import place
 
 _LISTED = 6
 """Benchmarks that a sentence lists."""
@@ -52,7 +53,7 @@ _UNREAD: frozenset[Kind] = frozenset(("missing", "empty", "damaged", "partial", 
 """Kinds of problems by which results are lost, unlike older runs and copies."""
 
 _FEWEST = 10
-"""Fewest items, or clusters of items, of a culture that a finding may name: fewer are no sample of it."""
+"""Fewest items of a number that a sentence about biases or differences may name: fewer are no sample."""
 
 
 def findings(
@@ -64,6 +65,7 @@ def findings(
     entrants: Mapping[str, Entrant],
     checked: Sequence[CheckedScore] = (),
     *,
+    countries: Sequence[CountryScore],
     runs: Mapping[str, Run],
     problems: Sequence[UnusedFile],
     results: Sequence[str],
@@ -78,6 +80,7 @@ def findings(
         gains: What training changed.
         entrants: The rows.
         checked: Scores that people's ratings have corrected.
+        countries: The scores of models for countries.
         runs: The runs in use.
         problems: Files that were not used.
         results: The paths that the report was made from, for commands.
@@ -87,9 +90,9 @@ def findings(
     trust, command = writer.trust(checked, results)
     sentences = (
         _finding("best", best, first=True),
-        _finding("cultures", writer.worst_culture(scores, means), first=True),
+        _finding("cultures", writer.cultures(countries, means), first=True),
         _finding("judges", trust, first=True, command=command),
-        _finding("runs", writer.missing(problems), first=True),
+        _finding("runs", writer.missing(problems, countries), first=True),
         *(_finding("best", each) for certain in (True, False) if (each := writer.best_of_each(certain)) not in best),
         _finding("biases", writer.strongest_bias(scores.groups)),
         _finding("changes", writer.greatest_change(contrasts)),
@@ -130,21 +133,6 @@ def _value(cell: Cell, *, signed: bool = False) -> str:
     """Returns a number with its interval, such as ``7.10, 6.90 to 7.30``."""
     ends = interval(cell, " to ", signed=signed)
     return ", ".join(part for part in (amount(cell.value, cell.scale, signed=signed), ends) if part)
-
-
-class _Low(NamedTuple):
-    """The number of a culture, and how certainly it is below the model's other cultures.
-
-    Attributes:
-        below: How far it is below the model's score, as a share of the range of the scale.
-        items: Number of its items, or of the clusters that they belong to.
-        p: The p-value of the test against the model's other cultures.
-    """
-
-    value: GroupValue
-    below: float
-    items: int
-    p: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,39 +209,29 @@ class _Writer:
         start = "Significantly best" if certain else "No clear winner"
         return f"{start}: {_spaced(leaders)}." if leaders else ""
 
-    # For which cultures is it worst?
+    # For which cultures is it best and worst?
 
-    def worst_culture(self, scores: Scores, means: Sequence[ModelMeans]) -> str:
-        groups = scores.by_culture()
-        tested = [
-            _tested_cultures(scores.units[unit.key], key, groups[unit.key, key])
-            for unit in self.headline
-            for key in (scores.units[unit.key].runs if unit.key in scores.units else ())
-            if (unit.key, key) in groups
-        ]
-        if not any(tested):
+    def cultures(self, countries: Sequence[CountryScore], means: Sequence[ModelMeans]) -> str:
+        """Names the best and the worst country of each model, of those that the tests set apart from its others."""
+        leaders = {key: None for mean in means for key in mean.standing.ranked}
+        own = {key: [score for score in countries if score.entrant == key] for key in (*leaders, *self.entrants)}
+        if not any(own.values()):
             return ""
-        adjusted = iter(holm([low.p for lows in tested for low in lows]))
-        tested = [[low._replace(p=float(next(adjusted))) for low in lows] for lows in tested]
-        lowest = [max(lows, key=lambda low: low.below) for lows in tested if lows]
-        sure = [low for low in lowest if low.p < ALPHA and low.items >= _FEWEST and low.below > 0]
-        if not sure:
-            return "No culture is significantly below the others for any model."
-        leader = next((mean.standing.ranked[0] for mean in means if mean.standing.ranked), None)
-        low = max([each for each in sure if each.value.entrant == leader] or sure, key=lambda each: each.below).value
-        whole = scores.units[low.unit].unit.cells[low.entrant]
-        distance = amount(abs((whole.value or 0.0) - (low.cell.value or 0.0)), scale_of_differences(whole.scale))
-        alike = [each.value for each in sure if (each.value.unit, each.value.group) == (low.unit, low.group)]
-        same = self.number_of_models(value.entrant for value in alike)
-        models = self.number_of_models(entrant for key, entrant in groups if key == low.unit)
-        sentence = (
-            f"The weakest culture of {self.model(low.entrant)} is {_name(self.group(low))} on {self.unit(low.unit)} "
-            f"({_value(low.cell)}), {distance} {'under' if whole.scale.better != 'lower' else 'over'} its mean there"
-        )
-        if models > 1:
-            sentence += f"; it is the weakest, significantly below the others together, for {same} of the {models} "
-            sentence += "models that ran it"
-        return f"{sentence}."
+        sentences: list[str] = []
+        for key, scores in own.items():
+            ordered = sorted(scores, key=lambda score: score.cell.value or 0.0)
+            best, worst = ([one for one in ordered if one.beside_others == side] for side in ("above", "below"))
+            sides = [f"best for {self._country(best[-1])}"] if best else []
+            sides += [f"worst for {self._country(worst[0])}"] if worst else []
+            if sides:
+                sentences.append(f"{self.model(key)} is {' and '.join(sides)}")
+        if not sentences:
+            return "For no model is a country significantly above or below its other countries."
+        told = _spaced(sentences)
+        return f"On a scale of 0-100, {told}. Each differs significantly from the model's other countries."
+
+    def _country(self, score: CountryScore) -> str:
+        return f"{_name(place(score.place).name)} ({score.cell.value:.0f})"
 
     # What biases are there?
 
@@ -353,7 +331,7 @@ class _Writer:
                 f"{text}. A judge grades the same responses:",
                 f"culture-tasks rejudge {paths} --judge openai:{model}",
             )
-        text += ", and people haven't checked these verdicts. Responses for them to rate:"
+        text += ", and people haven't checked it. To have a sample rated:"
         return text, f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
 
     def _judges(self, cell: Cell) -> set[str]:
@@ -381,8 +359,8 @@ class _Writer:
 
     # What is missing?
 
-    def missing(self, problems: Sequence[UnusedFile]) -> str:
-        """Counts what wasn't run, can't be compared, with the reasons, or couldn't be read."""
+    def missing(self, problems: Sequence[UnusedFile], countries: Sequence[CountryScore]) -> str:
+        """Counts what wasn't run, can't be compared, with the reasons, couldn't be read, or has too few questions."""
         models = {entrant.model for entrant in self.entrants.values()}
         ran = [{self.entrants[key].model for key in unit.cells} for unit in self.headline]
         not_run = sum(len(models - own) for own in ran)
@@ -393,31 +371,15 @@ class _Writer:
         counts = ", ".join(f"{why}: {count}" for why, count in reasons.most_common())
         left_out = f"{reasons.total()} of {cells} scores {'is' if reasons.total() == 1 else 'are'}"
         unread = sum(problem.kind in _UNREAD for problem in problems)
+        few = len({score.place for score in countries if score.cell.n < FEW})
+        every = len({score.place for score in countries})
         pieces = (
             f"{not_run} of {len(models) * len(ran)} pairs of model and benchmark were not run" if not_run else "",
             f"{left_out} neither ranked nor tested ({counts})" if reasons else "",
             f"{counted(unread, 'file')} couldn't be read in whole" if unread else "",
+            f"{few} of {every} countries have fewer than {FEW} questions for some model" if few else "",
         )
         return f"Missing: {'; '.join(filter(None, pieces))}." if any(pieces) else ""
-
-
-def _tested_cultures(measured: Measured, entrant: str, values: Sequence[GroupValue]) -> list[_Low]:
-    """Tests each culture of a model against the others; items of a culture that share a cluster count as one."""
-    scale, whole = measured.unit.scale, measured.unit.cells[entrant].value
-    own = [value for value in values if value.cell.value is not None]
-    if len(own) < 2 or scale.better is None or whole is None or not own[0].cell.comparable:
-        return []
-    sign = -1.0 if scale.better == "lower" else 1.0
-    parts: list[Floats] = []
-    for value in own:
-        observed = measured.observe(entrant, value.cell.where)
-        known = ~np.isnan(observed.scores) & (observed.compute is None)  # no cluster where the score is no mean
-        _, codes = np.unique(observed.clusters[known], return_inverse=True)
-        parts.append(sign * (np.bincount(codes, weights=observed.scores[known]) / np.bincount(codes)))
-    return [
-        _Low(value, below=sign * (whole - float(value.cell.value or 0.0)) / _width(scale), items=part.size, p=float(p))
-        for value, part, p in zip(own, parts, below_the_others(parts), strict=True)
-    ]
 
 
 def _certain(cells: Sequence[Cell]) -> list[bool]:

@@ -172,6 +172,22 @@ def _items(each: LoadedRun, columns: Columns, mask: Mask, statistic: str) -> tup
     return codes, times * cluster_scores(scores[counts] / times, numbers, metric.per_cluster), codes
 
 
+def groups_of_items(each: LoadedRun, name: str) -> Texts | None:
+    """Returns the group of a field that each item of a run is in, by the item's number; None without the field.
+
+    An item whose samples are in several groups has the code -1, and so have numbers that are no item of the run.
+    """
+    columns = each.columns
+    if columns is None or name not in columns.groups:
+        return None
+    metric, texts = _metric(each, SCORE), columns.groups[name]
+    items = columns.clusters if isinstance(metric, MeanScore) and metric.per_cluster is not None else columns.items
+    first, last = (np.full(int(items.max(initial=-1)) + 1, start, dtype=np.int32) for start in (len(texts.names), -1))
+    np.minimum.at(first, items, texts.codes)
+    np.maximum.at(last, items, texts.codes)
+    return Texts(np.where(first == last, last, np.int32(-1)), texts.names)
+
+
 def is_same_number(one: float, other: float) -> bool:
     """Whether two numbers are the same but for the order in which each was added up."""
     return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-6)

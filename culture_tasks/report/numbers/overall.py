@@ -36,12 +36,12 @@ def to_common(cell: Cell) -> Cell | None:
     scale = cell.scale
     if cell.value is None or scale.low is None or scale.high is None:
         return None
-    value, low, high = (None if end is None else _mapped(end, scale) for end in (cell.value, cell.low, cell.high))
+    value, low, high = (None if end is None else mapped(end, scale) for end in (cell.value, cell.low, cell.high))
     first, last = (high, low) if scale.better == "lower" else (low, high)
     return replace(cell, value=value, scale=COMMON, low=first, high=last)
 
 
-def _mapped(scores: _Numbers, scale: Scale) -> _Numbers:
+def mapped(scores: _Numbers, scale: Scale) -> _Numbers:
     """Maps the range of a scale, which has both ends, to 0-100."""
     low, high = 0.0 if scale.low is None else scale.low, 1.0 if scale.high is None else scale.high
     places = 100.0 * (scores - low) / (high - low)
@@ -258,7 +258,7 @@ def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
 
     def compute(part: int, values: Sequence[Any]) -> float:
         own, scale, number = owners[part]
-        return _mapped(float(np.mean(values)) if own.compute is None else own.compute(number, values), scale)
+        return mapped(float(np.mean(values)) if own.compute is None else own.compute(number, values), scale)
 
     values = [own.scores.astype(np.object_) if own.values is None else own.values for own in parts]
     is_mean = all(own.compute is None for own in parts)
@@ -266,7 +266,7 @@ def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
     return Observations(
         runs=tuple(run for own in parts for run in own.runs),
         items=np.concatenate([own.items + (np.int64(at) << 48) for at, own in enumerate(parts)]),
-        scores=np.concatenate([_mapped(own.scores, each.unit.scale) for own, each in zip(parts, columns, strict=True)]),
+        scores=np.concatenate([mapped(own.scores, each.unit.scale) for own, each in zip(parts, columns, strict=True)]),
         clusters=np.concatenate([own.clusters + (place << 32) for own, place in zip(parts, places, strict=True)]),
         strata=np.concatenate(strata),
         coverage=None,

@@ -1,4 +1,4 @@
-"""Tables over all benchmarks: summary, cultures, scores, their spread, tests between models, and the runs."""
+"""Tables over all benchmarks: summary, spread over cultures, tests between models, and the runs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.benchmarks.reporting import CULTURES, At
+from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.model import Cell, Column, Comparison, Fairness, ModelMeans, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences, with_best
 from culture_tasks.report.numbers.other_tasks import cut_of, difference
-from culture_tasks.report.numbers.overall import COMMON, mean_cell, shared_sources, to_common, weights
+from culture_tasks.report.numbers.overall import COMMON, shared_sources
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import Run
@@ -68,51 +68,6 @@ def _about_mean(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -
         reasons.setdefault(why, []).append(titles[column])
     for why, columns in reasons.items():
         yield f"Not in it ({why}): {'; '.join(columns)}."
-
-
-def cultures(context: Context, means: Sequence[ModelMeans]) -> Table:
-    """Returns one profile per culture over the benchmarks that have it, on the common scale: known cultures first."""
-    addresses: dict[str, list[At]] = {culture: [] for culture in CULTURES}
-    for key, measured in context.scores.units.items():
-        field = measured.reported.field_named(measured.reported.culture)
-        for group, culture in field.cultures.items() if measured.unit.headline else ():
-            if context.scores.at(at := At(key, where=((field.name, group),))):
-                addresses.setdefault(culture, []).append(at)
-    places: list[Place] = []
-    for culture, shared in addresses.items():
-        units = [context.scores.units[at.unit].unit for at in shared]
-        if len({unit.benchmark for unit in units}) < 2:
-            continue
-        columns: list[tuple[Unit, Place]] = []
-        for unit, at in zip(units, shared, strict=True):
-            own = with_best(context.scores, at, context.rankable).items()
-            cells = {key: common for key, cell in own if (common := to_common(cell)) is not None}
-            columns.append((unit, Place(Column(f"{culture} {unit.key}", unit.title, COMMON, culture), cells)))
-        places += [place for _, place in columns]
-        for mean in means:
-            inside = [(unit, place) for unit, place in columns if unit.key in mean.columns]
-            if len(inside) > 1:
-                label = f"{mean.title.rpartition(' of ')[0]} of {len(inside)}"
-                cells = _means_of_culture(context, mean, inside)
-                places.append(Place(Column(f"{culture} {mean.key}", label, COMMON, culture), cells))
-    note = "Only cultures that two of the benchmarks here share."
-    if means:
-        note += (
-            " A mean is over the columns that are in the mean of the same name over benchmarks, of models that have "
-            "all of them; every benchmark weighs the same, and so do the columns of one benchmark."
-        )
-    title = "Cultures over benchmarks, on a common scale of 0-100"
-    return grid(context, Table("cultures", title, ("Model",), notes=(note,)), places)
-
-
-def _means_of_culture(context: Context, mean: ModelMeans, inside: Sequence[tuple[Unit, Place]]) -> dict[str, Cell]:
-    """Returns the means of a culture's columns, of the models that have a comparable number in each of them."""
-    counted, cells = weights([unit for unit, _ in inside]), {}
-    for key in mean.cells:
-        own = [cell for _, place in inside if (cell := place.cells.get(key)) is not None and context.rankable(cell)]
-        if len(own) == len(inside):
-            cells[key] = mean_cell(own, counted)
-    return cells
 
 
 def cuts(context: Context) -> Iterator[Table]:

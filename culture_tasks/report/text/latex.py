@@ -14,7 +14,16 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.report.wording import FIRST, QUESTIONS, interval, legend, marks_of, number, spans
+from culture_tasks.report.wording import (
+    FIRST_FIGURES,
+    FIRST_TABLE,
+    QUESTIONS,
+    interval,
+    legend,
+    marks_of,
+    number,
+    spans,
+)
 from culture_tasks.text import storable
 from culture_tasks.text_tables import plain
 
@@ -110,7 +119,7 @@ def _environment() -> Environment:
     )
     made.filters["tex"] = _Tex
     made.globals.update(spans=spans, number_of=_number, long_table=_LONG)
-    made.globals.update(first=FIRST, questions=QUESTIONS, together=_TOGETHER)
+    made.globals.update(first_figures=FIRST_FIGURES, first_table=FIRST_TABLE, questions=QUESTIONS, together=_TOGETHER)
     return made
 
 
@@ -122,7 +131,7 @@ def _number(cell: Cell | None, table: Table) -> _Tex:
     if cell.best:
         value = rf"$\mathbf{{{shown}}}$"
     marks, ends = marks_of(cell), interval(cell)
-    rank = rf" {{\tiny \#{cell.rank}}}" if cell.rank and table.key in FIRST else ""
+    rank = rf" {{\tiny \#{cell.rank}}}" if cell.rank and table.key == FIRST_TABLE else ""
     marked = f"{value}{f'$^{{{marks}}}$' if marks else ''}{rank}"
     if not ends:
         return _Tex(marked)

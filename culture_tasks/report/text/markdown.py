@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.report.model import Cell, Finding, Report, Table
-from culture_tasks.report.wording import FIRST, QUESTIONS, counted, headers, interval, legend, marks_of, number
+from culture_tasks.report.wording import (
+    FIRST_FIGURES,
+    FIRST_TABLE,
+    QUESTIONS,
+    counted,
+    headers,
+    interval,
+    legend,
+    marks_of,
+    number,
+)
 from culture_tasks.text_tables import as_markdown, markdown_cell, plain
 
 if TYPE_CHECKING:
@@ -30,15 +40,15 @@ def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[st
     pictures = {chart.key: f"![{markdown_cell(chart.title)}](figures/{chart.key}.{suffix})" for chart in figures}
     yield f"# Report on {counted(len(report.models), 'model')}"
     yield from _bullets([finding for finding in report.findings if finding.first])
-    yield from (pictures[key] for key in FIRST if key in pictures)
-    yield from (table_markdown(table) for table in report.tables if table.key in FIRST)
+    yield from (pictures[key] for key in FIRST_FIGURES if key in pictures)
+    yield from (table_markdown(table) for table in report.tables if table.key == FIRST_TABLE)
     yield from map(markdown_cell, report.notes)
     marks = [f"- ({mark}) {meaning}" for mark, meaning in legend(report.tables)]
     if marks:
         yield "\n".join(["Marks behind a number:", "", *marks])
     for question, title in QUESTIONS.items():
-        tables = [table for table in report.tables if table.question == question and table.key not in FIRST]
-        charts = [chart for chart in figures if chart.question == question and chart.key not in FIRST]
+        tables = [table for table in report.tables if table.question == question and table.key != FIRST_TABLE]
+        charts = [chart for chart in figures if chart.question == question and chart.key not in FIRST_FIGURES]
         findings = [one for one in report.findings if one.question == question and not one.first]
         if tables or charts or findings:
             yield f"## {title}"
@@ -90,5 +100,5 @@ def _cell(cell: Cell | None, table: Table) -> str:
         return ""
     shown, ends, marks = number(cell.value, cell.scale), interval(cell), marks_of(cell)
     value = f"**{shown}**" if cell.best else shown
-    rank = f" #{cell.rank}" if cell.rank and table.key in FIRST else ""
+    rank = f" #{cell.rank}" if cell.rank and table.key == FIRST_TABLE else ""
     return "".join((value, f" ({ends})" if ends else "", f"<sup>{marks}</sup>" if marks else "", rank))

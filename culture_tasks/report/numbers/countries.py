@@ -1,0 +1,260 @@
+"""How good each model is for each country: one score over all benchmarks that ask about it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from culture_tasks.benchmarks.reporting import Codes, Field, Floats
+from culture_tasks.metrics.means import numbered
+from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
+from culture_tasks.metrics.significance import holm, p_of_intervals
+from culture_tasks.report.model import Cell, CountryScore, Flag
+from culture_tasks.report.numbers.comparisons import ALPHA
+from culture_tasks.report.numbers.observations import groups_of_items, observe, ordered
+from culture_tasks.report.numbers.overall import COMMON, mapped
+from culture_tasks.report.numbers.scores import Measured, Scores
+from culture_tasks.vocabulary import ABILITIES, place
+
+FEW = 20
+"""Questions about a country under which its score is marked: it says more of the model's other countries than of it."""
+
+
+class Countries(NamedTuple):
+    """The scores of all models for all countries.
+
+    Attributes:
+        scores: The scores, model by model; countries come in the order of the benchmarks' groups.
+        beside: Keys of our headline units that no score counts, each with the reason in words.
+        parts: Names of the parts of countries that count for these, each with its country's code.
+    """
+
+    scores: tuple[CountryScore, ...]
+    beside: Mapping[str, str]
+    parts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A unit with the field of its places, and the country of each group."""
+
+    measured: Measured
+    field: Field
+    countries: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        return self.measured.unit.key
+
+
+class _Items(NamedTuple):
+    """Scored items of a model: score on the common scale, and numbers of the country, the question and the cluster."""
+
+    scores: Floats
+    countries: Codes
+    questions: NDArray[np.int64]
+    clusters: NDArray[np.int64]
+
+
+def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countries:
+    """Works out the score of each entrant for each country, over all headline units whose groups are places.
+
+    A unit counts where its number may be compared (``rankable``), and is a mean of items on a scale with two ends. Each
+    entrant is scored over the units that it has. A part of a country counts for the country.
+
+    Two kinds of tests mark what stands out. Both take two scores as independent, which makes them careful, because the
+    scores share questions and benchmarks, and both have the intervals' errors:
+
+    * ``cell.best``: a model against the best one for the country, of those with the same units, with Bonferroni's
+      adjustment over all pairs of models;
+    * ``beside_others``: a country against the mean of the model's other countries, with Holm's over all of them.
+    """
+    beside = {key: why for key, each in scores.units.items() if each.unit.headline and (why := _why_not(each))}
+    asked = [_asked(each) for key, each in scores.units.items() if each.unit.headline and key not in beside]
+    if not asked:
+        return Countries((), {}, {})
+    codes = dict.fromkeys(code for unit in asked for code in unit.countries.values())
+    numbers = {code: at for at, code in enumerate(codes)}
+    found: list[CountryScore] = []
+    for entrant in dict.fromkeys(key for unit in asked for key in unit.measured.runs):
+        own = [
+            (unit, items)
+            for unit in asked
+            if (cell := unit.measured.unit.cells.get(entrant)) is not None
+            and rankable(cell)
+            and (items := _items(unit, entrant, numbers)) is not None
+        ]
+        found += _of_entrant(entrant, own, numbers)
+    counted = {unit for score in found for unit in score.over}
+    beside |= {unit.key: "no model has samples of it that can be compared" for unit in asked if unit.key not in counted}
+    parts = {
+        place(code).name: place(code).country for unit in asked for code in unit.field.places.values() if "-" in code
+    }
+    return Countries(tuple(_beside_others(_with_best(found))), beside, parts)
+
+
+def _why_not(measured: Measured) -> str:
+    """Returns why a unit can't count; an empty text where it can."""
+    scale = measured.unit.scale
+    if _field_of_places(measured) is None:
+        return "it doesn't group its questions by country"
+    if scale.low is None or scale.high is None or scale.better is None:
+        return "its metric has no worst and best value"
+    observed = next((measured.observe(key) for key, runs in measured.runs.items() if runs), None)
+    if observed is None:
+        return "there are no samples of it"
+    return "" if observed.compute is None else "its score is no mean over questions"
+
+
+def _field_of_places(measured: Measured) -> Field | None:
+    return next((field for field in measured.reported.fields if field.places), None)
+
+
+def _asked(measured: Measured) -> _Asked:
+    field = _field_of_places(measured)
+    assert field is not None
+    countries = {group: place(code).country or code for group, code in field.places.items()}
+    return _Asked(measured, field, countries)
+
+
+def _items(unit: _Asked, entrant: str, numbers: Mapping[str, int]) -> _Items | None:
+    """Returns the scored items of an entrant that are about one country; None without any."""
+    parts: list[_Items] = []
+    for each in unit.measured.runs[entrant]:
+        observed, groups = observe([each], [each.run.task]), groups_of_items(each, unit.field.name)
+        if groups is None:
+            continue
+        countries = np.array([numbers.get(unit.countries.get(name, ""), -1) for name in (*groups.names, "")])
+        codes = countries[groups.codes[observed.items]]
+        known = ~np.isnan(observed.scores) & (codes >= 0)
+        scores = mapped(observed.scores[known], unit.measured.unit.scale)
+        parts.append(_Items(scores, codes[known], observed.items[known], observed.clusters[known].astype(np.int64)))
+    joined = _Items(*(np.concatenate(columns) for columns in zip(*parts, strict=True))) if parts else None
+    return joined if joined is not None and joined.scores.size else None
+
+
+def _of_entrant(
+    entrant: str, own: Sequence[tuple[_Asked, _Items]], numbers: Mapping[str, int]
+) -> Iterator[CountryScore]:
+    if not own:
+        return
+    benchmarks = [unit.measured.unit.benchmark or unit.key for unit, _ in own]
+    firsts = [benchmarks.index(benchmark) for benchmark in benchmarks]
+    flags: set[Flag] = {flag for unit, _ in own for flag in unit.measured.unit.cells[entrant].flags}
+    sizes = [items.scores.size for _, items in own]
+    benchmark = np.repeat(np.array(firsts, dtype=np.int64), sizes) << 32
+    countries = np.concatenate([items.countries for _, items in own])
+    questions = np.concatenate([items.questions for _, items in own]) + benchmark
+    asked = np.unique(np.stack([countries, questions]), axis=1)[0]  # a question in several tasks is one
+    counts = np.bincount(asked, minlength=len(numbers)).tolist()
+    items = ScoredItems(
+        scores=np.concatenate([items.scores for _, items in own]),
+        places=countries,
+        units=np.repeat(np.arange(len(own)), sizes),
+        clusters=numbered(np.concatenate([items.clusters for _, items in own]) + benchmark)[1],
+        benchmarks=firsts,
+        abilities=[ABILITIES.index(unit.measured.reported.ability) for unit, _ in own],
+    )
+    means = {unit.key: _means(unit, items, entrant, numbers) for unit, items in own}
+    for code, score, n in zip(numbers, pooled(items, len(numbers)), counts, strict=True):
+        if score is not None:
+            cell = Cell(score.value, COMMON, low=score.low, high=score.high, n=n, flags=ordered(flags))
+            own_means = {key: cells[code] for key, cells in means.items() if code in cells}
+            yield CountryScore(entrant, code, cell, raw=score.raw, means=own_means, over=tuple(means))
+
+
+def _means(unit: _Asked, items: _Items, entrant: str, numbers: Mapping[str, int]) -> dict[str, Cell]:
+    """Returns the mean of a unit for each country that it asks about; a single group's opens its samples."""
+    counts = np.bincount(items.countries, minlength=len(numbers))
+    sums = np.bincount(items.countries, items.scores, minlength=len(numbers))
+    runs, groups = tuple(each.run.key for each in unit.measured.runs[entrant]), Counter(unit.countries.values())
+    wheres = {code: ((unit.field.name, group),) for group, code in unit.countries.items() if groups[code] == 1}
+    return {
+        code: Cell(
+            float(sums[at] / counts[at]),
+            COMMON,
+            n=int(counts[at]),
+            runs=runs if code in wheres else (),
+            where=wheres.get(code, ()),
+        )
+        for code, at in numbers.items()
+        if counts[at]
+    }
+
+
+def _with_best(scores: Sequence[CountryScore]) -> list[CountryScore]:
+    """Marks the best models for each country, of those that have the units which most models have."""
+    usual = usual_units(scores)
+    by_country: dict[str, list[CountryScore]] = {}
+    for score in scores:
+        if score.over == usual:
+            by_country.setdefault(score.place, []).append(score)
+    best: set[tuple[str, str]] = set()
+    for code, own in by_country.items():
+        value, below, above = _numbers(own)
+        first = int(value.argmax())
+        p = _p_values(value[first] - value, _Reach(below[first], above[first]), _Reach(below, above))
+        worse = p * math.comb(len(own), 2) <= ALPHA
+        if worse.any():
+            best.update((score.entrant, code) for score, is_worse in zip(own, worse, strict=True) if not is_worse)
+    return [replace(score, cell=replace(score.cell, best=(score.entrant, score.place) in best)) for score in scores]
+
+
+def usual_units(scores: Sequence[CountryScore]) -> tuple[str, ...]:
+    """Returns the units that the scores of most models are over; of as many models, those that come first."""
+    over = {score.entrant: score.over for score in scores}
+    return Counter(over.values()).most_common(1)[0][0] if over else ()
+
+
+def _beside_others(scores: Sequence[CountryScore]) -> list[CountryScore]:
+    """Says of each country whether the model is certainly better or worse for it than for its others."""
+    by_model: dict[str, list[CountryScore]] = {}
+    for score in scores:
+        by_model.setdefault(score.entrant, []).append(score)
+    own = [score for each in by_model.values() if len(each) > 1 for score in each]
+    apart = [_from_the_others(each) for each in by_model.values() if len(each) > 1]
+    if not own:
+        return list(scores)
+    differences, p = (np.concatenate(columns) for columns in zip(*apart, strict=True))
+    marks: dict[tuple[str, str], Literal["above", "below"]] = {
+        (score.entrant, score.place): "above" if difference > 0.0 else "below"
+        for score, difference, adjusted in zip(own, differences, holm(p), strict=True)
+        if adjusted <= ALPHA
+    }
+    return [replace(score, beside_others=marks.get((score.entrant, score.place))) for score in scores]
+
+
+def _from_the_others(own: Sequence[CountryScore]) -> tuple[Floats, Floats]:
+    """Returns how far each country is above the mean of the others, and the p-value of that."""
+    value, below, above = _numbers(own)
+    others = len(own) - 1
+    differences = value - (value.sum() - value) / others
+    reach = _Reach(*(np.sqrt(np.maximum((side**2).sum() - side**2, 0.0)) / others for side in (below, above)))
+    return differences, _p_values(differences, _Reach(below, above), reach)
+
+
+class _Reach(NamedTuple):
+    """How far intervals reach below and above their values."""
+
+    below: Floats
+    above: Floats
+
+
+def _numbers(scores: Sequence[CountryScore]) -> tuple[Floats, Floats, Floats]:
+    """Returns values, and how far their intervals reach below and above them."""
+    cells = [(score.cell.value, score.cell.low, score.cell.high) for score in scores]
+    value, low, high = np.array(cells, dtype=np.float64).T
+    return value, value - low, high - value
+
+
+def _p_values(differences: Floats, first: _Reach, second: _Reach) -> Floats:
+    """Returns the p-values of differences of independent scores, by the sides of their intervals between the two."""
+    above = np.hypot(first.below, second.above)
+    below = np.hypot(first.above, second.below)
+    return p_of_intervals(differences, 2.0 * np.where(differences > 0.0, above, below))

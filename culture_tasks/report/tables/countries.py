@@ -1,0 +1,117 @@
+"""Tables of countries: the score of each model for each, and the benchmarks' own means behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.report.model import Cell, Column, CountryScore, Row, Table
+from culture_tasks.report.numbers.countries import Countries, usual_units
+from culture_tasks.report.numbers.overall import COMMON
+from culture_tasks.report.tables.grid import COUNT, Context
+from culture_tasks.report.tiles import region_of
+from culture_tasks.vocabulary import place
+
+
+def country_tables(context: Context, countries: Countries) -> tuple[Table, ...]:
+    """Returns the table of countries by models, and that of their benchmarks; none without a country."""
+    if not countries.scores:
+        return ()
+    return _by_model(context, countries), _by_benchmark(context, countries.scores)
+
+
+def _by_model(context: Context, countries: Countries) -> Table:
+    scores = {(score.place, score.entrant): score for score in countries.scores}
+    models = list(dict.fromkeys(score.entrant for score in countries.scores))
+    columns = [Column("n", "Questions", COUNT)]
+    columns += [Column(key, context.entrants[key].label, COMMON) for key in models]
+    rows: list[Row] = []
+    for code in in_order(countries.scores):
+        own = [scores.get((code, key)) for key in models]
+        known = [score for score in own if score is not None]
+        names = _benchmarks(context, [unit for score in known for unit in score.means])
+        most = Cell(float(max(score.cell.n for score in known)), COUNT)
+        rows.append(Row((*_names(code), names), (most, *(None if score is None else score.cell for score in own))))
+    headers = ("Country", "Region", "Benchmarks")
+    return Table(
+        "countries", "Countries", headers, tuple(columns), tuple(rows), notes=tuple(_notes(context, countries))
+    )
+
+
+def _by_benchmark(context: Context, scores: Sequence[CountryScore]) -> Table:
+    units = [key for key in context.scores.units if any(key in score.over for score in scores)]
+    columns = [Column("pooled", "Score", COMMON), Column("raw", "Mean", COMMON), Column("n", "Questions", COUNT)]
+    columns += [Column(key, _title(context, key), COMMON, "Means of benchmarks") for key in units]
+    order = {code: at for at, code in enumerate(in_order(scores))}
+    rows: list[Row] = []
+    for score in sorted(scores, key=lambda score: order[score.place]):
+        numbers = (score.cell, Cell(score.raw, COMMON), Cell(float(score.cell.n), COUNT))
+        texts = (place(score.place).name, context.entrants[score.entrant].label)
+        rows.append(Row(texts, (*numbers, *(score.means.get(key) for key in units)), score.entrant))
+    notes = (
+        "Score: with partial pooling, as in the table of countries. Mean: without; each benchmark that asks about the "
+        "country weighs the same. All numbers are on the common scale of 0-100.",
+    )
+    return Table(
+        "countries_by_benchmark",
+        "Countries, with the means of the benchmarks",
+        ("Country", "Model"),
+        tuple(columns),
+        tuple(rows),
+        notes=notes,
+    )
+
+
+def in_order(scores: Sequence[CountryScore]) -> list[str]:
+    """Returns the countries by region and name; groups of countries are the last."""
+    codes = dict.fromkeys(score.place for score in scores)
+    return sorted(codes, key=lambda code: (not region_of(code), region_of(code), place(code).name))
+
+
+def _names(code: str) -> tuple[str, str]:
+    return place(code).name, region_of(code) or "several countries"
+
+
+def _title(context: Context, unit: str) -> str:
+    return context.scores.units[unit].unit.title
+
+
+def _notes(context: Context, countries: Countries) -> Iterator[str]:
+    usual = usual_units(countries.scores)
+    yield (
+        f"The score of a country is the mean over {_benchmarks(context, usual)}, had each of them asked about it; each "
+        "benchmark weighs the same, and so do its tasks. It is estimated from all answers of the model: the fewer "
+        "questions there are about a country, the closer it is to what the benchmarks' difficulty and the model's "
+        "other countries suggest. Each metric's own range is mapped to 0-100, 100 being its better end."
+    )
+    others: dict[tuple[str, ...], list[str]] = {}
+    for entrant, over in {score.entrant: score.over for score in countries.scores}.items():
+        if over != usual:
+            others.setdefault(over, []).append(context.entrants[entrant].label)
+    for over, labels in others.items():
+        units = ", ".join(_title(context, unit) for unit in over)
+        yield f"Over {units} alone, and so not compared with the others: {', '.join(labels)}."
+    if any(score.cell.best for score in countries.scores):
+        yield (
+            "Bold: no other model is significantly better for this country, and one is significantly worse than the "
+            "best. Each is tested against the best by their intervals, as if these were independent, with "
+            "Bonferroni's adjustment over all pairs of models."
+        )
+    if countries.parts:
+        listed = ", ".join(f"{name} for {place(country).name}" for name, country in countries.parts.items())
+        yield f"A part of a country counts for it: {listed}."
+    if reasons := _by_reason(context, countries.beside):
+        yield f"Not in it: {'; '.join(f'{names} ({why})' for why, names in reasons.items())}."
+
+
+def _by_reason(context: Context, beside: Mapping[str, str]) -> dict[str, str]:
+    reasons: dict[str, list[str]] = {}
+    for unit, why in beside.items():
+        reasons.setdefault(why, []).append(_title(context, unit))
+    return {why: ", ".join(titles) for why, titles in reasons.items()}
+
+
+def _benchmarks(context: Context, units: Sequence[str]) -> str:
+    """Returns the benchmarks of some units, in the units' order."""
+    owners = [context.scores.units[unit].unit.benchmark or unit for unit in units]
+    return ", ".join(dict.fromkeys(benchmarks()[owner].title if owner in benchmarks() else owner for owner in owners))
