@@ -173,14 +173,12 @@ class UnitOf:
     Attributes:
         key: The task or group.
         tasks: Its tasks, in order.
-        title: Its name in reports; empty where nobody needs it.
         headline: Whether it stands in the summary, and not only in the benchmark's own tables.
     """
 
     key: str
     tasks: tuple[str, ...]
     headline: bool = True
-    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +271,8 @@ class TableOf:
 
     Attributes:
         key: Names it within the report.
-        title: Its title. With ``{model}`` in it, every model has a table, of the lines alone.
+        title: Its title. With ``{model}`` in it, every model has a table, of the lines alone. The key of a unit before
+            a colon, as a header that is such a key, is shown as the unit's title.
         source: The paper's table or section in whose layout it is.
         headers: The texts of each row.
         lines: Rows that every model has, by their text: the numbers that they show, by column. Empty for one row per

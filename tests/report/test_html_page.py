@@ -173,7 +173,7 @@ def test_findings_a_picture_and_one_table_come_first_and_the_rest_is_folded_belo
     assert not tree.xpath("//main/section//details[@open]")
     titles = [each.text_content() for each in tree.xpath("//section[@class='question']/h2")]
     assert titles == [
-        *("For which cultures is it worst?", "What biases are there?", "What makes a difference?"),
+        *("For which cultures is it best and worst?", "What biases are there?", "What makes a difference?"),
         "About this report",
     ]
     parts = tree.xpath("//div[@id='questions']//details[contains(@class, 'part')]")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from support.reports import report_of, row_of, tables_of, values_of
-from support.sample_files import care_sample, cedar_sample, vqa_record, vqa_samples, write_run, write_vqa
+from support.sample_files import care_sample, cedar_sample, record, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.harness.scoring import scorer_of
@@ -199,3 +199,26 @@ def test_rows_that_are_no_models_are_not_ranked(tmp_path):
     for [row] in matrices.values():
         assert row.labels == ("English",)
         assert [(cell.value, cell.rank) for cell in row.cells if cell is not None] == [(100.0, None)]
+
+
+def test_sources_that_benchmarks_of_a_mean_share_are_named(tmp_path):
+    right = {"score": 1.0, "runs": [{"response": "x", "outcome": "scored"}], "outcomes": {"scored": 1}}
+    nepal = [
+        record("culturalbench", "culturalbench_easy", "acc", item, {"country": "Nepal"}, **right) for item in "abc"
+    ]
+    samples = {
+        "culturalbench_easy": [{"acc": each} for each in nepal],
+        "care_zh": [care_sample(n, 5.0) for n in (1, 2, 3)],
+    }
+    for model in "ab":
+        write_run(tmp_path / model, model, samples)
+    shared = (
+        "CARE draws on CulturalBench: their scores aren't independent. culture-tasks data overlap care_zh "
+        "culturalbench_easy lists questions that are the same or nearly so."
+    )
+    tables = tables_of(report_of(tmp_path))
+    assert shared in tables["summary"].notes
+    assert shared in tables["countries"].notes
+    write_vqa(tmp_path / "others", "a", [1.0, 0.0])
+    write_run(tmp_path / "others", "a", {"care_zh": [care_sample(1, 5.0)]}, "20260102_000000")
+    assert not [note for note in tables_of(report_of(tmp_path / "others"))["summary"].notes if "independent" in note]

@@ -118,7 +118,7 @@ def test_figures_show_the_papers_rows(reports):
     for title in (
         "CARE, Chinese culture",
         "CARE, Chinese culture · Chinese",
-        "CARE, step by step, Chinese culture · Chinese",
+        "CARE, chain-of-thought prompt, Chinese culture · Chinese",
     ):
         assert own["care_category", title] == ["b", "GPT-4o"]
     band = [series.label for series in panels["care_category", "CARE, Chinese culture · Chinese"].band]
@@ -169,4 +169,4 @@ def test_own_data_are_marked_and_stand_beside_no_published_row(tmp_path):
     assert all("b ‡" in chart.labels for chart in apart)
     for panel in (panel for chart in drawn.values() for panel in chart.panels):
         assert not {"own_data", "published"} <= {flag for cell in panel.cells for flag in cell.flags}
-    assert [panel.title for panel in drawn["overview"].panels] == ["care ‡"]
+    assert [panel.title for panel in drawn["overview"].panels] == ["CARE ‡"]

@@ -53,9 +53,7 @@ class _Layout(NamedTuple):
 def _layouts(scores: Scores) -> Iterator[_Layout]:
     """Yields the tables that the benchmarks describe for the units that were run."""
     for benchmark, reported, units in _by_benchmark(scores):
-        ran = [
-            UnitOf(key, measured.tasks, measured.unit.headline, measured.unit.title) for key, measured in units.items()
-        ]
+        ran = [UnitOf(key, measured.tasks, measured.unit.headline) for key, measured in units.items()]
         for spec in reported.tables(ran):
             shown = tuple(dict.fromkeys(address.unit for address in _addresses(spec) if address.unit in units))
             is_as_published = all(reported.is_as_published(units[unit].tasks) for unit in shown)
@@ -78,9 +76,10 @@ def _addresses(spec: TableOf) -> list[At]:
 def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
     """Returns a table; with a model, that model's own, of lines alone."""
     spec = layout.spec
+    title = _titled(context, spec.title)
     table = Table(
         key=spec.key if model is None else f"{spec.key}_{model}",
-        title=spec.title if model is None else spec.title.replace("{model}", context.entrants[model].label),
+        title=title if model is None else title.replace("{model}", context.entrants[model].label),
         row_headers=(*spec.headers, *([spec.line_header] if spec.lines else [])),
         reproduces=spec.source,
         benchmark=layout.benchmark,
@@ -130,7 +129,14 @@ def _column(context: Context, layout: _Layout, column: ColumnOf) -> Column:
     own = [column.at] if column.at is not None else [line[column.key] for line in lines if column.key in line]
     scales = (context.scores.scale(address) for address in (*own, *_addresses(layout.spec)))
     scale = next((scale for scale in scales if scale is not None), Scale(""))
-    return Column(column.key, column.label, scale, over=column.over, sums_up=column.sums_up)
+    label, over = _titled(context, column.label), _titled(context, column.over)
+    return Column(column.key, label, scale, over=over, sums_up=column.sums_up)
+
+
+def _titled(context: Context, text: str) -> str:
+    """Returns a title or header with the title of a unit in place of its key, where it begins with one."""
+    key, colon, rest = text.partition(": ")
+    return f"{context.scores.units[key].unit.title}{colon}{rest}" if key in context.scores.units else text
 
 
 def _row_texts(context: Context, units: Sequence[str], entrant: str, headers: Headers) -> tuple[str, ...]:
@@ -262,7 +268,7 @@ def _laid_out(context: Context, training: Training, layout: _Layout) -> tuple[Ta
     ]
     table = Table(
         key,
-        f"{spec.title}, before and after training",
+        f"{_titled(context, spec.title)}, before and after training",
         row_headers=("Model", "Number", *headers),
         columns=tuple(_column(context, layout, column) for column in shown.values()),
         rows=tuple(rows),

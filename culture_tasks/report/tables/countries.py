@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.report.model import Cell, Column, CountryScore, Row, Table
 from culture_tasks.report.numbers.countries import Countries, usual_units
-from culture_tasks.report.numbers.overall import COMMON
+from culture_tasks.report.numbers.overall import COMMON, shared_sources
 from culture_tasks.report.tables.grid import COUNT, Context
 from culture_tasks.report.tiles import region_of
 from culture_tasks.vocabulary import place
@@ -100,6 +100,8 @@ def _notes(context: Context, countries: Countries) -> Iterator[str]:
     if countries.parts:
         listed = ", ".join(f"{name} for {place(country).name}" for name, country in countries.parts.items())
         yield f"A part of a country counts for it: {listed}."
+    if shared := shared_sources(context.scores.units[key].unit for key in usual):
+        yield shared
     if reasons := _by_reason(context, countries.beside):
         yield f"Not in it: {'; '.join(f'{names} ({why})' for why, names in reasons.items())}."
 
