@@ -1,7 +1,7 @@
-"""One vocabulary of places, languages and abilities, in which the groups of all benchmarks can be put together.
+"""One vocabulary of places and abilities, in which the groups of all benchmarks can be put together.
 
-A place is a country of ISO 3166-1, a part of one of ISO 3166-2, or an entry of this module where neither has it. A
-language is one of ISO 639-3, with its script (ISO 15924) where it is written in several.
+A place is a country of ISO 3166-1, a part of one of ISO 3166-2, or an entry of this module where neither has it. The
+codes and names of ISO are in a library that takes a while to load, so nothing but reports needs it.
 """
 
 from __future__ import annotations

@@ -102,6 +102,15 @@ def _families(metrics: Sequence[Metric]) -> Iterator[list[Metric]]:
         yield from [together] if len(together) > 3 else [[metric] for metric in together]
 
 
+def _vocabulary(_: str) -> str:
+    body = []
+    for name, benchmark in benchmarks().items():
+        report, made_from = benchmark.report(), ", ".join(map(markdown_cell, benchmark.made_from))
+        places = [f"`{field.name}`" for field in report.fields if field.places]
+        body.append((f"[{benchmark.title}](benchmarks/{name}.md)", ", ".join(places), report.ability, made_from))
+    return as_markdown(("benchmark", "group that is a place", "ability", "made from"), body)
+
+
 def _published(name: str) -> str:
     table = published.load(name)
     averages = [place for place, column in enumerate(table.columns) if column.aggregate]
@@ -178,6 +187,7 @@ def _call(action: argparse.Action) -> str:
 PARTS: Mapping[str, Callable[[str], str]] = {
     "tasks": _tasks,
     "metrics": _metrics,
+    "vocabulary": _vocabulary,
     "published": _published,
     "citation": _citation,
     "settings": _settings,

@@ -93,7 +93,7 @@ class CrossCult(Benchmark, OffersTraining):
             for role in SINGLE_ROLES
         ]
         sequential = {
-            f"_{role}": [
+            (f"_{role}", f": {_words(role)}"): [
                 _task(
                     f"_{role}_{each}",
                     f": {_words(role)}, {LANGUAGE_NAMES[each]}",
@@ -105,18 +105,17 @@ class CrossCult(Benchmark, OffersTraining):
             ]
             for role in SEQUENTIAL_ROLES
         }
-        retention = {f"_{'_'.join(order)}": _retention(order) for order in ORDERS}
+        retention = {(f"_{'_'.join(order)}", _in_order(order)): _retention(order) for order in ORDERS}
         groups = [_group("", "", "single", [task.name for task in single])]
-        titles = {
-            **{f"_{role}": f": {_words(role)}" for role in SEQUENTIAL_ROLES},
-            **{f"_{'_'.join(order)}": _in_order(order) for order in ORDERS},
+        chains: Mapping[Setting, Mapping[tuple[str, str], Sequence[Task]]] = {
+            "sequential": sequential,
+            "retention": retention,
         }
-        chains: Mapping[Setting, Mapping[str, Sequence[Task]]] = {"sequential": sequential, "retention": retention}
         for setting, parts in chains.items():
-            groups.append(_group("", "", setting, [f"crosscult_{setting}{ending}" for ending in parts]))
+            groups.append(_group("", "", setting, [f"crosscult_{setting}{ending}" for ending, _ in parts]))
             groups += [
-                _group(ending, titles[ending], setting, [task.name for task in tasks])
-                for ending, tasks in parts.items()
+                _group(ending, title, setting, [task.name for task in tasks])
+                for (ending, title), tasks in parts.items()
             ]
         return (*groups, diagnostic, *single, *chain(*sequential.values(), *retention.values()))
 

@@ -17,38 +17,14 @@ from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 
 _TASKS: tuple[tuple[str, str, Variant, RubricName, str], ...] = (
-    ("culturalvqa", "CulturalVQA", "vlm", "lave", "image and question (App. H)"),
-    (
-        "culturalvqa_lave3",
-        "CulturalVQA, LAVE's own scale",
-        "vlm",
-        "lave3",
-        "graded on LAVE's own scale of 1-3 (Mañas et al., 2024)",
-    ),
-    (
-        "culturalvqa_fewshot",
-        "CulturalVQA, with examples",
-        "fewshot",
-        "lave",
-        "with examples before the question (App. I)",
-    ),
-    ("culturalvqa_blind", "CulturalVQA, question alone", "blind", "lave", "question alone (section 5)"),
-    (
-        "culturalvqa_country",
-        "CulturalVQA, question and country",
-        "country",
-        "lave",
-        "question and country (section 5)",
-    ),
-    (
-        "culturalvqa_lens",
-        "CulturalVQA, question and visual entities",
-        "lens",
-        "lave",
-        "question and coarse visual entities (section 5)",
-    ),
+    ("culturalvqa", "", "vlm", "lave", "image and question (App. H)"),
+    ("culturalvqa_lave3", "LAVE's own scale", "vlm", "lave3", "graded on LAVE's own scale of 1-3 (Mañas et al., 2024)"),
+    ("culturalvqa_fewshot", "with examples", "fewshot", "lave", "with examples before the question (App. I)"),
+    ("culturalvqa_blind", "question alone", "blind", "lave", "question alone (section 5)"),
+    ("culturalvqa_country", "question and country", "country", "lave", "question and country (section 5)"),
+    ("culturalvqa_lens", "question and entities", "lens", "lave", "question and coarse visual entities (section 5)"),
 )
-"""Name, title, what is shown, rubric and what it is about of each task."""
+"""Name, end of the title, what is shown, rubric and what it is about of each task."""
 
 
 class CulturalVqa(Benchmark):
@@ -85,7 +61,7 @@ def _task(name: str, title: str, variant: Variant, rubric: RubricName, about: st
     return Task(
         name=name,
         about=about,
-        title=title,
+        title=", ".join(filter(None, (CulturalVqa.title, title))),
         languages=("en",),
         metric=rubric,
         metrics=partial(metrics, rubric),
