@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Report
+from culture_tasks.report.tiles import region_of
+from culture_tasks.vocabulary import place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +26,10 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _SCORES = (
     *("model", "benchmark", "task", "metric", "dimension", "group"),
     *("value", "low", "high", "n", "coverage", "unit", "marks"),
+)
+_COUNTRIES = (
+    *("model", "place", "country", "region", "value", "low", "high", "n", "raw"),
+    *("beside_others", "tasks", "marks"),
 )
 _OF_SAMPLE = ("item", "score", "outcome", "question", "references", "response", "rationale", "prompt", "image", "doubt")
 
@@ -50,6 +56,31 @@ def scores(paths: Paths, options: Options | None = None) -> pd.DataFrame:
 
     report = build(_named(paths), options or Options())
     return pd.DataFrame(_scores(report), columns=list(_SCORES))
+
+
+def countries(paths: Paths, options: Options | None = None) -> pd.DataFrame:
+    """Returns how good each model is for each country, over all benchmarks that ask about it, one row each.
+
+    Args:
+        paths: Where the harnesses' result and sample files are.
+        options: As for :func:`~culture_tasks.report.building.build`; None for its defaults.
+
+    Returns:
+        The columns ``model``; ``place``, the country's code of ISO 3166; ``country``, its name; ``region``, of the
+        United Nations, empty for a group of countries; ``value``, the score with partial pooling
+        (:func:`~culture_tasks.metrics.partial_pooling.pooled`), from 0 to 100, with its 95 % interval ``low`` and
+        ``high``; ``n``, questions about the country; ``raw``, the mean without pooling; ``beside_others``, ``above`` or
+        ``below`` where the score is certainly above or below the mean of the model's other countries, else None;
+        ``tasks``, the tasks and groups that ask about it, with spaces between; ``marks``, what the report marks, with
+        spaces between.
+
+    Raises:
+        DataError: If no run can be used.
+    """
+    import pandas as pd
+
+    report = build(_named(paths), options or Options())
+    return pd.DataFrame(_countries(report), columns=list(_COUNTRIES))
 
 
 def samples(paths: Paths, options: Options | None = None) -> pd.DataFrame:
@@ -96,6 +127,13 @@ def _scores(report: Report) -> Iterator[tuple[Any, ...]]:
     for key, entrant, *names, cell in cells:
         numbers = (cell.value, cell.low, cell.high, cell.n, cell.coverage, cell.scale.unit, " ".join(cell.flags))
         yield (report.entrants[entrant].label, report.units[key].benchmark, key, *names, *numbers)
+
+
+def _countries(report: Report) -> Iterator[tuple[Any, ...]]:
+    for one in report.countries:
+        names = (report.entrants[one.entrant].label, one.place, place(one.place).name, region_of(one.place))
+        numbers = (one.cell.value, one.cell.low, one.cell.high, one.cell.n, one.raw)
+        yield (*names, *numbers, one.beside_others, " ".join(one.means), " ".join(one.cell.flags))
 
 
 def _samples(report: Report) -> Iterator[dict[str, Any]]:

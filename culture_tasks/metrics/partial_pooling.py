@@ -12,26 +12,33 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import special
 
-from culture_tasks.metrics.means import numbered
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike
 
     from culture_tasks.metrics.means import Floats, Numbers
 
 _TOP = 100.0
-"""The upper end of the scale; the lower end is 0."""
+"""Upper end of the scale; the lower end is 0."""
 
-_SPREADS = (15.0, 8.0, 8.0)
-"""Scale, in points, of the half-normal prior of the spreads: places, their abilities, their benchmarks."""
+_SPREADS = np.array([15.0, 10.0, 10.0])
+"""Scales of the half-normal priors, in points: spread between places, a place's abilities, a place's benchmarks."""
 
-_STEPS = (8, 4, 6)
-"""Number of values of each spread on the grid; all of them have the same prior probability."""
+_GRIDS = np.array([(4, 4, 4), (5, 5, 5)])
+"""Values of each spread: a coarse grid over all, then one where the first has found the probability."""
+
+_PIECES = 8
+"""Pieces in which a grid is computed, so that each fits a processor's cache."""
 
 _PRIOR = 10.0
-"""Clusters of the benchmark that a cell's variance is averaged with, and items that its mean is."""
+"""The clusters that the variance predicted for a cell counts for, beside the cell's own."""
+
+_OWN = 0.05
+"""The least share of a cell's variance that is the cell's own, rather than its benchmark's."""
+
+_ONE = (_TOP / 2) ** 2
+"""The largest variance of one score; one such score is added to a benchmark's, whose variance is thus never 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +50,7 @@ class ScoredItems:
         places: The place that each item asks about, shape (n,), numbered from 0.
         units: The unit (task or group) of each item, shape (n,), numbered from 0.
         clusters: The cluster of each item, shape (n,), such as its image or the question that is asked about every
-            place. A cluster may have items of several places and of several units of one benchmark, never of two
-            benchmarks.
+            place; numbered from 0. It may have items of several places and units, of one benchmark.
         benchmarks: The benchmark of each unit, numbered from 0.
         abilities: The ability that each unit tests, numbered from 0.
     """
@@ -76,13 +82,46 @@ class PlaceScore(NamedTuple):
 
 
 def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
-    """Scores of places with partial pooling; None for a place without items.
+    """Scores of places over all benchmarks, with 95 % intervals, by partial pooling.
 
-    A cell is a place in a benchmark; its mean weighs the benchmark's units alike. Model: cell mean = mu of the
-    benchmark + theta of the place + phi of the place's abilities + gamma of the cell + sampling error.
+    A cell is a place in a benchmark. Its mean, in which the benchmark's units weigh the same, is modelled as
 
-    The score of a place is its mean over all benchmarks (each weighs the same), had each of them asked about it: the
-    mean of the true cell means, so phi and gamma are part of it.
+        mu(benchmark) + theta(place) + phi(ability, place) + gamma(benchmark, place) + sampling error.
+
+    mu is free; theta, phi and gamma are normal around 0. Units of several abilities in one cell have their mean phi.
+
+    The score of a place is the mean of its true cell means over all benchmarks with items, each weighing the same: the
+    score had every benchmark asked about the place. So no place is ahead because an easy benchmark alone asks about it.
+    phi and gamma belong to the score, for they are part of what the benchmarks would find. A place in all benchmarks
+    keeps near its plain mean; one in few has a wide interval, for the effects that nobody measured.
+
+    Given the spreads of theta, phi and gamma, the posterior is normal and exact. It is averaged over a grid of spreads
+    with half-normal priors (scales 15, 10 and 10 points), so that intervals hold with few places too. The value is the
+    posterior mean, and the ends are the 2.5 % and 97.5 % quantiles, all cut at the ends of the scale.
+
+    Sampling error: a score varies by D m (100 - m), with one D for each benchmark (1 for right and wrong). m is the
+    mean of the place in the unit, drawn towards the unit's other places, so that neither one item nor a cell with all
+    right has an error of 0. Items of a cluster correlate as they do on average in the benchmark. The cell's own
+    cluster-robust variance (scaled to m) is averaged with this prediction; its weight is the number of its clusters
+    less one, and the prediction's is 10. Clusters of several places, such as parallel questions, give all cells of a
+    benchmark a common error, with the mean covariance of two cells as its variance. It widens all intervals.
+
+    Units of a benchmark count as equally hard where a place is in some of them alone. Scores don't depend on the order
+    of rows; numbering clusters, units or benchmarks otherwise moves them by rounding alone (below 1e-6 points).
+
+    Args:
+        items: The items of one model.
+        places: Number of places.
+
+    Returns:
+        By place, a score with its interval; None for a place without items.
+
+    Raises:
+        ValueError: If columns differ in length, a score is not within 0 to 100, or a place's number is too large.
+
+    Source: Fay and Herriot (1979) for cells with known sampling variances; Rubin (1981) and Gelman et al. (2013),
+    chapter 5, for the grid; Gelman (2006) for the priors. The sampling variances are this project's.
+    ``speed/partial_pooling.py`` measures coverage and error.
 
     Examples:
         >>> easy, hard = [100.0, 100.0, 0.0, 100.0], [0.0, 100.0, 0.0, 0.0]  # one place is in the easy benchmark alone
@@ -97,194 +136,167 @@ def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
         >>> [(place.raw, round(place.value)) for place in pooled(items, places=2)]
         [(75.0, 50), (50.0, 50)]
     """
+    counts = np.bincount(items.places, minlength=places)
+    if any(column.shape != items.scores.shape for column in (items.places, items.units, items.clusters)):
+        raise ValueError(f"pooled: expected a place, a unit and a cluster for each of {items.scores.size} scores.")
+    if counts.size > places or not ((items.scores >= 0.0) & (items.scores <= _TOP)).all():
+        raise ValueError(f"pooled: expected scores from 0 to {_TOP:g} and places from 0 to {places - 1}.")
     if not items.scores.size:
         return [None] * places
-    cells = _cells(items)
-    value, low, high = (np.clip(numbers, 0.0, _TOP).tolist() for numbers in _fit(cells))
-    scores: list[PlaceScore | None] = [None] * places
-    for row, place in enumerate(cells.places.tolist()):
-        scores[place] = PlaceScore(value[row], low[row], high[row], int(cells.counts[row]), float(cells.raw[row]))
-    return scores
+    low, high, between = np.zeros(3), np.ones(3), _ONE / 25
+    for steps in _GRIDS:
+        cells = _cells(items, places, between)
+        widths = (high - low) / steps
+        axes = [start + width * (np.arange(many) + 0.5) for start, width, many in zip(low, widths, steps, strict=True)]
+        below = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])  # probability of a smaller one
+        squares = (_SPREADS[:, None] * special.ndtri(0.5 + below / 2)) ** 2
+        pieces = [_posterior(cells, piece[:, :, None]) for piece in np.array_split(squares, _PIECES, axis=1)]
+        logs, means, variances = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
+        chance = np.exp(logs - logs.max())
+        chance /= chance.sum()
+        between, middle = float(squares.sum(axis=0) @ chance), below @ chance
+        reach = 3.0 * np.sqrt((below - middle[:, None]) ** 2 @ chance + widths**2 / 12)
+        low, high = np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)
+    raw = _ratio(cells.means.sum(axis=0), (cells.variances > 0.0).sum(axis=0).astype(np.float64))
+    ends = (_quantile(chance, means, np.sqrt(variances), share) for share in (0.025, 0.975))
+    columns = ((_TOP / 2 + numbers).clip(0.0, _TOP).tolist() for numbers in (chance @ means, *ends, raw))
+    return [
+        PlaceScore(value, start, end, n, mean) if n else None
+        for value, start, end, mean, n in zip(*columns, counts.tolist(), strict=True)
+    ]
 
 
 class _Cells(NamedTuple):
-    """What is known of each cell, a place (row) in a benchmark (column); 0 where no item is.
+    """The cells of benchmarks (rows) and places (columns); 0 without items.
 
     Attributes:
-        places: Number of the place of each row.
-        counts: Items of each row.
-        raw: Mean of each row's cells.
-        means: Mean of each cell.
-        variances: Its sampling variance.
-        shared: The share of that which a benchmark's cells have in common.
-        abilities: Weights of the abilities in each cell (rows, columns, abilities).
-        whole: Weights of the abilities in the mean of all benchmarks.
+        means: Mean of each cell, less 50.
+        variances: Its sampling variance, without the benchmark's common one.
+        common: Sampling variance that all cells of a benchmark have in common.
+        abilities: Weight of each ability (first axis) in each cell.
+        overall: Weight of each ability in the mean of all benchmarks.
     """
 
-    places: Numbers
-    counts: Numbers
-    raw: Floats
     means: Floats
     variances: Floats
-    shared: Floats
+    common: Floats
     abilities: Floats
-    whole: Floats
+    overall: Floats
 
 
-def _cells(items: ScoredItems) -> _Cells:
-    order = np.lexsort((items.scores, items.clusters, items.units, items.places))  # for sums that are always the same
-    scores = np.asarray(items.scores, dtype=np.float64)[order]
-    (names, place), (units, unit) = numbered(items.places[order]), numbered(items.units[order])
-    of_unit = numbered(np.asarray(items.benchmarks)[units])[1]
-    ability_of_unit = numbered(np.asarray(items.abilities)[units])[1]
-    rows, columns = names.size, int(of_unit.max()) + 1
-    # Parts are the items of one unit about one place.
-    codes, part = numbered(place * units.size + unit)
-    part_unit = codes % units.size
-    benchmark = of_unit[part_unit]
-    cell = codes // units.size * columns + benchmark
-    sizes, many = np.bincount(part), rows * columns
-    parts = np.bincount(cell, minlength=many)
-    means = np.bincount(part, scores) / sizes
-    off = scores - means[part]
-    squares = np.bincount(part, off**2)
-    weights = (1.0 / parts[cell] / sizes)[part]
-    at = cell[part]
-
-    def by_cell(values: Floats) -> Floats:
-        return np.bincount(at, values, minlength=many)
-
-    cell_means = np.bincount(cell, means / parts[cell], minlength=many)
-    ability = np.zeros((many, int(ability_of_unit.max()) + 1))
-    np.add.at(ability, (cell, ability_of_unit[part_unit]), 1.0 / parts[cell])
-    whole = np.bincount(ability_of_unit, 1.0 / np.bincount(of_unit)[of_unit]) / columns
-
-    # Variance of one item: a share of the largest that a score with this mean may have, 1 for right and wrong.
-    largest = means * (_TOP - means) + squares / sizes / np.maximum(sizes - 1, 1)
-    one = (_TOP / 2) ** 2
-    above = np.bincount(benchmark, squares) + one
-    below = np.bincount(benchmark, (sizes - 1) * largest) + one
-    dispersion = (above / below)[benchmark]
-    totals = np.bincount(unit)
-    middle = (np.bincount(unit, scores)[part_unit] - sizes * means + 2.0 * _TOP) / (totals[part_unit] - sizes + 4.0)
-    near = (sizes * means + _PRIOR * middle) / (sizes + _PRIOR)
-    owners, owner = numbered(at * (int(items.clusters.max()) + 1) + items.clusters[order])
-    clusters = owners // (int(items.clusters.max()) + 1)
-    groups = np.bincount(clusters, minlength=many)
-    freedom = np.maximum(groups - 1, 0)
-
-    def errors(each: Floats) -> tuple[Floats, Floats]:
-        """Variance of a cell's mean if its items were independent, and what it gains if clusters were all alike."""
-        influence = weights * np.sqrt(dispersion * each)[part]
-        alone = by_cell(influence**2)
-        return alone, np.bincount(clusters, np.bincount(owner, influence) ** 2, minlength=many) - alone
-
-    column = np.tile(np.arange(columns), rows)
-    alone, together = errors(near * (_TOP - near))
-    sums = np.bincount(owner, weights * off) * np.sqrt(groups / np.maximum(freedom, 1))[clusters]
-    robust = np.bincount(clusters, sums**2, minlength=many)
-    plain = by_cell(weights**2 * off**2 * (sizes / np.maximum(sizes - 1, 1))[part])
-    scale = freedom / np.where(alone > 0.0, alone, 1.0)
-    alike = np.clip(_ratio(np.bincount(column, scale * (robust - plain)), np.bincount(column, scale * together)), 0, 1)
-    predicted = alone + alike[column] * together
-    raw_alone, raw_together = errors(largest)
-    own = raw_alone + alike[column] * raw_together
-    variances = predicted * np.where(own > 0.0, _ratio(freedom * robust + _PRIOR * own, (freedom + _PRIOR) * own), 1.0)
-    # Clusters with items of several places: what a benchmark's cells have in common.
-    across = np.bincount(numbered(owners % (int(items.clusters.max()) + 1))[1], sums)
-    home = np.zeros(across.size, dtype=np.intp)
-    home[numbered(owners % (int(items.clusters.max()) + 1))[1]] = column[clusters]
-    products = np.bincount(home, across**2, minlength=columns) - np.bincount(column, robust)
-    roots = np.bincount(column, np.sqrt(variances))
-    shared = np.clip(_ratio(products, roots**2 - np.bincount(column, variances)), 0.0, 0.95)
-    shape = (rows, columns)
+def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
+    """Returns the cells; ``between`` is how much true means of a benchmark's cells vary, in squared points."""
+    order = np.lexsort((items.scores, items.clusters, items.units, items.places))  # makes sums the same in any order
+    scores, place, cluster = items.scores[order], items.places[order], items.clusters[order]
+    units, unit = np.unique(items.units[order], return_inverse=True)
+    _, row = np.unique(np.asarray(items.benchmarks)[units], return_inverse=True)
+    ability = np.asarray(items.abilities)[units]
+    shape = rows, _ = int(row.max()) + 1, places
+    many = rows * places
+    # A part of a cell is what one unit asks about the place.
+    codes, part = np.unique(unit * places + place, return_inverse=True)
+    asks, cell = codes // places, row[codes // places] * places + codes % places
+    weight = 1.0 / np.bincount(cell)[cell]
+    size = np.bincount(part)
+    mean = _sums(scores, part) / size
+    off = scores - mean[part]
+    squares = _sums(off**2, part)
+    # Variance of a score, as a share of the largest that scores with this mean can have.
+    largest = mean * (_TOP - mean) + squares / size / np.maximum(size - 1, 1)
+    dispersion = ((_sums(squares, row[asks]) + _ONE) / (_sums((size - 1) * largest, row[asks]) + _ONE))[row[asks]]
+    others = (_sums(scores, unit)[asks] - size * mean + 2.0 * _TOP) / (np.bincount(unit)[asks] - size + 4.0)
+    worth = dispersion * others * (_TOP - others) / between
+    expected = (size * mean + worth * others) / (size + worth)
+    influence = (weight / size * np.sqrt(dispersion * expected * (_TOP - expected)))[part]
+    residuals = influence * _ratio(off, np.sqrt(dispersion * largest)[part])
+    # Clusters within a cell: its own variance, and the one predicted by the correlation within its benchmark's.
+    span = int(cluster.max()) + 1
+    owners, owner = np.unique(cell[part] * span + cluster, return_inverse=True)
+    at = owners // span
+    freedom = np.maximum(_sums(_sums((largest > 0.0)[part], owner) > 0.0, at, many) - 1.0, 0.0)
+    sums = _sums(residuals, owner) * np.sqrt(1.0 + 1.0 / np.maximum(freedom, 1.0))[at]
+    robust, alone = _sums(sums**2, at, many), _sums(influence**2, cell[part], many)
+    plain = _sums(residuals**2 * (size / np.maximum(size - 1, 1))[part], cell[part], many)
+    together = _sums(_sums(influence, owner) ** 2, at, many) - alone
+    of_cell, trust = np.repeat(np.arange(rows), places), _ratio(freedom, alone)
+    alike = _ratio(_sums(trust * (robust - plain), of_cell), _sums(trust * together, of_cell)).clip(0.0, 1.0)
+    variances = (freedom * robust + _PRIOR * (alone + alike[of_cell] * together)) / (freedom + _PRIOR)
+    # Clusters across places: the mean covariance of two cells.
+    precision = _ratio(np.ones(many), variances)
+    across, number = np.unique(at // places * span + owners % span, return_inverse=True)
+    pairs = _sums(precision, of_cell) ** 2 - _sums(precision**2, of_cell)
+    products = _sums(_sums(sums * precision[at], number) ** 2, across // span, rows)
+    common = _ratio(products - _sums(robust * precision**2, of_cell), pairs).clip(0.0)
+    weights = np.zeros((int(ability.max()) + 1, many))
+    np.add.at(weights, (ability[asks], cell), weight)
     return _Cells(
-        places=names.astype(np.intp),
-        counts=np.bincount(place),
-        raw=cell_means.reshape(shape).sum(axis=1) / (parts.reshape(shape) > 0).sum(axis=1),
-        means=cell_means.reshape(shape),
-        variances=variances.reshape(shape),
-        shared=shared,
-        abilities=ability.reshape(*shape, -1),
-        whole=whole,
+        means=_sums(weight * (mean - _TOP / 2), cell, many).reshape(shape),
+        variances=np.maximum(variances - common[of_cell], _OWN * variances).reshape(shape),
+        common=common,
+        abilities=weights.reshape(-1, *shape),
+        overall=_sums(1.0 / np.bincount(row)[row] / rows, ability),
     )
 
 
-def _ratio(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.zeros_like(below), where=below > 0.0)
+def _posterior(cells: _Cells, squares: Floats) -> tuple[Floats, Floats, Floats]:
+    """Returns log likelihoods (grid), and means less 50 and variances of places' scores (grid, places)."""
+    rows = len(cells.means)
+    one = np.eye(rows)[:, :, None, None]
+    place, ability, benchmark = squares
+    root = np.sqrt(_ratio(np.ones_like(cells.variances), cells.variances))
+    scale = root[:, None, None] * root[:, None]
+    effects = place + ability * np.einsum("abp,acp->bcp", cells.abilities, cells.abilities)[:, :, None]
+    # The inverse of the cells' covariance within a place; 0 for a cell without items.
+    inverse = (effects + benchmark * one) * scale + one
+    logs = _invert(inverse)
+    inverse *= scale
+    total = inverse.sum(axis=-1).transpose(2, 0, 1)
+    weighted = np.einsum("bcgp,cp->bgp", inverse, cells.means)
+    covariance = np.linalg.inv(total)
+    levels = np.einsum("gbc,cg->bg", covariance, weighted.sum(axis=-1))
+    fit = np.einsum("bgp,bp->g", weighted, cells.means) - (levels * weighted.sum(axis=-1)).sum(axis=0)
+    # The score's covariance with the cells, and what it takes from their means and from the benchmarks' levels.
+    to_score = place + ability * np.einsum("abp,a->bp", cells.abilities, cells.overall)[:, None] + benchmark / rows
+    taken = np.einsum("bcgp,cgp->bgp", inverse, to_score)
+    left = 1.0 / rows - taken
+    means = np.einsum("bgp,bp->gp", taken, cells.means) + np.einsum("bgp,bg->gp", left, levels)
+    variances = place + ability * (cells.overall @ cells.overall) + benchmark / rows + cells.common.sum() / rows**2
+    variances = variances - (to_score * taken).sum(axis=0)
+    variances += (np.einsum("gbc,cgp->bgp", covariance, left) * left).sum(axis=0)
+    return -0.5 * (logs.sum(axis=-1) + np.linalg.slogdet(total)[1] + fit), means, variances
 
 
-def _grid() -> Floats:
-    axes = [
-        scale * special.ndtri(0.5 + (np.arange(steps) + 0.5) / steps / 2)
-        for scale, steps in zip(_SPREADS, _STEPS, strict=True)
-    ]
-    return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")]) ** 2
-
-
-def _fit(cells: _Cells) -> tuple[Floats, Floats, Floats]:
-    """Returns posterior mean and ends for each place."""
-    columns = cells.means.shape[1]
-    known = cells.variances > 0.0
-    noise = (1.0 - cells.shared) * cells.variances
-    weight = _ratio(np.ones_like(noise), noise)  # (P, B)
-    y = np.where(known, cells.means - _TOP / 2, 0.0)
-    common = np.sqrt(cells.shared * cells.variances)
-    place, ability, benchmark = _grid()[:, :, None]  # (G, 1)
-    alike = np.einsum("pba,pca->bcp", cells.abilities, cells.abilities)
-    to_whole = (cells.abilities @ cells.whole).T  # (B, P)
-    root = np.sqrt(weight).T  # (B, P)
-    count = place.size
-    cov = place + ability * alike[:, :, None] + np.eye(columns)[:, :, None, None] * benchmark  # (B, B, G, P)
-    inverse = cov * root[:, None, None] * root[None, :, None] + np.eye(columns)[:, :, None, None]
-    logdet = _invert(inverse).sum(axis=-1)
-    inverse *= root[:, None, None] * root[None, :, None]
-    hat = np.empty((count, 2 * columns, 2 * columns))
-    hat[:, :columns, :columns] = np.einsum("bcgp->gbc", inverse)
-    hat[:, :columns, columns:] = np.einsum("bcgp,pc->gbc", inverse, common)
-    hat[:, columns:, :columns] = hat[:, :columns, columns:].transpose(0, 2, 1)
-    hat[:, columns:, columns:] = np.einsum("bcgp,pb,pc->gbc", inverse, common, common) + np.eye(columns)
-    ry = np.einsum("bcgp,pc->bgp", inverse, y)
-    xry = np.concatenate([ry.sum(axis=-1), np.einsum("bgp,pb->bg", ry, common)]).T  # (G, 2B)
-    covariance = np.linalg.inv(hat)
-    beta = np.einsum("gij,gj->gi", covariance, xry)
-    fit = np.einsum("bgp,pb->g", ry, y) - np.einsum("gi,gi->g", xry, beta)
-    loglik = -0.5 * (logdet + np.linalg.slogdet(hat)[1] + fit)
-    chance = np.exp(loglik - loglik.max())
-    chance /= chance.sum()
-    c = place + ability * to_whole[:, None] + benchmark / columns  # (B, G, P)
-    rc = np.einsum("bcgp,cgp->bgp", inverse, c)
-    load = np.concatenate([1.0 / columns - rc, -rc * common.T[:, None]])  # (2B, G, P)
-    means = np.einsum("bgp,pb->gp", rc, y) + np.einsum("igp,gi->gp", load, beta)
-    prior = place + ability * float(cells.whole @ cells.whole) + benchmark / columns
-    variances = prior - np.einsum("bgp,bgp->gp", c, rc)
-    variances += np.einsum("igp,gij,jgp->gp", load, covariance, load, optimize=True)
-    keep = chance > 1e-6
-    chance, means, deviations = chance[keep, None], means[keep], np.sqrt(variances[keep])
-    low, high = (_quantile(chance, means, deviations, at) for at in (0.025, 0.975))
-    middle = (chance * means).sum(axis=0)
-    return _TOP / 2 + middle, _TOP / 2 + low, _TOP / 2 + high
-
-
-def _quantile(chance: Floats, means: Floats, deviations: Floats, at: float) -> Floats:
-    """Returns the quantile of a mixture of normals for each column, by halving."""
-    reach = 3.0 * deviations
-    low, high = (means - reach).min(axis=0), (means + reach).max(axis=0)
-    for _ in range(30):
-        half = (low + high) / 2
-        below = (chance * special.ndtr((half - means) / deviations)).sum(axis=0) < at
-        low, high = np.where(below, half, low), np.where(below, high, half)
-    return (low + high) / 2
-
-
-def _invert(matrices: NDArray[np.float64]) -> Floats:
-    """Inverts positive definite matrices in place, the first two axes; returns the logarithms of their determinants."""
-    log = np.zeros(matrices.shape[2:])
-    for at in range(matrices.shape[0]):
+def _invert(matrices: Floats) -> Floats:
+    """Inverts positive definite matrices (first two axes) in place; returns the logarithms of their determinants."""
+    logs = np.zeros(matrices.shape[2:])
+    for at in range(len(matrices)):
         pivot = matrices[at, at].copy()
-        log += np.log(pivot)
+        logs += np.log(pivot)
         column, row = matrices[:, at].copy(), matrices[at] / pivot
         matrices -= column[:, None] * row
-        matrices[at], matrices[:, at] = row, -column / pivot
-        matrices[at, at] = 1.0 / pivot
-    return log
+        matrices[at], matrices[:, at], matrices[at, at] = row, -column / pivot, 1.0 / pivot
+    return logs
+
+
+def _quantile(chance: Floats, means: Floats, errors: Floats, share: float) -> Floats:
+    """Returns the quantile of each column's mixture of normals, by halving."""
+    likely = chance > 1e-6
+    chance, means, errors = chance[likely] / chance[likely].sum(), means[likely], errors[likely]
+    ends = means + special.ndtri(share) * errors
+    low: Floats = ends.min(axis=0)
+    high: Floats = ends.max(axis=0)
+    for _ in range(30):
+        half = (low + high) / 2
+        is_below = chance @ special.ndtr((half - means) / errors) < share
+        low, high = np.where(is_below, half, low), np.where(is_below, high, half)
+    return low
+
+
+def _sums(values: ArrayLike, codes: Numbers, many: int = 0) -> Floats:
+    return np.bincount(codes, weights=values, minlength=many).astype(np.float64)
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """Returns the ratio; 0 where there is nothing to divide by."""
+    ratio: Floats = np.divide(above, below, out=np.zeros_like(above), where=below > 0.0)
+    return ratio

@@ -94,7 +94,11 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
     counted = {unit for score in found for unit in score.over}
     beside |= {unit.key: "no model has samples of it that can be compared" for unit in asked if unit.key not in counted}
     parts = {
-        place(code).name: place(code).country for unit in asked for code in unit.field.places.values() if "-" in code
+        place(code).name: place(code).country
+        for unit in asked
+        for entrant in unit.measured.runs
+        for group in unit.measured.groups(entrant, unit.field.name)
+        if "-" in (code := unit.field.places.get(group, ""))
     }
     return Countries(tuple(_beside_others(_with_best(found))), beside, parts)
 

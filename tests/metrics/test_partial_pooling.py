@@ -1,0 +1,172 @@
+"""Scores of places with partial pooling: worked by hand, at the extremes, and in worlds with a known truth."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def simulation():
+    spec = importlib.util.spec_from_file_location("partial_pooling", ROOT / "speed" / "partial_pooling.py")
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, spec.name, module)
+        spec.loader.exec_module(module)
+        yield module
+
+
+def items(*cells, clusters=None, benchmarks=None):
+    """Makes items of cells (place, unit, scores), with a benchmark for each unit and one ability."""
+    sizes = [len(scores) for _, _, scores in cells]
+    units = np.repeat([unit for _, unit, _ in cells], sizes)
+    count = 1 + max(unit for _, unit, _ in cells)
+    return ScoredItems(
+        scores=np.concatenate([np.array(scores, dtype=float) for _, _, scores in cells]),
+        places=np.repeat([place for place, _, _ in cells], sizes),
+        units=units,
+        clusters=np.arange(units.size) if clusters is None else np.array(clusters),
+        benchmarks=benchmarks or range(count),
+        abilities=[0] * count,
+    )
+
+
+def right(share, n):
+    return [100.0] * round(share * n) + [0.0] * round((1 - share) * n)
+
+
+def half_width(score):
+    return (score.high - score.low) / 2
+
+
+def test_one_place_alone_has_its_plain_mean_and_sampling_error():
+    # se = sqrt(70 * 30 / 100) = 4.5826 points, 1.96 se = 8.98. The mean of the variance is drawn a little towards 50 %:
+    # by some six items, to 2143 / 100, 9.07.
+    (one,) = pooled(items((0, 0, right(0.7, 100))), 1)
+    assert (one.value, one.raw, one.n) == (pytest.approx(70), pytest.approx(70), 100)
+    assert half_width(one) == pytest.approx(9.07, abs=0.03)
+    # Two benchmarks: sqrt(2 * 2143 / 100) / 2 * 1.96 = 6.42, around (90 + 50) / 2 for 0.7 +- 0.2: here 0.7 and 0.7.
+    (two,) = pooled(items((0, 0, right(0.7, 100)), (0, 1, right(0.7, 100))), 1)
+    assert (two.value, half_width(two)) == (pytest.approx(70), pytest.approx(9.07 / math.sqrt(2), abs=0.03))
+    # Pairs that are both right or both wrong are 50 items, not 100.
+    (pairs,) = pooled(items((0, 0, right(0.7, 100)), clusters=np.arange(100) // 2), 1)
+    assert half_width(pairs) == pytest.approx(math.sqrt(2) * 9.07, rel=0.02)
+
+
+def test_scores_are_drawn_to_the_others_by_the_share_of_noise():
+    # 200 places with 40 or 60 of 100 right: the means vary by 100 squared points, of which 24 are noise. Left is
+    # (100 - 24) / 100 = 0.76 of the distance to 50, and the interval is 1.96 * sqrt(0.76 * 24) = 8.4 on either side.
+    scores = pooled(items(*((place, 0, right(0.4 + 0.2 * (place % 2), 100)) for place in range(200))), 200)
+    assert [one.raw for one in scores[:2]] == pytest.approx([40, 60])
+    assert [one.value for one in scores[:2]] == pytest.approx([42.4, 57.6], abs=0.3)
+    assert half_width(scores[0]) == pytest.approx(8.4, abs=0.3)
+
+
+def test_a_place_that_an_easy_benchmark_alone_asks_about_is_not_ahead():
+    easy, hard = right(0.9, 200), right(0.3, 200)
+    others = [(place, unit, scores) for place in range(1, 10) for unit, scores in enumerate((easy, hard))]
+    first, *rest = pooled(items((0, 0, easy), *others), 10)
+    assert first.raw == pytest.approx(90)
+    assert first.value == pytest.approx(rest[0].value, abs=0.2)
+    assert all(one.value == pytest.approx(one.raw) == pytest.approx(60) for one in rest)
+    assert half_width(first) > half_width(rest[0])
+
+
+def test_few_questions_weigh_little_and_units_of_a_benchmark_weigh_the_same():
+    many = [(place, 0, right(0.5 + 0.02 * place, 500)) for place in range(10)]
+    lucky, *_ = pooled(items((10, 0, [100.0] * 3), *many), 11)[10:]
+    assert (lucky.raw, lucky.n) == (100.0, 3)
+    assert 59 < lucky.value < 75
+    assert lucky.low < 59
+    # Mean of unit 0 is 80, of unit 1 (with a tenth of the items) 40: 60, not 76.4.
+    (uneven,) = pooled(items((0, 0, right(0.8, 100)), (0, 1, right(0.4, 10)), benchmarks=[0, 0]), 1)
+    assert (uneven.value, uneven.raw) == (pytest.approx(60), pytest.approx(60))
+
+
+def test_questions_asked_about_every_place_widen_intervals_but_do_not_move_scores():
+    cells = [(place, 0, right(0.6, 50)) for place in range(8)]
+    own, shared = (pooled(items(*cells, clusters=clusters), 8) for clusters in (None, list(range(50)) * 8))
+    assert [one.value for one in shared] == pytest.approx([one.value for one in own], abs=1e-6)
+    # The same questions are right everywhere: 400 answers say as much as 50; 1.96 * sqrt(60 * 40 / 50) = 13.6.
+    assert all(half_width(one) == pytest.approx(13.6, abs=0.7) for one in shared)
+    assert all(half_width(one) < 11 for one in own)
+
+
+@pytest.mark.parametrize(
+    ("cells", "places"),
+    [
+        ([(0, 0, [100.0])], 1),
+        ([(0, 0, [0.0]), (2, 0, [100.0])], 3),
+        ([(0, 0, [100.0] * 18)], 1),
+        ([(place, 0, [0.0] * 18) for place in range(4)], 4),
+        ([(place, unit, [70.0] * 9) for place in range(3) for unit in range(2)], 3),
+        ([(place, place, right(0.5, 10)) for place in range(3)], 3),
+        ([(place, unit, [100.0 * ((place + unit) % 2)]) for place in range(5) for unit in range(3)], 5),
+        ([(0, 0, [1e-300, 100.0]), (1, 0, [0.0])], 2),
+    ],
+)
+@pytest.mark.parametrize("alone", [True, False])
+def test_extremes_give_numbers_within_the_scale_and_no_warning(cells, places, alone):
+    size = sum(len(scores) for _, _, scores in cells)
+    scores = pooled(items(*cells, clusters=None if alone else [0] * size), places)
+    assert [one is None for one in scores] == [place not in {cell[0] for cell in cells} for place in range(places)]
+    for one in filter(None, scores):
+        assert 0 <= one.low <= one.value <= one.high <= 100
+        assert one.high - one.low > 0.1
+        assert 0 <= one.raw <= 100
+
+
+def test_no_items_have_no_scores():
+    assert pooled(items((0, 0, [])), 2) == [None, None]
+
+
+def test_neither_the_order_of_rows_nor_numbering_matters(simulation):
+    world = dataclasses.replace(simulation.WORLDS[3], places=7)
+    drawn, _ = world.draw(np.random.default_rng(1))
+    order = np.random.default_rng(2).permutation(drawn.scores.size)
+    scores = pooled(drawn, 7)
+    columns = {name: getattr(drawn, name) for name in ("scores", "places", "units", "clusters")}
+    assert pooled(dataclasses.replace(drawn, **{name: column[order] for name, column in columns.items()}), 7) == scores
+    renamed = dataclasses.replace(
+        drawn,
+        places=6 - drawn.places,
+        clusters=drawn.clusters.max() - drawn.clusters,
+        benchmarks=[9 - benchmark for benchmark in drawn.benchmarks],
+    )
+    for one, other in zip(scores, reversed(pooled(renamed, 7)), strict=True):
+        assert one == pytest.approx(other, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scores": np.array([50.0, math.nan])}, "scores from 0 to 100"),
+        ({"scores": np.array([50.0, 101.0])}, "scores from 0 to 100"),
+        ({"places": np.array([0, 2])}, "places from 0 to 1"),
+        ({"clusters": np.array([0])}, "for each of 2 scores"),
+    ],
+)
+def test_bad_columns_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        pooled(dataclasses.replace(items((0, 0, [0.0]), (1, 0, [100.0])), **change), 2)
+
+
+@pytest.mark.slow
+def test_intervals_hold_known_truths_and_scores_are_nearer_than_plain_means(simulation):
+    worlds = {world.about: world for world in simulation.WORLDS}
+    for about in ("spread 5", "spread 10", "spread 20, skewed"):
+        groups = simulation.results(worlds[about], 60)
+        assert 0.93 <= groups["all"].holds <= 0.97
+        assert 0.92 <= groups["few"].holds <= 0.98  # 600 places
+        assert groups["few"].error < 0.4 * groups["few"].raw_error
+        assert groups["many"].error <= 1.02 * groups["many"].raw_error

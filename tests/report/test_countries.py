@@ -1,0 +1,279 @@
+"""One score per country over all benchmarks that ask about it: numbers, tables, heat map and map."""
+
+from dataclasses import replace
+
+import numpy as np
+import pycountry
+import pytest
+from support.example_report import example_report
+from support.reports import charts_of, report_of, tables_of
+from support.sample_files import care_sample, cedar_sample, judged, record, vqa_record, write_run
+
+from culture_tasks import frames
+from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
+from culture_tasks.report.figures.drawing import svg_images
+from culture_tasks.report.model import Cell, CountryScore
+from culture_tasks.report.numbers.countries import FEW
+from culture_tasks.report.numbers.overall import COMMON
+from culture_tasks.report.tiles import tiles
+
+
+def culturalvqa(country, scores):
+    """Samples of CulturalVQA, with scores of 0 or 1."""
+    return [
+        {"lave": vqa_record(n, score, country, item=f"{country} {n}", cluster=f"{country} {n}")}
+        for n, score in enumerate(scores)
+    ]
+
+
+def right_or_wrong(benchmark, task, item, score, cluster="", **groups):
+    """A sample of a task that needs no judge; the score is 0 or 1."""
+    run = {"response": "A", "outcome": "scored"}
+    answer = {"runs": [run], "outcomes": {"scored": 1}, "score": score, "cluster": cluster or item}
+    return {"acc": record(benchmark, task, "acc", item, groups, **answer)}
+
+
+def cvqa(country, scores):
+    """Samples of CVQA, two questions about each image."""
+    return [
+        right_or_wrong("cvqa", "cvqa", f"{country} {n}", score, f"{country} {n // 2}", country=country)
+        for n, score in enumerate(scores)
+    ]
+
+
+def share(right, of):
+    """So many right answers, and wrong ones."""
+    return [1.0] * right + [0.0] * (of - right)
+
+
+def run_of(folder, samples, model="m"):
+    """The report of a model with a result file for each task, since these differ in size."""
+    for task, lines in samples.items():
+        write_run(folder / model / task, model, {task: lines})
+    return report_of(folder)
+
+
+def scores_of(report, model=""):
+    """The scores of a model by the code of the country."""
+    return {one.place: one for one in report.countries if not model or report.entrants[one.entrant].label == model}
+
+
+def test_a_score_is_that_of_partial_pooling_over_all_benchmarks_on_the_common_scale(tmp_path):
+    samples = {
+        "culturalvqa": [*culturalvqa("india", share(9, 12)), *culturalvqa("brazil", share(3, 10))],
+        "cvqa": [*cvqa("India", share(4, 8)), *cvqa("Mexico", share(6, 6))],
+    }
+    report = run_of(tmp_path, samples)
+    items = ScoredItems(
+        scores=100.0 * np.array([*share(9, 12), *share(3, 10), *share(4, 8), *share(6, 6)]),
+        places=np.repeat([0, 1, 0, 2], [12, 10, 8, 6]),
+        units=np.repeat([0, 1], [22, 14]),
+        clusters=np.array([*range(22), *(100 + n // 2 for n in range(14))]),
+        benchmarks=[0, 1],
+        abilities=[0, 0],  # both are about perception
+    )
+    found = scores_of(report)
+    for code, expected in zip(("IN", "BR", "MX"), pooled(items, 3), strict=True):
+        own = (found[code].cell.value, found[code].cell.low, found[code].cell.high, found[code].raw)
+        assert own == pytest.approx((expected.value, expected.low, expected.high, expected.raw))
+        assert found[code].cell.n == expected.n
+    assert {key: (cell.value, cell.n) for key, cell in found["IN"].means.items()} == {
+        "culturalvqa": (75.0, 12),
+        "cvqa": (50.0, 8),
+    }
+    assert found["IN"].raw == 62.5  # (75 + 50) / 2
+    assert found["IN"].means["cvqa"].where == (("country", "India"),)  # opens its samples
+
+
+def test_a_question_in_several_tasks_counts_once(tmp_path):
+    """CulturalVQA has the same questions without images."""
+    blind = [
+        {"lave": record("culturalvqa", "culturalvqa_blind", "lave", f"india {n}", {"country": "india"}) | judged(1.0)}
+        for n in range(7)
+    ]
+    report = run_of(tmp_path, {"culturalvqa": culturalvqa("india", share(3, 10)), "culturalvqa_blind": blind})
+    assert scores_of(report)["IN"].cell.n == 10
+    assert {key: cell.n for key, cell in scores_of(report)["IN"].means.items()} == {
+        "culturalvqa": 10,
+        "culturalvqa_blind": 7,
+    }
+
+
+def test_a_question_that_counts_only_as_a_whole_is_one_item(tmp_path):
+    """Of Bangladesh's two questions of four statements, one has a wrong statement."""
+    rows = [
+        right_or_wrong(
+            *("culturalbench", "culturalbench_hard", f"q{question}.{n}"),
+            score=float(question == 0 or n > 0),
+            cluster=f"q{question}",
+            country="Bangladesh",
+        )
+        for question in range(2)
+        for n in range(4)
+    ]
+    [bangladesh] = scores_of(report_of(write_run(tmp_path, "m", {"culturalbench_hard": rows}))).values()
+    assert (bangladesh.place, bangladesh.cell.n, bangladesh.raw) == ("BD", 2, 50.0)
+
+
+def test_a_part_counts_for_its_country_and_a_group_of_countries_stands_alone(tmp_path):
+    mcq = [right_or_wrong("blend", "blend_mcq_assam", f"q{n}", 1.0, region="Assam") for n in range(4)]
+    arab = [care_sample(n, 8.0, "ar") for n in range(4)]
+    report = run_of(tmp_path, {"blend_mcq_assam": mcq, "care_ar": arab})
+    assert list(scores_of(report)) == ["IN", "arab"]
+    table = tables_of(report)["countries"]
+    assert [row.labels[:2] for row in table.rows] == [
+        ("India", "Southern Asia"),
+        ("Arab countries", "several countries"),
+    ]
+    assert any(note == "A part of a country counts for it: Assam for India." for note in table.notes)
+    assert "Without a tile: Arab countries" in charts_of(report)["countries_map"].notes
+
+
+def test_what_stands_out_is_marked_where_intervals_carry_it(tmp_path):
+    """A is far better for India, and as good as B for Brazil; C has CVQA alone and is compared with nobody."""
+    for model, right in (("A", 95), ("B", 20)):
+        samples = [*culturalvqa("india", share(right, 100)), *culturalvqa("brazil", share(60, 100))]
+        samples += [*culturalvqa("iran", share(58, 100)), *culturalvqa("turkey", share(62, 100))]
+        write_run(tmp_path / model, model, {"culturalvqa": samples})
+    write_run(tmp_path / "C", "C", {"cvqa": cvqa("India", share(100, 100))})
+    report = report_of(tmp_path)
+    best = {(one.entrant, one.place) for one in report.countries if one.cell.best}
+    assert [(report.entrants[entrant].label, place) for entrant, place in best] == [("A", "IN")]
+    assert {model: scores_of(report, model)["IN"].beside_others for model in "ABC"} == {
+        "A": "above",
+        "B": "below",
+        "C": None,  # has no other country
+    }
+    notes = " ".join(tables_of(report)["countries"].notes)
+    assert f"Over {report.units['cvqa'].title} alone, and so not compared with the others: C." in notes
+    heat = charts_of(report)["countries"]
+    assert "Over other benchmarks than the rest, and so not to be compared: C" in heat.notes
+    [panel] = heat.panels
+    bold = {(line.label, group) for line in panel.series for group, cell in line.cells.items() if cell.best}
+    assert {("A", "India"), ("B", "India")} <= bold
+    assert len(bold) == sum(one.beside_others is not None for one in report.countries) < 9
+
+
+def test_equal_models_and_equal_countries_are_not_told_apart(tmp_path):
+    """Of 40 true nulls none is marked: chance alone makes these shares differ."""
+    rng = np.random.default_rng(7)
+    for model in "ABCD":
+        samples = [
+            sample
+            for country in (
+                "india",
+                "brazil",
+                "iran",
+                "turkey",
+                "china",
+                "usa",
+                "nigeria",
+                "rwanda",
+                "canada",
+                "germany",
+            )
+            for sample in culturalvqa(country, rng.integers(0, 2, 60).astype(float))
+        ]
+        write_run(tmp_path / model, model, {"culturalvqa": samples})
+    report = report_of(tmp_path)
+    assert len(report.countries) == 40
+    assert not any(one.cell.best or one.beside_others for one in report.countries)
+
+
+def test_what_can_not_take_part_is_named_with_the_reason(tmp_path):
+    unread = [None] * 30
+    samples = {
+        "culturalvqa": culturalvqa("india", share(3, 10)),
+        "cedar_text": [cedar_sample(f"{n}", "zh", "joy", "joy") for n in range(4)],
+        "care_zh": [
+            {"care_rating": care_sample(n, 5.0)["care_rating"] | judged(score)} for n, score in enumerate(unread)
+        ],
+    }
+    report = run_of(tmp_path, samples)
+    assert list(scores_of(report)) == ["IN"]
+    [note] = [note for note in tables_of(report)["countries"].notes if note.startswith("Not in it")]
+    title = {key: unit.title for key, unit in report.units.items()}
+    assert f"{title['cedar_text']} (it doesn't group its questions by country)" in note
+    assert f"{title['care_zh']} (no model has samples of it that can be compared)" in note
+
+
+def test_without_a_place_nothing_is_shown_and_nothing_said(tmp_path):
+    samples = {"cedar_text": [cedar_sample(f"{n}", "zh", "joy", "joy") for n in range(4)]}
+    report = run_of(tmp_path, samples)
+    assert report.countries == ()
+    assert not {"countries", "countries_by_benchmark"} & tables_of(report).keys()
+    assert not {"countries", "countries_map"} & charts_of(report).keys()
+
+
+def test_one_model_and_one_country_are_enough(tmp_path):
+    report = report_of(write_run(tmp_path, "m", {"culturalvqa": culturalvqa("india", share(6, 10))}))
+    [india] = report.countries
+    assert india.cell.low < india.cell.value < india.cell.high
+    assert (india.raw, india.beside_others, india.cell.best) == (60.0, None, False)
+    drawn = charts_of(report)
+    assert all(b"<svg" in svg for svg in svg_images([drawn["countries"], drawn["countries_map"]]))
+    wide = tables_of(report)["countries_by_benchmark"].rows[0]
+    assert [cell and cell.value for cell in wide.cells] == [india.cell.value, 60.0, 10.0, 60.0]
+
+
+def _of_many(models, countries=("IN", "NP", "BR"), n=50):
+    report = example_report([f"model {number:02}" for number in range(models)], published=False)
+    scores = tuple(
+        CountryScore(
+            key,
+            code,
+            Cell(30.0 + at + number, COMMON, 20.0, 95.0, n=n - at),
+            raw=50.0,
+            means={"culturalvqa": Cell(50.0, COMMON)},
+            over=("culturalvqa",),
+        )
+        for number, key in enumerate(report.entrants)
+        for at, code in enumerate(countries)
+    )
+    return replace(report, countries=scores)
+
+
+def test_figures_of_fifty_models_show_what_fits_and_say_so():
+    every = [country.alpha_2 for country in pycountry.countries]
+    drawn = charts_of(_of_many(50, every[:40]))
+    heat, tiled = drawn["countries"], drawn["countries_map"]
+    [panel] = heat.panels
+    assert (len(panel.series), len(panel.groups)) == (15, 28)
+    assert pycountry.countries.get(alpha_2=every[0]).name in panel.groups  # the one of most questions
+    assert any("the table has all" in note for note in heat.notes)
+    assert len(tiled.panels) == 6
+    assert "The table has the other models" in tiled.notes
+    images = [svg.decode() for svg in svg_images([heat, tiled])]
+    assert all("model 00" in svg for svg in images)
+
+
+def test_few_questions_are_grey_in_the_heat_map_and_hatched_on_the_map():
+    few, many = ([_of_many(1, ("NP",), n=n)] for n in (FEW - 1, FEW))
+    (few_heat, few_map), (heat, tiled) = (
+        [svg.decode() for svg in svg_images([charts_of(report)[key] for key in ("countries", "countries_map")])]
+        for [report] in (few, many)
+    )
+    assert ("#dbdbdb" in few_heat, "#dbdbdb" in heat) == (True, False)
+    assert ("<pattern" in few_map, "<pattern" in tiled) == (True, False)
+    assert ">NP<" in tiled
+
+
+def test_frames_and_report_files_have_the_numbers(tmp_path):
+    path = write_run(tmp_path, "m", {"culturalvqa": culturalvqa("india", share(6, 10))})
+    [row] = frames.countries(path).to_dict("records")
+    [india] = report_of(path).countries
+    assert (row["model"], row["place"], row["country"], row["region"]) == ("m", "IN", "India", "Southern Asia")
+    assert (row["value"], row["low"], row["n"], row["raw"]) == (india.cell.value, india.cell.low, 10, 60.0)
+    assert (row["tasks"], row["beside_others"]) == ("culturalvqa", None)
+
+
+def test_every_country_has_a_region_and_no_two_share_a_tile():
+    assert tiles().keys() == {country.alpha_2 for country in pycountry.countries}
+    shown = [(tile.column, tile.row) for tile in tiles().values() if tile.column is not None]
+    assert len(set(shown)) == len(shown) > 195
+    assert tiles()["US"].column < tiles()["ES"].column < tiles()["IT"].column < tiles()["TR"].column
+    assert tiles()["NO"].row < tiles()["DE"].row < tiles()["LY"].row < tiles()["ZA"].row
+    asked = {code for each in benchmarks().values() for field in each.report().fields for code in field.places.values()}
+    assert len(asked) > 75
+    assert {code for code in asked if len(code) == 2} <= tiles().keys()
