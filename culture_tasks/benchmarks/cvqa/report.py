@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 import numpy as np
 
@@ -10,17 +11,15 @@ from culture_tasks.benchmarks.cvqa.benchmark import MACRO, PERCENT, UNPARSED, UN
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     Answers,
-    At,
     BenchmarkReport,
-    ColumnOf,
     Derived,
     Field,
-    FigureOf,
     Floats,
     FurtherScore,
     TableOf,
     UnitOf,
-    scores_by,
+    bars_by,
+    columns_of,
 )
 
 _PAPER = "CVQA (Romero et al., 2024)"
@@ -34,16 +33,13 @@ def _macro(answers: Answers) -> Mapping[str, Floats]:
 
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    columns = [
-        ColumnOf(f"{unit.key}_{statistic}", label, At(unit.key, statistic), unit.key)
-        for unit in units
-        for statistic, label in (("score", "Questions"), (MACRO, "Pairs"), (UNPARSED, "Unparsed"))
-    ]
+    numbers = {"score": "Questions", MACRO: "Pairs", UNPARSED: "Unparsed"}
+    columns = [columns_of(unit.key, numbers, over=unit.key, prefix=f"{unit.key}_") for unit in units]
     yield TableOf(
         key="cvqa",
         title="CVQA: accuracy in percent",
         source=_PAPER,
-        columns=tuple(columns),
+        columns=tuple(chain(*columns)),
         headers=MODEL,
         notes=("Questions: the mean over all questions. Pairs: the mean over pairs of language and country.",),
     )
@@ -63,18 +59,14 @@ REPORT = BenchmarkReport(
     derived=(Derived(MACRO, PERCENT, _macro),),
     tables=_tables,
     figures=tuple(
-        FigureOf(
+        bars_by(
+            field,
             key=f"cvqa_{plural}",
             title=f"CVQA by {field}",
             source=_PAPER,
-            kind="bars",
-            groups=words,
             value="Accuracy (percent)",
-            mark=scores_by(field),
+            groups=words,
         )
-        for field, plural, words in (
-            ("pair", "pairs", "language and country"),
-            ("category", "categories", "category"),
-        )
+        for field, plural, words in (("pair", "pairs", "language and country"), ("category", "categories", "category"))
     ),
 )

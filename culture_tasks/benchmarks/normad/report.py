@@ -21,12 +21,12 @@ from culture_tasks.benchmarks.reporting import (
     BenchmarkReport,
     ColumnOf,
     Field,
-    FigureOf,
     FurtherScore,
     TableOf,
     UnitOf,
+    bars_by,
     columns_by,
-    scores_by,
+    columns_of,
 )
 
 _PAPER = "NormAd (Rao et al., 2025)"
@@ -62,7 +62,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             key=f"{unit.key}_said",
             title=f"{unit.key}: replies in percent, by option",
             source=_PAPER,
-            columns=tuple(ColumnOf(name, LABELS[label], At(unit.key, name)) for label, name in SAID.items()),
+            columns=columns_of(unit.key, {name: LABELS[label] for label, name in SAID.items()}),
             headers=MODEL,
             notes=(
                 "The remaining replies choose nothing. Of the release's stories 36 % are Yes, 33 % No, 31 % Neither.",
@@ -74,7 +74,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
                 key=f"{unit.key}_by_{field}",
                 title=f"{unit.key}: accuracy in percent, by {field}",
                 source=_PAPER,
-                columns=(*columns_by(field, groups, unit.key), ColumnOf("all", "All", At(unit.key), sums_up=True)),
+                columns=columns_by(field, groups, unit.key, total="All"),
                 headers=MODEL,
             )
 
@@ -105,15 +105,7 @@ REPORT = BenchmarkReport(
     ),
     tables=_tables,
     figures=tuple(
-        FigureOf(
-            key=f"normad_{field}",
-            title=f"NormAd by {field}",
-            source=_PAPER,
-            kind="bars",
-            groups=field,
-            value="Accuracy (percent)",
-            mark=scores_by(field),
-        )
+        bars_by(field, key=f"normad_{field}", title=f"NormAd by {field}", source=_PAPER, value="Accuracy (percent)")
         for field in ("label", "bin")
     ),
 )

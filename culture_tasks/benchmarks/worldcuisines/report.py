@@ -6,16 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from culture_tasks.benchmarks.reporting import (
     MODEL,
-    At,
     BenchmarkReport,
-    ColumnOf,
     Field,
-    FigureOf,
     FurtherScore,
     TableOf,
     UnitOf,
+    bars_by,
     columns_by,
-    scores_by,
 )
 from culture_tasks.benchmarks.worldcuisines.scoring import AUTHORS, DUAL, PERCENT, SINGLE, UNPARSED, UNREAD
 from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, TYPES
@@ -43,13 +40,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
                 key=f"{unit.key}_{statistic}_by_question",
                 title=f"{unit.key}: {quantity} in percent, by type of question",
                 source=_PAPER,
-                columns=(
-                    *(
-                        ColumnOf(name, title, At(unit.key, statistic, (("question", name),)))
-                        for name, title in _TITLES.items()
-                    ),
-                    ColumnOf("average", "Average", At(unit.key, statistic), sums_up=True),
-                ),
+                columns=columns_by("question", _TITLES, unit.key, statistic, total="Average"),
                 headers=MODEL,
                 notes=("Average: the mean over the types, each of which weighs the same.",),
             )
@@ -77,15 +68,17 @@ REPORT = BenchmarkReport(
     ),
     tables=_tables,
     figures=tuple(
-        FigureOf(
-            key=f"worldcuisines{'_open' if is_open else ''}_languages",
-            title=f"WorldCuisines{', open answers,' if is_open else ''} by language",
+        bars_by(
+            "language",
+            key=f"worldcuisines{ending}_languages",
+            title=f"WorldCuisines{words} by language",
             source=_PAPER,
-            kind="bars",
-            groups="language",
-            value="Replies with the answer (percent)" if is_open else "Accuracy (percent)",
-            mark=scores_by("language", units=_is_open if is_open else lambda unit: not _is_open(unit)),
+            value=value,
+            units=units,
         )
-        for is_open in (False, True)
+        for ending, words, value, units in (
+            ("", "", "Accuracy (percent)", lambda unit: not _is_open(unit)),
+            ("_open", ", open answers,", "Replies with the answer (percent)", _is_open),
+        )
     ),
 )
