@@ -14,7 +14,7 @@ from culture_tasks.benchmarks.reporting import (
     bars_by,
     columns_by,
 )
-from culture_tasks.benchmarks.worldcuisines.scoring import AUTHORS, DUAL, PERCENT, SINGLE, UNPARSED, UNREAD
+from culture_tasks.benchmarks.worldcuisines.scoring import AUTHORS, DUAL, FORMS, SINGLE, UNPARSED
 from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, TYPES
 
 _PAPER = "WorldCuisines (Winata et al., 2025)"
@@ -60,12 +60,7 @@ REPORT = BenchmarkReport(
     ),
     splits=(("language",), ("question",)),
     culture="language",
-    further=(
-        FurtherScore(AUTHORS, PERCENT),
-        FurtherScore(UNPARSED, UNREAD),
-        FurtherScore(DUAL, PERCENT),
-        FurtherScore(SINGLE, PERCENT),
-    ),
+    further=tuple(FurtherScore(metric.name, metric.scale) for form in FORMS.values() for metric in form.metrics[1:]),
     tables=_tables,
     figures=tuple(
         bars_by(
