@@ -30,7 +30,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         form = "Hard" if unit.key.endswith("hard") else "Easy"
         further = _FURTHER if form == "Hard" else {UNPARSED: _FURTHER[UNPARSED]}
         columns += [
-            ColumnOf(unit.key, "Questions", At(unit.key), form),
+            ColumnOf(unit.key, "Questions", At(unit.key), form, {"form": form}),
             *columns_of(unit.key, further, over=form, prefix=f"{unit.key}_"),
         ]
         yield TableOf(
@@ -46,6 +46,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         source=_PAPER,
         columns=tuple(columns),
         headers=MODEL,
+        papers=("culturalbench_abstract",),
         notes=(
             "Hard: a question counts if all of its four options are judged right. Options: the share of single options "
             'that are, which is 75 for a model that always says "False". One in four options is true.',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from culture_tasks.benchmarks.reporting import (
 )
 
 _PAPER = "CVQA (Romero et al., 2024)"
+_PRINTED = {f"cvqa_{MACRO}": {"prompt_language": "local"}, f"cvqa_en_{MACRO}": {"prompt_language": "english"}}
+"""The columns that Pangea's paper prints, whose prompt they are asked by."""
 
 
 def _macro(answers: Answers) -> Mapping[str, Floats]:
@@ -34,14 +36,19 @@ def _macro(answers: Answers) -> Mapping[str, Floats]:
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     numbers = {"score": "Questions", MACRO: "Pairs", UNPARSED: "Unparsed"}
-    columns = [columns_of(unit.key, numbers, over=unit.key, prefix=f"{unit.key}_") for unit in units]
+    columns = [
+        replace(column, printed=_PRINTED.get(column.key, {}))
+        for unit in units
+        for column in columns_of(unit.key, numbers, over=unit.key, prefix=f"{unit.key}_")
+    ]
     yield TableOf(
         key="cvqa",
         title="CVQA: accuracy in percent",
         source=_PAPER,
-        columns=tuple(chain(*columns)),
+        columns=tuple(columns),
         headers=MODEL,
         notes=("Questions: the mean over all questions. Pairs: the mean over pairs of language and country.",),
+        papers=("pangea_table_2",),
     )
 
 

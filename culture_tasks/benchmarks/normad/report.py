@@ -53,9 +53,16 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             title=f"NormAd: {quantity} in percent, by amount of context",
             source=_PAPER,
             columns=tuple(
-                ColumnOf(unit.key, _TITLES.get(unit.key, unit.key), At(unit.key, statistic)) for unit in known
+                ColumnOf(
+                    unit.key,
+                    _TITLES.get(unit.key, unit.key),
+                    At(unit.key, statistic),
+                    printed={"condition": unit.key.removeprefix("normad_")},
+                )
+                for unit in known
             ),
             headers=MODEL,
+            papers=("normad_notebook",) if statistic == AUTHORS else (),
         )
     for unit in known:
         yield TableOf(

@@ -27,6 +27,8 @@ _READERS = {
         SINGLE: "replies with the answer in the question's language",
     },
 }
+_PUBLISHED = {"choices": AUTHORS, "open": "score"}
+"""The numbers that the authors publish, by form of answer."""
 
 
 def _is_open(unit: str) -> bool:
@@ -35,14 +37,19 @@ def _is_open(unit: str) -> bool:
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     for unit in units:
-        for statistic, quantity in _READERS["open" if _is_open(unit.key) else "choices"].items():
+        form = "open" if _is_open(unit.key) else "choices"
+        printed = {"form": form, "set": "large" if "_large" in unit.key else "small"}
+        for statistic, quantity in _READERS[form].items():
             yield TableOf(
                 key=f"{unit.key}_{statistic}_by_question",
                 title=f"{unit.key}: {quantity} in percent, by type of question",
                 source=_PAPER,
-                columns=columns_by("question", _TITLES, unit.key, statistic, total="Average"),
+                columns=columns_by("question", _TITLES, unit.key, statistic, printed=printed, total="Average"),
                 headers=MODEL,
                 notes=("Average: the mean over the types, each of which weighs the same.",),
+                papers=("worldcuisines_scores",)
+                if statistic == _PUBLISHED[form] and len(unit.tasks) == len(TYPES)
+                else (),
             )
         yield TableOf(
             key=f"{unit.key}_by_language",
