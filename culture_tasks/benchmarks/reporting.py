@@ -305,8 +305,9 @@ def columns_by(
     over: str = "",
     prefix: str = "",
     printed: Mapping[str, str] | None = None,
+    total: str = "",
 ) -> tuple[ColumnOf, ...]:
-    """Returns a column for each group of a field.
+    """Returns a column for each group of a field, and one over all of them where that has a label.
 
     Args:
         field: The field.
@@ -317,17 +318,25 @@ def columns_by(
         over: Header that the columns share.
         prefix: Begins the keys of the columns.
         printed: Keys of the published columns beside the group; None where no paper prints such numbers.
+        total: Label of the column over all groups, such as ``All``; published tables call its group ``average``.
     """
-    return tuple(
-        ColumnOf(
-            f"{prefix}{group}",
-            label,
-            At(unit, statistic, (*within, (field, group))),
-            over,
-            {} if printed is None else {**printed, field: group},
-        )
+
+    def keys(group: str) -> Mapping[str, str]:
+        return {} if printed is None else {**printed, field: group}
+
+    columns = [
+        ColumnOf(f"{prefix}{group}", label, At(unit, statistic, (*within, (field, group))), over, keys(group))
         for group, label in groups.items()
-    )
+    ]
+    if total:
+        at, key = At(unit, statistic, within), f"{prefix}{total.lower()}"
+        columns.append(ColumnOf(key, total, at, over, keys("average"), sums_up=True))
+    return tuple(columns)
+
+
+def columns_of(unit: str, statistics: Mapping[str, str], *, over: str = "", prefix: str = "") -> tuple[ColumnOf, ...]:
+    """Returns a column for each of several statistics of a unit, by their labels; a prefix begins the columns' keys."""
+    return tuple(ColumnOf(f"{prefix}{name}", label, At(unit, name), over) for name, label in statistics.items())
 
 
 # Figures
@@ -397,6 +406,33 @@ def scores_by(
         return Mark(" · ".join((number.title, *number.held.values())), number.model, number.group)
 
     return mark
+
+
+def bars_by(
+    field: str,
+    *,
+    key: str,
+    title: str,
+    source: str,
+    value: str,
+    groups: str = "",
+    held: Collection[str] = (),
+    units: Callable[[str], bool] = lambda _: True,
+) -> FigureOf:
+    """Returns a figure with a bar for each group of a field and each model, and a panel per unit.
+
+    Args:
+        field: The field.
+        key: Names the figure and its files.
+        title: Its title.
+        source: The paper's figure.
+        value: The quantity, with its unit.
+        groups: The groups along the axis, in words; by default the name of the field.
+        held: As in :func:`scores_by`.
+        units: As in :func:`scores_by`.
+    """
+    mark = scores_by(field, held=held, units=units)
+    return FigureOf(key=key, title=title, source=source, kind="bars", groups=groups or field, value=value, mark=mark)
 
 
 # Two numbers side by side

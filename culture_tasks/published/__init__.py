@@ -1,4 +1,4 @@
-"""Results that the benchmarks' papers print, as data: for comparison with a user's own numbers.
+"""Results that the benchmarks' papers print, or their authors release, as data: for comparison with a user's own.
 
 The papers' judges measured them on the papers' data. Cells are kept exactly as printed, in one JSON file per table. A
 cell is found by its keys: those of its row and those of its column together, such as ``{"model": "Gemma2-9B",
@@ -126,7 +126,7 @@ class PublishedTable(_Strict):
         name: The name for :func:`load`.
         benchmark: The benchmark that the results are of.
         paper: The paper.
-        table: The table's number there.
+        table: The table's number there, or a place in words where the numbers are in no table.
         judge: The model that graded, as the paper names it; None if no model grades.
         missing: The meaning of a cell without a number; None if every cell has one.
         notes: Remarks for a reader.
@@ -139,7 +139,7 @@ class PublishedTable(_Strict):
     name: str
     benchmark: str
     paper: Paper
-    table: int
+    table: int | str
     judge: str | None
     missing: Missing | None
     notes: tuple[str, ...]
@@ -149,10 +149,15 @@ class PublishedTable(_Strict):
     rows: tuple[PublishedRow, ...]
 
     @property
+    def place(self) -> str:
+        """Where the paper or its authors have the numbers."""
+        return f"Table {self.table}" if isinstance(self.table, int) else self.table
+
+    @property
     def source(self) -> str:
-        """Paper, table, judge and date in one line."""
+        """Paper, place, judge and date in one line."""
         judge = f"judge {self.judge}" if self.judge else "no judge"
-        return f"{self.paper.citation}, Table {self.table}; {judge}; {self.paper.date}"
+        return f"{self.paper.citation}, {self.place}; {judge}; {self.paper.date}"
 
     def cells(self) -> Iterator[PublishedCell]:
         """Yields every cell, row by row."""
@@ -175,9 +180,10 @@ class PublishedTable(_Strict):
 
 @cache
 def names() -> tuple[str, ...]:
-    """Returns the tables' names, by paper and number: ``care_table_3``, …, ``crosscult_table_4``."""
-    files = (file.name.removesuffix(".json").split("_table_") for file in _FOLDER.iterdir())
-    return tuple(f"{paper}_table_{table}" for paper, table in sorted((paper, int(table)) for paper, table in files))
+    """Returns the tables' names, by paper and number: ``care_table_3``, …, ``worldcuisines_scores``."""
+    stems = (file.name.removesuffix(".json").rpartition("_") for file in _FOLDER.iterdir())
+    ordered = sorted((start, int(end) if end.isdecimal() else 0, end) for start, _, end in stems)
+    return tuple(f"{start}_{end}" for start, _, end in ordered)
 
 
 @cache

@@ -1,13 +1,16 @@
 """The papers' tables: their shapes, their numbers against the papers' texts, and the averages that don't follow."""
 
+import json
 import math
 
 import pytest
-from support.papers import table_rows
+from support.papers import PAPERS, table_rows
 
 from culture_tasks.benchmarks.care.documents import CATEGORIES
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES
 from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES
+from culture_tasks.benchmarks.normad.documents import CONDITIONS, STORIES
+from culture_tasks.benchmarks.worldcuisines.vocabulary import SETS, TYPES
 from culture_tasks.errors import DataError
 from culture_tasks.published import all_tables, load, names, number
 
@@ -29,9 +32,14 @@ SHAPES = {
     "crosscult_table_2": (14, 10, 0),
     "crosscult_table_3": (14, 8, 0),
     "crosscult_table_4": (12, 6, 8),
+    "culturalbench_abstract": (2, 1, 0),
+    "normad_notebook": (10, 3, 0),
+    "pangea_table_2": (10, 2, 0),
+    "worldcuisines_scores": (17, 20, 10),
 }
+WITHOUT_TEXT = ("culturalbench_abstract", "pangea_table_2")
 
-AGGREGATES = {"cedar_table_1": 64, "crosscult_table_2": 28, "crosscult_table_3": 28}
+AGGREGATES = {"cedar_table_1": 64, "crosscult_table_2": 28, "crosscult_table_3": 28, "worldcuisines_scores": 66}
 
 
 def test_every_table_is_there_in_order():
@@ -45,7 +53,8 @@ def test_shape(name):
     missing = sum(cell.printed is None for cell in table.cells())
     assert (len(table.rows), len(table.columns), missing) == SHAPES[name]
     assert (table.missing is not None) == (missing > 0)
-    assert table.name == f"{name.partition('_')[0]}_table_{table.table}"
+    assert table.name == name
+    assert isinstance(table.table, str) or name.endswith(f"_table_{table.table}")
 
 
 def is_named(label, keys):
@@ -54,13 +63,30 @@ def is_named(label, keys):
     return label == "Score" or any(name in label.casefold() for name in names)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", [name for name in SHAPES if name not in WITHOUT_TEXT])
 def test_rows_are_the_papers_in_the_same_order(name):
     table = load(name)
     mark, width = table.missing.mark if table.missing else None, len(table.columns)
-    for row, printed in zip(table.rows, table_rows(name.partition("_")[0], table.table), strict=True):
+    for row, printed in zip(table.rows, table_rows(*name.split("_", 1)), strict=True):
         assert [mark if cell is None else cell for cell in row.cells] == printed[-width:]
         assert is_named(" ".join(printed[:-width]), row.keys), row.keys
+
+
+def test_worldcuisines_scores_follow_from_predictions():
+    """They are the values that ``test_worldcuisines_scoring.py`` recomputes from the authors' predictions."""
+    path = PAPERS.parent / "worldcuisines" / "predictions.json"
+    recomputed = json.loads(path.read_text(encoding="utf-8"))["models"]
+    for file, model in (("gpt-4o-2024-08-06", "GPT-4o"), ("llava-1.6-7b", "LLaVA-1.6-7B"), ("pangea-7b", "Pangea-7B")):
+        for question, value in recomputed[file]["published"].items():
+            keys = {"model": model, "form": "choices", "set": "small", "question": question}
+            assert float(load("worldcuisines_scores").printed(**keys) or "") == value
+
+
+def test_normad_s_numbers_are_whole_numbers_of_its_stories():
+    for cell in load("normad_notebook").cells():
+        stories = STORIES * float(cell.printed or "")
+        assert stories == pytest.approx(round(stories), abs=STORIES * 0.5e-6)
+    assert load("normad_notebook").printed(model="Mistral-7B-Instruct", condition="rule") == "0.818458"
 
 
 def test_tables_agree_where_they_print_the_same():
@@ -145,6 +171,9 @@ def test_keys_are_the_projects_own_names(name):
         "modality": {"text", "multimodal"},
         "setting": {"single", "sequential"},
         "score": {"rouge_l", "judge_score"},
+        "condition": set(CONDITIONS),
+        "question": {*(kind.name for kind in TYPES), "average"},
+        "set": set(SETS),
     }
     for cell in load(name).cells():
         for dimension, allowed in known.items():

@@ -16,9 +16,9 @@ def printed(paper: str, place: str) -> str:
     return text
 
 
-def table_rows(paper: str, number: int | str) -> list[list[str]]:
+def table_rows(paper: str, place: str) -> list[list[str]]:
     """Returns the rows with numbers of a table, cell by cell, without marks of bold and italics."""
-    lines = re.sub(r"</?[a-z]+>", "", printed(paper, f"table_{number}")).splitlines()
+    lines = re.sub(r"</?[a-z]+>", "", printed(paper, place)).splitlines()
     rows = [[cell.strip() for cell in (line.strip().split("\t") if "\t" in line else line.split())] for line in lines]
     return [row for row in rows if row and re.search(r"^[-–—]$|\d%?$", row[-1]) and len(row) > 3]
 

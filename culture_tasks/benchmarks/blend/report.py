@@ -14,12 +14,11 @@ from culture_tasks.benchmarks.reporting import (
     ColumnOf,
     ContrastOf,
     Field,
-    FigureOf,
     FurtherScore,
     TableOf,
     UnitOf,
+    bars_by,
     columns_by,
-    scores_by,
 )
 from culture_tasks.vocabulary import places
 
@@ -153,15 +152,7 @@ REPORT = BenchmarkReport(
     ),
     tables=_tables,
     figures=tuple(
-        FigureOf(
-            key=f"{kind}_{plural}",
-            title=f"{title} by {name}",
-            source=_PAPER,
-            kind="bars",
-            groups=name,
-            value=value,
-            mark=scores_by(name, units=units),
-        )
+        bars_by(name, key=f"{kind}_{plural}", title=f"{title} by {name}", source=_PAPER, value=value, units=units)
         for kind, title, value, units, names in (
             ("blend", "BLEnD", _SEM_B, lambda unit: not (_is_multiple_choice(unit) or _is_official(unit)), _BY),
             ("blend_official", "BLEnD, the paper's matcher,", _SEM_B, _is_official, _BY),

@@ -12,12 +12,11 @@ from culture_tasks.benchmarks.reporting import (
     ColumnOf,
     ContrastOf,
     Field,
-    FigureOf,
     RunFacts,
     TableOf,
     UnitOf,
+    bars_by,
     columns_by,
-    scores_by,
 )
 
 _LANGUAGES = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese"}
@@ -43,12 +42,16 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
 def _by_category(unit: str, languages: Iterable[str]) -> TableOf:
     columns: list[ColumnOf] = []
     for language in languages:
-        at, over, printed = At(unit, where=(("language", language),)), _LANGUAGES[language], {"language": language}
         columns += columns_by(
-            "category", _CATEGORIES, unit, within=at.where, over=over, prefix=f"{language}_", printed=printed
+            "category",
+            _CATEGORIES,
+            unit,
+            within=(("language", language),),
+            over=_LANGUAGES[language],
+            prefix=f"{language}_",
+            printed={"language": language},
+            total="Average",
         )
-        printed = {**printed, "category": "average"}
-        columns.append(ColumnOf(f"{language}_average", "Average", at, over, printed=printed, sums_up=True))
     return TableOf(
         key=f"{unit}_table_3",
         title=f"{unit}: mean rating (1 poor, 10 excellent) by culture and category",
@@ -92,14 +95,13 @@ REPORT = BenchmarkReport(
     culture="language",
     tables=_tables,
     figures=(
-        FigureOf(
+        bars_by(
+            "category",
             key="care_category",
             title="CARE by category",
             source="CARE, Figure 6a",
-            kind="bars",
-            groups="category",
             value=_RATING,
-            mark=scores_by("category", held=("language",)),
+            held=("language",),
         ),
     ),
     contrasts=(

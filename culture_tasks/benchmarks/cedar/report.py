@@ -250,10 +250,7 @@ def _two_labels(modality: str) -> TableOf:
         key=f"{unit}_top2",
         title=f"{unit}: macro F1, either of the two most frequent labels being right",
         source="CEDAR, Table 5",
-        columns=(
-            *columns_by("language", LANGUAGE_NAMES, unit, TOP2, printed={"modality": modality}),
-            ColumnOf("all", "All", At(unit, TOP2), sums_up=True),
-        ),
+        columns=columns_by("language", LANGUAGE_NAMES, unit, TOP2, printed={"modality": modality}, total="All"),
         headers=MODEL,
         notes=("Of data with minority labels. Over all languages together, All is no mean of the columns.",),
         papers=("cedar_table_5",) if modality == "text" else (),  # the paper's is of text alone

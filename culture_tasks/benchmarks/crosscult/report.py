@@ -47,7 +47,7 @@ from culture_tasks.benchmarks.reporting import (
     TableOf,
     UnitOf,
     Where,
-    scores_by,
+    bars_by,
     whole_groups_then_tasks,
 )
 
@@ -374,14 +374,14 @@ _FIGURES = (
         mark=_reliability,
         question="changes",
     ),
-    FigureOf(
+    bars_by(
+        "partition",
         key="crosscult_diagnostic",
         title="CrossCult-KIBench: scores with nothing inserted",
         source="CrossCult-KIBench, Figure 1b",
-        kind="bars",
-        groups="language",
         value=_SCORE,
-        mark=scores_by("partition", units=lambda unit: unit == _DIAGNOSTIC),
+        groups="language",
+        units=lambda unit: unit == _DIAGNOSTIC,
     ),
     *(
         FigureOf(

@@ -12,12 +12,12 @@ from culture_tasks.benchmarks.reporting import (
     BenchmarkReport,
     ColumnOf,
     Field,
-    FigureOf,
     FurtherScore,
     TableOf,
     UnitOf,
+    bars_by,
     columns_by,
-    scores_by,
+    columns_of,
 )
 from culture_tasks.vocabulary import places
 
@@ -29,20 +29,16 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     columns = []
     for unit in units:
         form = "Hard" if unit.key.endswith("hard") else "Easy"
-        columns.append(ColumnOf(unit.key, "Questions", At(unit.key), form))
+        further = _FURTHER if form == "Hard" else {UNPARSED: _FURTHER[UNPARSED]}
         columns += [
-            ColumnOf(f"{unit.key}_{name}", label, At(unit.key, name), form)
-            for name, label in _FURTHER.items()
-            if form == "Hard" or name == UNPARSED
+            ColumnOf(unit.key, "Questions", At(unit.key), form, {"form": form}),
+            *columns_of(unit.key, further, over=form, prefix=f"{unit.key}_"),
         ]
         yield TableOf(
             key=f"{unit.key}_by_country",
             title=f"CulturalBench-{form}: questions answered right in percent, by country",
             source=_PAPER,
-            columns=(
-                *columns_by("country", dict(zip(COUNTRIES, COUNTRIES, strict=True)), unit.key),
-                ColumnOf("all", "All", At(unit.key), sums_up=True),
-            ),
+            columns=columns_by("country", dict(zip(COUNTRIES, COUNTRIES, strict=True)), unit.key, total="All"),
             headers=MODEL,
         )
     yield TableOf(
@@ -51,6 +47,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         source=_PAPER,
         columns=tuple(columns),
         headers=MODEL,
+        papers=("culturalbench_abstract",),
         notes=(
             "Hard: a question counts if all of its four options are judged right. Options: the share of single options "
             'that are, which is 75 for a model that always says "False". One in four options is true.',
@@ -73,14 +70,12 @@ REPORT = BenchmarkReport(
     further=(FurtherScore(OF_ROWS, PERCENT), FurtherScore(SAID_TRUE, SHARE), FurtherScore(UNPARSED, UNREAD)),
     tables=_tables,
     figures=(
-        FigureOf(
+        bars_by(
+            "country",
             key="culturalbench_countries",
             title="CulturalBench by country",
             source=_PAPER,
-            kind="bars",
-            groups="country",
             value="Questions answered right (percent)",
-            mark=scores_by("country"),
         ),
     ),
 )

@@ -11,15 +11,12 @@ from collections.abc import Iterable, Iterator
 from culture_tasks import published
 from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, FACETS
 from culture_tasks.benchmarks.reporting import (
-    At,
     BenchmarkReport,
-    ColumnOf,
     Field,
-    FigureOf,
     TableOf,
     UnitOf,
+    bars_by,
     columns_by,
-    scores_by,
 )
 from culture_tasks.vocabulary import places
 
@@ -38,10 +35,7 @@ def _by(unit: str, field: str, groups: Iterable[str]) -> TableOf:
         key=f"{unit}_by_{field}",
         title=f"{unit}: share of answers that the judge calls correct, per {field}",
         source="CulturalVQA, section 5",
-        columns=(
-            *columns_by(field, labels, unit, printed={}),
-            ColumnOf("all", "All", At(unit), printed={field: "average"}, sums_up=True),
-        ),
+        columns=columns_by(field, labels, unit, printed={}, total="All"),
         papers=tuple(name for name in published.names() if name.startswith("culturalvqa_")),
     )
 
@@ -62,14 +56,12 @@ REPORT = BenchmarkReport(
     ability="perception",
     tables=_tables,
     figures=tuple(
-        FigureOf(
+        bars_by(
+            field,
             key=f"culturalvqa_{field}",
             title=f"CulturalVQA by {field}",
             source=f"CulturalVQA, scores per {field}",
-            kind="bars",
-            groups=field,
             value="Share of correct answers",
-            mark=scores_by(field),
         )
         for field in ("country", "facet")
     ),

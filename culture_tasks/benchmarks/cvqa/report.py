@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,21 +12,21 @@ from culture_tasks.benchmarks.cvqa.documents import COUNTRIES
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     Answers,
-    At,
     BenchmarkReport,
-    ColumnOf,
     Derived,
     Field,
-    FigureOf,
     Floats,
     FurtherScore,
     TableOf,
     UnitOf,
-    scores_by,
+    bars_by,
+    columns_of,
 )
 from culture_tasks.vocabulary import places
 
 _PAPER = "CVQA (Romero et al., 2024)"
+_PRINTED = {f"cvqa_{MACRO}": {"prompt_language": "local"}, f"cvqa_en_{MACRO}": {"prompt_language": "english"}}
+"""The columns that Pangea's paper prints, whose prompt they are asked by."""
 
 
 def _macro(answers: Answers) -> Mapping[str, Floats]:
@@ -36,10 +37,11 @@ def _macro(answers: Answers) -> Mapping[str, Floats]:
 
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+    numbers = {"score": "Questions", MACRO: "Pairs", UNPARSED: "Unparsed"}
     columns = [
-        ColumnOf(f"{unit.key}_{statistic}", label, At(unit.key, statistic), unit.key)
+        replace(column, printed=_PRINTED.get(column.key, {}))
         for unit in units
-        for statistic, label in (("score", "Questions"), (MACRO, "Pairs"), (UNPARSED, "Unparsed"))
+        for column in columns_of(unit.key, numbers, over=unit.key, prefix=f"{unit.key}_")
     ]
     yield TableOf(
         key="cvqa",
@@ -48,6 +50,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         columns=tuple(columns),
         headers=MODEL,
         notes=("Questions: the mean over all questions. Pairs: the mean over pairs of language and country.",),
+        papers=("pangea_table_2",),
     )
 
 
@@ -67,18 +70,14 @@ REPORT = BenchmarkReport(
     derived=(Derived(MACRO, PERCENT, _macro),),
     tables=_tables,
     figures=tuple(
-        FigureOf(
+        bars_by(
+            field,
             key=f"cvqa_{plural}",
             title=f"CVQA by {field}",
             source=_PAPER,
-            kind="bars",
-            groups=words,
             value="Accuracy (percent)",
-            mark=scores_by(field),
+            groups=words,
         )
-        for field, plural, words in (
-            ("pair", "pairs", "language and country"),
-            ("category", "categories", "category"),
-        )
+        for field, plural, words in (("pair", "pairs", "language and country"), ("category", "categories", "category"))
     ),
 )

@@ -21,12 +21,12 @@ from culture_tasks.benchmarks.reporting import (
     BenchmarkReport,
     ColumnOf,
     Field,
-    FigureOf,
     FurtherScore,
     TableOf,
     UnitOf,
+    bars_by,
     columns_by,
-    scores_by,
+    columns_of,
 )
 from culture_tasks.vocabulary import places
 
@@ -54,16 +54,23 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
             title=f"NormAd: {quantity} in percent, by amount of context",
             source=_PAPER,
             columns=tuple(
-                ColumnOf(unit.key, _TITLES.get(unit.key, unit.key), At(unit.key, statistic)) for unit in known
+                ColumnOf(
+                    unit.key,
+                    _TITLES.get(unit.key, unit.key),
+                    At(unit.key, statistic),
+                    printed={"condition": unit.key.removeprefix("normad_")},
+                )
+                for unit in known
             ),
             headers=MODEL,
+            papers=("normad_notebook",) if statistic == AUTHORS else (),
         )
     for unit in known:
         yield TableOf(
             key=f"{unit.key}_said",
             title=f"{unit.key}: replies in percent, by option",
             source=_PAPER,
-            columns=tuple(ColumnOf(name, LABELS[label], At(unit.key, name)) for label, name in SAID.items()),
+            columns=columns_of(unit.key, {name: LABELS[label] for label, name in SAID.items()}),
             headers=MODEL,
             notes=(
                 "The remaining replies choose nothing. Of the release's stories 36 % are Yes, 33 % No, 31 % Neither.",
@@ -75,7 +82,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
                 key=f"{unit.key}_by_{field}",
                 title=f"{unit.key}: accuracy in percent, by {field}",
                 source=_PAPER,
-                columns=(*columns_by(field, groups, unit.key), ColumnOf("all", "All", At(unit.key), sums_up=True)),
+                columns=columns_by(field, groups, unit.key, total="All"),
                 headers=MODEL,
             )
 
@@ -108,15 +115,7 @@ REPORT = BenchmarkReport(
     ),
     tables=_tables,
     figures=tuple(
-        FigureOf(
-            key=f"normad_{field}",
-            title=f"NormAd by {field}",
-            source=_PAPER,
-            kind="bars",
-            groups=field,
-            value="Accuracy (percent)",
-            mark=scores_by(field),
-        )
+        bars_by(field, key=f"normad_{field}", title=f"NormAd by {field}", source=_PAPER, value="Accuracy (percent)")
         for field in ("label", "bin")
     ),
 )

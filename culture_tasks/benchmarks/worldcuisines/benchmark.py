@@ -17,18 +17,7 @@ from culture_tasks.benchmarks.worldcuisines.documents import (
     question_source,
     tables,
 )
-from culture_tasks.benchmarks.worldcuisines.scoring import (
-    AUTHORS,
-    CHOICE,
-    CONTAINS,
-    DUAL,
-    SINGLE,
-    UNPARSED,
-    choice_metrics,
-    open_metrics,
-    score_choice,
-    score_open,
-)
+from culture_tasks.benchmarks.worldcuisines.scoring import FORMS
 from culture_tasks.benchmarks.worldcuisines.vocabulary import CODES, LANGUAGES, SETS, TYPES, Format, SetName
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.images import broken_images
@@ -37,9 +26,6 @@ from culture_tasks.data.tables import RowTable
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import BenchmarkReport
-
-_DECODING = Decoding(max_tokens=50)
-_NOTE = "Decoding: the authors' code."
 
 
 class WorldCuisines(Benchmark):
@@ -54,7 +40,7 @@ class WorldCuisines(Benchmark):
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a group for each set and form of answer, with a task for each type of question."""
-        return tuple(entry for set_name in SETS for form in ("choices", "open") for entry in _entries(set_name, form))
+        return tuple(entry for set_name in SETS for form in FORMS for entry in _entries(set_name, form))
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions of both sets, and the user's own image files. The Hub's are checked by each run."""
@@ -72,21 +58,22 @@ def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
     name = "worldcuisines" + ("_large" if set_name == "large" else "") + ("_open" if form == "open" else "")
     about = f"dishes and where they are from; {'options' if form == 'choices' else 'open answers'}, {set_name} set"
     title = f"{WorldCuisines.title}, {set_name} set, {'options' if form == 'choices' else 'open answers'}"
+    metrics, score = FORMS[form]
     tasks = [
         Task(
             name=f"{name}_{each.name}",
             about=about,
             title=f"{title}: {each.title}",
             languages=CODES,
-            metric=CHOICE if form == "choices" else CONTAINS,
-            metrics=choice_metrics if form == "choices" else open_metrics,
+            metric=metrics[0].name,
+            metrics=lambda: metrics,
             data=DataSet((question_source(set_name, each.config), KNOWLEDGE_BASE), partial(load, set_name, each, form)),
             prompt=lambda doc: Prompt((Picture(), doc["prompt"])),
-            score=score_choice if form == "choices" else score_open,
-            decoding=_DECODING,
+            score=score,
+            decoding=Decoding(max_tokens=50),
             shows_images=True,
             target=lambda doc: doc["answer"],
-            note=_NOTE,
+            note="Decoding: the authors' code.",
         )
         for each in TYPES
     ]
@@ -95,7 +82,7 @@ def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
         about=about,
         title=title,
         members=tuple(task.name for task in tasks),
-        means=(CHOICE, AUTHORS, UNPARSED) if form == "choices" else (CONTAINS, DUAL, SINGLE),
+        means=tuple(metric.name for metric in metrics),
         weight_by_size=False,  # as in the paper, each type weighs the same
     )
     yield from tasks

@@ -49,8 +49,11 @@ QUESTIONS: Mapping[tuple[SetName, str], int] = {
 }
 """Questions in each language."""
 
-_IMAGES_OF_A_DISH = 8
 _LOCAL_NAMES = "food-kb"
+_WITHOUT_THE_HUB = (
+    "Put worldcuisines/food-kb.parquet, or the images in worldcuisines/images/ and their names in the column 'image', "
+    "into the folder that CULTURE_TASKS_DATA names."
+)
 _INSTRUCTION = "\n\nPrint only the answer"
 
 KNOWLEDGE_BASE = Source(
@@ -232,16 +235,11 @@ def _images(
 ) -> datasets.Dataset:
     """Returns the images of the rows as a column, each read and checked once: files, or those of the knowledge base."""
     first = {row.picture: place for row, place in zip(reversed(rows), reversed(places), strict=True)}
-    if missing := next((place for picture, place in first.items() if not picture), ""):
-        raise DataError(f"{missing}, field 'image_url': found nothing. Expected the address of the image, or its file.")
-    named = list(first)
-    if base is None:
-        table = _Images(folder.name, [{"place": place} for place in first.values()])
-        images = image_column(table, named, folder)
-    else:
-        named, stored = _stored_images(first, base)
-        table = _Images(KNOWLEDGE_BASE.name, [{"place": first[address]} for address in named], stored)
-        images = image_column(table, [None] * len(named), Path())
+    if "" in first:
+        raise DataError(f"{first['']}, field 'image_url': found nothing. Expected the image's address, or its file.")
+    named, stored = (list(first), None) if base is None else _stored_images(first, base)
+    table = _Images(folder.name, [{"place": first[picture]} for picture in named], stored)
+    images = image_column(table, named, folder)
     position = {picture: index for index, picture in enumerate(named)}
     return images.select([position[row.picture] for row in rows])
 
@@ -257,22 +255,18 @@ def _stored_images(first: Mapping[str, str], base: datasets.Dataset) -> tuple[li
     """Returns addresses of images in the order of the knowledge base, and the images."""
     import datasets
 
+    missing = dict(first)
     named: list[str] = []
     parts = []
-    for number in range(1, _IMAGES_OF_A_DISH + 1):
-        column, addresses = f"image{number}", f"image{number}_url"
-        if column not in base.column_names or addresses not in base.column_names:
-            continue
-        known = set(named)
-        rows = {
-            address: row for row, address in enumerate(base[addresses]) if address in first and address not in known
-        }
-        named += rows
-        part = base.select(list(rows.values())).select_columns([column]).rename_columns({column: "image"})
-        parts.append(part.cast_column("image", datasets.Image(decode=False)))
-    if missing := [address for address in first if address not in set(named)]:
+    for column in (f"image{number}" for number in range(1, 9)):
+        if {column, f"{column}_url"} <= set(base.column_names):
+            rows = {address: row for row, address in enumerate(base[f"{column}_url"]) if missing.pop(address, "")}
+            named += rows
+            part = base.select(list(rows.values())).select_columns([column]).rename_columns({column: "image"})
+            parts.append(part.cast_column("image", datasets.Image(decode=False)))
+    for address, place in missing.items():
         raise DataError(
-            f"{first[missing[0]]}, field 'image_url': {KNOWLEDGE_BASE.name} has no image {missing[0]!r:.200}, and "
+            f"{place}, field 'image_url': {KNOWLEDGE_BASE.name} has no image {address!r:.200}, and "
             f"{len(missing) - 1} more are missing. Name files of your own in the column 'image'."
         )
     return named, datasets.concatenate_datasets(parts)
@@ -298,13 +292,8 @@ def _knowledge_base(settings: Settings) -> datasets.Dataset:
     import datasets
 
     path = local_file(KNOWLEDGE_BASE, settings.data_folder)
-    if path is not None and path.suffix != ".parquet":
+    if path is None:
+        return load_split(str(KNOWLEDGE_BASE.hub), None, KNOWLEDGE_BASE.split, _WITHOUT_THE_HUB)
+    if path.suffix != ".parquet":
         raise DataError(f"{path}: found a file ending in {path.suffix!r}. Expected the images in a Parquet file.")
-    if path is not None:
-        return datasets.Dataset.from_parquet(str(path))
-    assert KNOWLEDGE_BASE.hub is not None
-    where = (
-        "Put worldcuisines/food-kb.parquet, or the images in worldcuisines/images/ and their names in the column "
-        "'image', into the folder that CULTURE_TASKS_DATA names."
-    )
-    return load_split(KNOWLEDGE_BASE.hub, None, KNOWLEDGE_BASE.split, where)
+    return datasets.Dataset.from_parquet(str(path))

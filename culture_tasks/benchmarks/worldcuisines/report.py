@@ -6,18 +6,15 @@ from collections.abc import Iterable, Iterator
 
 from culture_tasks.benchmarks.reporting import (
     MODEL,
-    At,
     BenchmarkReport,
-    ColumnOf,
     Field,
-    FigureOf,
     FurtherScore,
     TableOf,
     UnitOf,
+    bars_by,
     columns_by,
-    scores_by,
 )
-from culture_tasks.benchmarks.worldcuisines.scoring import AUTHORS, DUAL, PERCENT, SINGLE, UNPARSED, UNREAD
+from culture_tasks.benchmarks.worldcuisines.scoring import AUTHORS, DUAL, FORMS, SINGLE, UNPARSED
 from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, TYPES
 from culture_tasks.vocabulary import countries
 
@@ -31,6 +28,8 @@ _READERS = {
         SINGLE: "replies with the answer in the question's language",
     },
 }
+_PUBLISHED = {"choices": AUTHORS, "open": "score"}
+"""The numbers that the authors publish, by form of answer."""
 
 
 _COUNTRIES = countries() | {
@@ -49,20 +48,19 @@ def _is_open(unit: str) -> bool:
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     for unit in units:
-        for statistic, quantity in _READERS["open" if _is_open(unit.key) else "choices"].items():
+        form = "open" if _is_open(unit.key) else "choices"
+        printed = {"form": form, "set": "large" if "_large" in unit.key else "small"}
+        for statistic, quantity in _READERS[form].items():
             yield TableOf(
                 key=f"{unit.key}_{statistic}_by_question",
                 title=f"{unit.key}: {quantity} in percent, by type of question",
                 source=_PAPER,
-                columns=(
-                    *(
-                        ColumnOf(name, title, At(unit.key, statistic, (("question", name),)))
-                        for name, title in _TITLES.items()
-                    ),
-                    ColumnOf("average", "Average", At(unit.key, statistic), sums_up=True),
-                ),
+                columns=columns_by("question", _TITLES, unit.key, statistic, printed=printed, total="Average"),
                 headers=MODEL,
                 notes=("Average: the mean over the types, each of which weighs the same.",),
+                papers=("worldcuisines_scores",)
+                if statistic == _PUBLISHED[form] and len(unit.tasks) == len(TYPES)
+                else (),
             )
         yield TableOf(
             key=f"{unit.key}_by_language",
@@ -82,23 +80,20 @@ REPORT = BenchmarkReport(
     splits=(("language",), ("question",), ("country",)),
     culture="language",
     ability="perception",
-    further=(
-        FurtherScore(AUTHORS, PERCENT),
-        FurtherScore(UNPARSED, UNREAD),
-        FurtherScore(DUAL, PERCENT),
-        FurtherScore(SINGLE, PERCENT),
-    ),
+    further=tuple(FurtherScore(metric.name, metric.scale) for form in FORMS.values() for metric in form.metrics[1:]),
     tables=_tables,
     figures=tuple(
-        FigureOf(
-            key=f"worldcuisines{'_open' if is_open else ''}_languages",
-            title=f"WorldCuisines{', open answers,' if is_open else ''} by language",
+        bars_by(
+            "language",
+            key=f"worldcuisines{ending}_languages",
+            title=f"WorldCuisines{words} by language",
             source=_PAPER,
-            kind="bars",
-            groups="language",
-            value="Replies with the answer (percent)" if is_open else "Accuracy (percent)",
-            mark=scores_by("language", units=_is_open if is_open else lambda unit: not _is_open(unit)),
+            value=value,
+            units=units,
         )
-        for is_open in (False, True)
+        for ending, words, value, units in (
+            ("", "", "Accuracy (percent)", lambda unit: not _is_open(unit)),
+            ("_open", ", open answers,", "Replies with the answer (percent)", _is_open),
+        )
     ),
 )

@@ -7,54 +7,20 @@ one over languages; every language has the same questions, so it is the mean ove
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from culture_tasks.benchmarks.choices import read_choice
 from culture_tasks.benchmarks.interface import Answered, Doc, MeanScore, Scale
 from culture_tasks.benchmarks.worldcuisines.documents import options_of
-from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES
+from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, Format
 from culture_tasks.text import answer_in
 
 PERCENT = Scale("percent", 0.0, 100.0, digits=2, times=100.0)
 UNREAD = Scale("percent", 0.0, 100.0, better="lower", digits=2, times=100.0)
 
-CHOICE = "acc"
-"""Share of the questions whose right option the reply chooses, by :func:`read_choice`."""
-
-AUTHORS = "acc_authors"
-"""The same by the authors' reader, :func:`authors_choice`: the published values."""
-
-UNPARSED = "unparsed"
-
-CONTAINS = "contains"
-"""Share of the questions whose reply contains the answer in any of the languages: the published values (multi)."""
-
-DUAL = "contains_dual"
-"""The same with the answer in the question's language or in English."""
-
-SINGLE = "contains_single"
-"""The same with the answer in the question's language alone."""
-
-
-@cache
-def choice_metrics() -> tuple[MeanScore, ...]:
-    """Returns the metrics of questions with options."""
-    return (
-        MeanScore(name=CHOICE, title="accuracy", scale=PERCENT, groups={"language": tuple(LANGUAGES)}),
-        MeanScore(name=AUTHORS, title="accuracy by the authors' reader", scale=PERCENT),
-        MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
-    )
-
-
-@cache
-def open_metrics() -> tuple[MeanScore, ...]:
-    """Returns the metrics of questions without options."""
-    return (
-        MeanScore(name=CONTAINS, title="answer in any language", scale=PERCENT, groups={"language": tuple(LANGUAGES)}),
-        MeanScore(name=DUAL, title="answer in the question's language or English", scale=PERCENT),
-        MeanScore(name=SINGLE, title="answer in the question's language", scale=PERCENT),
-    )
+AUTHORS, UNPARSED = "acc_authors", "unparsed"
+DUAL, SINGLE = "contains_dual", "contains_single"
 
 
 def authors_choice(reply: str) -> int | None:
@@ -81,7 +47,7 @@ def contains(reply: str, answer: str) -> bool:
 
 
 def score_choice(doc: Doc, responses: Sequence[str]) -> Answered:
-    """Reads which option the responses choose. One that chooses none for certain is wrong, and counted too."""
+    """Reads which option the responses choose: by ``read_choice``, and by the authors' reader."""
     options = options_of(doc["prompt"])
     read = [read_choice(response, options) for response in responses]
     by_authors = [authors_choice(answer_in(response)) == int(doc["answer"]) for response in responses]
@@ -99,7 +65,7 @@ def score_choice(doc: Doc, responses: Sequence[str]) -> Answered:
 
 
 def score_open(doc: Doc, responses: Sequence[str]) -> Answered:
-    """Looks for the answers in the responses."""
+    """Looks in the responses for the answer in any language, in the question's or English, and in the question's."""
     texts = [answer_in(response) for response in responses]
 
     def share(is_right: Callable[[str], bool]) -> float:
@@ -128,3 +94,31 @@ def _answered(doc: Doc, responses: Sequence[str], **scores: object) -> Answered:
         data={"data": doc["data"]},
         **scores,  # type: ignore[arg-type]
     )
+
+
+class Form(NamedTuple):
+    """How answers of a form are scored: the metrics, the main one first, and what scores them."""
+
+    metrics: tuple[MeanScore, ...]
+    score: Callable[[Doc, Sequence[str]], Answered]
+
+
+_GROUPS = {"language": tuple(LANGUAGES)}
+FORMS: Mapping[Format, Form] = {
+    "choices": Form(
+        (
+            MeanScore(name="acc", title="accuracy", scale=PERCENT, groups=_GROUPS),
+            MeanScore(name=AUTHORS, title="accuracy by the authors' reader", scale=PERCENT),  # the published values
+            MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
+        ),
+        score_choice,
+    ),
+    "open": Form(
+        (
+            MeanScore(name="contains", title="answer in any language", scale=PERCENT, groups=_GROUPS),  # the published values
+            MeanScore(name=DUAL, title="answer in the question's language or English", scale=PERCENT),
+            MeanScore(name=SINGLE, title="answer in the question's language", scale=PERCENT),
+        ),
+        score_open,
+    ),
+}

@@ -13,14 +13,7 @@ Format = Literal["choices", "open"]
 
 
 class QuestionType(NamedTuple):
-    """A type of question.
-
-    Attributes:
-        name: Its name here.
-        title: Its name in the paper's tables.
-        config: The part of the data that has it.
-        code: Its number in the data.
-    """
+    """A type of question: its names here and in the paper's tables, its part of the data, and its number there."""
 
     name: str
     title: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from culture_tasks import published
@@ -27,10 +28,13 @@ def keys_of(keys: Mapping[Any, str]) -> Keys:
 
 
 def with_papers(table: Table, keys: Sequence[Keys], papers: Sequence[str]) -> Table:
-    """Returns a table with rows and notes of published tables below its own; no paper has a column without keys."""
-    rows = [row for paper in papers for row in _rows_below(table, keys, published.load(paper))]
-    notes = [note for paper in papers for note in paper_notes(paper)]
-    return replace(table, rows=(*table.rows, *rows), notes=(*table.notes, *notes))
+    """Returns a table with rows of published tables, and notes on them, below its own.
+
+    No paper has a column without keys.
+    """
+    below = {paper: rows for paper in papers if (rows := [*_rows_below(table, keys, published.load(paper))])}
+    notes = [note for paper in below for note in paper_notes(paper)]
+    return replace(table, rows=(*table.rows, *chain(*below.values())), notes=(*table.notes, *notes))
 
 
 def _rows_below(table: Table, keys: Sequence[Keys], paper: PublishedTable) -> Iterator[Row]:
@@ -61,14 +65,15 @@ def _cell_below(paper: PublishedTable, row: PublishedRow, at: int, scale: Scale)
         measure = paper.measures[row.measure]
         own = Scale(_unit(measure, scale.unit), digits=number.digits)
         return Cell(number.value, own, flags=("published",), note=measure.name)
-    is_share = _is_share_of_percent(paper, at, scale)
-    shown = replace(scale, digits=number.digits + 2 * is_share)
-    return Cell(number.value * (0.01 if is_share else 1.0), shown, flags=("published",))
+    places = _places_moved(paper, at, scale)
+    shown = replace(scale, digits=max(0, number.digits - places))
+    return Cell(number.value * 10.0**places, shown, flags=("published",))
 
 
-def _is_share_of_percent(paper: PublishedTable, at: int, scale: Scale) -> bool:
-    """Whether a column is printed in percent where the user's numbers are shares."""
-    return paper.measures[paper.columns[at].measure].unit == "percent" and scale.unit == "share"
+def _places_moved(paper: PublishedTable, at: int, scale: Scale) -> int:
+    """Returns how far a number's point moves where it is a percent and the user's a share, or the other way round."""
+    units = (paper.measures[paper.columns[at].measure].unit, scale.unit)
+    return {("percent", "share"): -2, ("fraction", "percent"): 2}.get(units, 0)
 
 
 def _unit(measure: Measure, of_column: str) -> str:
@@ -140,7 +145,7 @@ def _printed_values(
             if at is None or (printed := row.cells[at]) is None or row.measure is not None:
                 continue
             key, scale = f"published {table.benchmark} {row.name}", place.cell.scale
-            number = published.number(printed).value * (0.01 if _is_share_of_percent(table, at, scale) else 1.0)
+            number = published.number(printed).value * 10.0 ** _places_moved(table, at, scale)
             known = entrants.get(key, Entrant(key, row.name, "published", published=True, source=table.source))
             if table.source not in known.source:
                 known = replace(known, source=f"{known.source} + {table.source}")
@@ -180,7 +185,7 @@ def _as_printed(table: PublishedTable) -> Table:
         rows.append(Row(tuple(row.keys.get(name, "") for name in headers), tuple(own), published=True))
     return Table(
         key=f"published_{table.name}",
-        title=f"{table.paper.title}, Table {table.table} (published)",
+        title=f"{table.paper.title}, {table.place} (published)",
         row_headers=tuple(str(name).title() for name in headers),
         columns=tuple(columns),
         rows=tuple(rows),

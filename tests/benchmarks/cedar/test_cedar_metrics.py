@@ -246,7 +246,7 @@ def test_quoted_bias_against_table_8(model, quadrant, quoted, languages, compute
 
 def test_gold_counts_are_table_4():
     order = ("ar", "zh", "en", "hi", "ja", "es", "sw")
-    rows = {row[0]: row[1:] for row in table_rows("cedar", 4)}
+    rows = {row[0]: row[1:] for row in table_rows("cedar", "table_4")}
     assert tuple(rows) == EMOTIONS
     for offset, modality in ((0, "multimodal"), (8, "text")):
         for emotion in EMOTIONS:
