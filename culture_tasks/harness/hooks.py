@@ -6,7 +6,7 @@ code, and a benchmark none for a harness.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.loading import SHARD, all_documents, shard_of
-from culture_tasks.harness.scoring import metric_list, scorer_of
+from culture_tasks.harness.scoring import metric_list
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -58,11 +58,6 @@ def target(task: Task, doc: Doc) -> str | list[str]:
     return task.target(doc)
 
 
-def results(task: Task, doc: Doc, responses: Sequence[Any]) -> dict[str, Any]:
-    """Returns a document's records."""
-    return scorer_of(task.name)(doc, responses)
-
-
 def name_of(task: Any) -> str | None:
     """Returns the name of the task of ours that a harness's task scores like; None if it scores by other code.
 
@@ -104,5 +99,5 @@ def refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
         )
 
 
-SHARED: Mapping[str, Callable[..., Any]] = {"target": target, "results": results}
+SHARED: Mapping[str, Callable[..., Any]] = {"target": target}
 """The hooks that both harnesses call alike."""

@@ -35,6 +35,7 @@ from culture_tasks.benchmarks.blend.scoring import (
     score,
     score_choice,
 )
+from culture_tasks.benchmarks.choices import by_likelihood
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Tag, Task
 from culture_tasks.data.checking import DataReport
 from culture_tasks.settings import Settings
@@ -140,14 +141,17 @@ def _multiple_choice() -> Iterator[Entry]:
         )
         for region in REGIONS
     ]
-    yield Group(
-        name="blend_mcq",
-        about=about,
-        members=tuple(task.name for task in tasks),
-        means=(ACCURACY, UNPARSED),
-        weight_by_size=False,
-    )
-    yield from tasks
+    variants = [by_likelihood(task, lambda doc: [letter for letter, _ in doc["choices"]]) for task in tasks]
+    for name, members in (("blend_mcq", tasks), ("blend_mcq_ll", variants)):
+        yield Group(
+            name=name,
+            about=members[0].about,
+            members=tuple(task.name for task in members),
+            means=(ACCURACY, UNPARSED),
+            weight_by_size=False,
+            harnesses=members[0].harnesses,
+        )
+        yield from members
 
 
 def _choices(region: Region, settings: Settings) -> Documents:

@@ -27,12 +27,13 @@ _FURTHER = {OF_ROWS: "Options", SAID_TRUE: "Called true", UNPARSED: "Unparsed"}
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     columns = []
     for unit in units:
-        form = "Hard" if unit.key.endswith("hard") else "Easy"
+        is_hard = unit.key.removesuffix("_ll").endswith("hard")
+        form = f"{'Hard' if is_hard else 'Easy'}{', by log-likelihood' if unit.key.endswith('_ll') else ''}"
         columns.append(ColumnOf(unit.key, "Questions", At(unit.key), form))
         columns += [
             ColumnOf(f"{unit.key}_{name}", label, At(unit.key, name), form)
             for name, label in _FURTHER.items()
-            if form == "Hard" or name == UNPARSED
+            if is_hard or name == UNPARSED
         ]
         yield TableOf(
             key=f"{unit.key}_by_country",
