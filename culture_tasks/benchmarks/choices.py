@@ -17,6 +17,7 @@ A base model follows no instructions. A variant of a task for it compares the lo
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import unicodedata
@@ -200,6 +201,54 @@ def _others(sentence: str, offered: Mapping[str, str]) -> set[str]:
         if label and is_named and not _BESIDE.search(sentence[max(0, word.start() - 12) : word.start()]):
             found.add(label)
     return found
+
+
+def in_order(options: Mapping[str, str], right: str, *, item: str, order: str | None) -> tuple[dict[str, str], str]:
+    """Returns the options of a question in the order that the user chose, and the label of the right one.
+
+    The labels stay where they are, and the texts change places, by a hash of order, question and label: so they do on
+    every machine and in both harnesses.
+
+    Args:
+        options: Texts by label, in the benchmark's order.
+        right: Label of the right option.
+        item: Identifier of the question.
+        order: The user's setting, such as ``shuffled:7``; None is the benchmark's order.
+
+    Examples:
+        >>> in_order({"A": "tea", "B": "milk", "C": "mate"}, "A", item="drinks", order="shuffled:0")
+        ({'A': 'milk', 'B': 'tea', 'C': 'mate'}, 'B')
+    """
+    if order is None:
+        return dict(options), right
+    places = sorted(options, key=lambda label: hashlib.sha256(f"{order}\n{item}\n{label}".encode()).digest())
+    moved = dict(zip(options, places, strict=True))
+    return {label: options[place] for label, place in moved.items()}, list(options)[places.index(right)]
+
+
+def with_options(prompt: str, options: Mapping[str, str], moved: Mapping[str, str]) -> str:
+    r"""Returns a prompt whose lines of options, such as ``B. milk``, have the texts of other options.
+
+    Args:
+        prompt: The prompt.
+        options: Texts by label, as the prompt has them.
+        moved: Texts by label, as it is to have them.
+
+    Raises:
+        ValueError: If the prompt has no line for an option.
+
+    Examples:
+        >>> with_options("Choose.\nA. tea\nB. milk", {"A": "tea", "B": "milk"}, {"A": "milk", "B": "tea"})
+        'Choose.\nA. milk\nB. tea'
+    """
+    lines = prompt.split("\n")
+    for label, text in options.items():
+        line = f"{label}. {text}".strip()
+        places = [place for place, one in enumerate(lines) if one.strip() == line]
+        if not places:
+            raise ValueError(f"found no line {line!r:.80}")
+        lines[places[-1]] = f"{label}. {moved[label]}"
+    return "\n".join(lines)
 
 
 def by_likelihood(task: Task, choices: Callable[[Any], Sequence[str]], cue: str = "") -> Task:

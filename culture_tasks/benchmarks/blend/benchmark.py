@@ -155,7 +155,7 @@ def _multiple_choice() -> Iterator[Entry]:
 
 
 def _choices(region: Region, settings: Settings) -> Documents:
-    return Documents(load_choices(region, settings.data_folder))
+    return Documents(load_choices(region, settings.data_folder, settings.option_order), has_options=True)
 
 
 def _best_answer(doc: BlendDoc) -> str:

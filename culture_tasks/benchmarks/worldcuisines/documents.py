@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from culture_tasks.benchmarks.choices import in_order, with_options
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, TYPES, Format, QuestionType, SetName
 from culture_tasks.data.hub import load_split
@@ -157,9 +158,12 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
     answers: dict[str, dict[str, str]] = defaultdict(dict)
     for row in rows:
         answers[row.qa_id][row.lang] = row.answer
-    documents = [_document(row, form, question_type, answers[row.qa_id], data) for row in (rows[i] for i in chosen)]
+    documents = [
+        _document(row, form, question_type, answers[row.qa_id], data, settings.option_order)
+        for row in (rows[index] for index in chosen)
+    ]
     images = _images([rows[index] for index in chosen], [places[index] for index in chosen], source, settings)
-    return Documents(documents, images)
+    return Documents(documents, images, has_options=form == "choices")
 
 
 def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[QuestionRow]]:
@@ -192,7 +196,12 @@ def misplaced(table: RowTable, rows: Mapping[int, QuestionRow], source: Source) 
 
 
 def _document(
-    row: QuestionRow, form: Format, question_type: QuestionType, answers: Mapping[str, str], data: str
+    row: QuestionRow,
+    form: Format,
+    question_type: QuestionType,
+    answers: Mapping[str, str],
+    data: str,
+    order: str | None,
 ) -> dict[str, Any]:
     """Returns a document; ``dish`` is the same for all questions about a dish, ``answers`` are by language."""
     shared = {
@@ -204,7 +213,9 @@ def _document(
         "data": data,
     }
     if form == "choices":
-        return {**shared, "prompt": row.multi_choice_prompt, "answer": str(row.multi_choice_answer)}
+        options = options_of(row.multi_choice_prompt)
+        moved, answer = in_order(options, str(row.multi_choice_answer), item=row.qa_id, order=order)
+        return {**shared, "prompt": with_options(row.multi_choice_prompt, options, moved), "answer": answer}
     return {
         **shared,
         "prompt": row.open_ended_prompt,
