@@ -67,6 +67,8 @@ class Settings(BaseModel):
         extra_columns: Whether to ``refuse`` local files with unknown columns, or to ``allow`` and ignore the columns.
         other_cultures: Whether to ``refuse`` local rows of another culture, language or country than their task's, or
             to ``allow`` them; the results are marked as those of own data.
+        option_order: Order of the options that a question offers: ``shuffled:7`` shuffles those of each question by the
+            seed 7, ``shuffled`` by 0, alike on every machine; None means the benchmark's own order.
         image_pixels: Largest number of pixels of an image; a larger one is refused before it is decoded.
         languages: Languages that the evaluated model supports officially; None means all.
         openai_api_key: Key for the judge's endpoint.
@@ -107,6 +109,7 @@ class Settings(BaseModel):
     other_cultures: Literal["refuse", "allow"] = Field(
         default="refuse", validation_alias="CULTURE_TASKS_OTHER_CULTURES"
     )
+    option_order: str | None = Field(default=None, validation_alias="CULTURE_TASKS_OPTION_ORDER")
     # where Pillow warns, and where it refuses
     image_pixels: int = Field(default=89_478_485, validation_alias="CULTURE_TASKS_IMAGE_PIXELS", ge=1, le=178_956_970)
     languages: tuple[str, ...] | None = Field(default=None, validation_alias="CULTURE_TASKS_LANGUAGES")
@@ -140,6 +143,15 @@ class Settings(BaseModel):
         if match is None or int(match[1]) > int(match[2]):
             raise ValueError("it is not NUMBER/OF, such as 3/16, with numbers from 1 to OF")
         return int(match[1]), int(match[2])
+
+    @field_validator("option_order")
+    @classmethod
+    def _is_an_order(cls, given: str | None) -> str | None:
+        # The word, and a seed of up to nine digits behind a colon.
+        match = re.fullmatch(r"shuffled(?::(\d{1,9}))?", given or "shuffled")
+        if match is None:
+            raise ValueError("it is not shuffled, or shuffled:SEED with a whole number, such as shuffled:7")
+        return given and f"shuffled:{int(match[1] or 0)}"
 
     @field_validator("languages", mode="before")
     @classmethod

@@ -48,6 +48,8 @@ def test_nothing_set_gives_the_defaults():
         ("CULTURE_TASKS_DATA", "~/data", "data_folder", Path.home() / "data"),
         ("CULTURE_TASKS_REVISION", "o/a=v1.0, o/b=refs/pr/3,", "revisions", (("o/a", "v1.0"), ("o/b", "refs/pr/3"))),
         ("CULTURE_TASKS_LANGUAGES", "en, zh,,ar ", "languages", ("en", "zh", "ar")),
+        ("CULTURE_TASKS_OPTION_ORDER", "shuffled", "option_order", "shuffled:0"),
+        ("CULTURE_TASKS_OPTION_ORDER", "shuffled:07", "option_order", "shuffled:7"),
         ("CULTURE_TASKS_EXTRA_COLUMNS", "allow", "extra_columns", "allow"),
         ("OPENAI_API_KEY", "key\n", "openai_api_key", SecretStr("key")),
         ("OPENAI_BASE_URL", "http://localhost/v1", "openai_base_url", "http://localhost/v1"),

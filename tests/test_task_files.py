@@ -121,9 +121,12 @@ def check_as_lm_eval(task):
     assert all(text.strip() for text in texts)
     assert all(text == text.rstrip() or text.endswith(end) for text, end in zip(texts, declared, strict=True))
     task.build_all_requests(rank=0, limit=3, world_size=1)
-    requests = [task.construct_requests(doc=doc, ctx=task.doc_to_text(doc)) for doc in docs]
-    assert [request.doc for request in requests] == [instance.doc for instance in task.instances] == docs
-    assert {request.request_type for request in requests} == {task.OUTPUT_TYPE}
+    made = [task.construct_requests(doc=doc, ctx=task.doc_to_text(doc)) for doc in docs]
+    requests = list(itertools.chain.from_iterable(one if isinstance(one, list) else [one] for one in made))
+    assert [request.doc for request in requests] == [instance.doc for instance in task.instances]
+    assert [doc for doc, _ in itertools.groupby(request.doc for request in requests)] == docs
+    by_likelihood = entries()[task.config.task].choices is not None
+    assert {request.request_type for request in requests} == {"loglikelihood" if by_likelihood else task.OUTPUT_TYPE}
 
 
 # lmms-eval

@@ -1,4 +1,4 @@
-r"""The reader of a chosen option, for every benchmark that offers options.
+r"""Options: the reader of the chosen one, their order, and the choice by log-likelihood, for every benchmark.
 
 A reply chooses an option by its label (a letter, a number, or a word such as ``True``) or by its exact text, in one of
 two ways:
@@ -10,15 +10,22 @@ two ways:
 Statements count more than lines that repeat the options. Two different choices are none, and so are a label that isn't
 offered, a label with another option's text, a choice that is denied, supposed or doubted, and a label that reads as a
 word: the article in "A bowl of rice", the number in "3 people".
+
+A base model follows no instructions. A variant of a task for it compares the log-likelihoods of the allowed replies
+(:func:`by_likelihood`).
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 import re
 import unicodedata
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+from culture_tasks.benchmarks.interface import Prompt, Task
 from culture_tasks.text import answer_in
 
 _MARKUP = re.compile(r"[*`$]|<\|\w+\|>|\\(?:text\w*|math\w+)(?=\{)|\\[()\[\]]")
@@ -194,3 +201,94 @@ def _others(sentence: str, offered: Mapping[str, str]) -> set[str]:
         if label and is_named and not _BESIDE.search(sentence[max(0, word.start() - 12) : word.start()]):
             found.add(label)
     return found
+
+
+def in_order(options: Mapping[str, str], right: str, *, item: str, order: str | None) -> tuple[dict[str, str], str]:
+    """Returns the options of a question in the order that the user chose, and the label of the right one.
+
+    The labels stay where they are, and the texts change places, by a hash of order, question and label: so they do on
+    every machine and in both harnesses.
+
+    Args:
+        options: Texts by label, in the benchmark's order.
+        right: Label of the right option.
+        item: Identifier of the question.
+        order: The user's setting, such as ``shuffled:7``; None is the benchmark's order.
+
+    Examples:
+        >>> in_order({"A": "tea", "B": "milk", "C": "mate"}, "A", item="drinks", order="shuffled:0")
+        ({'A': 'milk', 'B': 'tea', 'C': 'mate'}, 'B')
+    """
+    if order is None:
+        return dict(options), right
+    places = sorted(options, key=lambda label: hashlib.sha256(f"{order}\n{item}\n{label}".encode()).digest())
+    moved = dict(zip(options, places, strict=True))
+    return {label: options[place] for label, place in moved.items()}, list(options)[places.index(right)]
+
+
+def with_options(prompt: str, options: Mapping[str, str], moved: Mapping[str, str]) -> str:
+    r"""Returns a prompt whose lines of options, such as ``B. milk``, have the texts of other options.
+
+    Args:
+        prompt: The prompt.
+        options: Texts by label, as the prompt has them.
+        moved: Texts by label, as it is to have them.
+
+    Raises:
+        ValueError: If the prompt has no line for an option.
+
+    Examples:
+        >>> with_options("Choose.\nA. tea\nB. milk", {"A": "tea", "B": "milk"}, {"A": "milk", "B": "tea"})
+        'Choose.\nA. milk\nB. tea'
+    """
+    lines = prompt.split("\n")
+    for label, text in options.items():
+        line = f"{label}. {text}".strip()
+        places = [place for place, one in enumerate(lines) if one.strip() == line]
+        if not places:
+            raise ValueError(f"found no line {line!r:.80}")
+        lines[places[-1]] = f"{label}. {moved[label]}"
+    return "\n".join(lines)
+
+
+def by_likelihood(task: Task, choices: Callable[[Any], Sequence[str]], cue: str = "") -> Task:
+    """Returns the variant ``<name>_ll`` of a text task, for models that continue a text and follow no instructions.
+
+    The model writes nothing. Behind the prompt, lm-eval puts a blank and each of the allowed replies, and the reply
+    with the largest sum of the log-probabilities of its tokens is scored as if the model had written it. Nothing is
+    normalised by length, since a reply is a letter or a short word. lmms-eval's models give no log-likelihoods of text.
+
+    Args:
+        task: The task whose model writes its reply.
+        choices: Gives the allowed replies to a document.
+        cue: What the prompt ends with, where it has no cue for an answer.
+    """
+
+    def prompt(doc: Any) -> Prompt:
+        shown = task.prompt(doc)
+        *before, last = shown.parts
+        assert isinstance(last, str)
+        return replace(shown, parts=(*before, f"{last.rstrip()}{cue}"))
+
+    return replace(
+        task,
+        name=f"{task.name}_ll",
+        about=f"{task.about}; by log-likelihood",
+        title=f"{task.title or task.name}, by log-likelihood",
+        prompt=prompt,
+        choices=choices,
+        harnesses=("lm_eval",),
+        tag=f"{task.tag}_ll" if task.tag else "",
+        note="By log-likelihood: the model writes nothing.",
+    )
+
+
+def most_likely(replies: Sequence[str], likelihoods: Sequence[float]) -> str:
+    """Returns the reply with the largest log-likelihood; nothing where two are equal, or one is no number.
+
+    Examples:
+        >>> most_likely(["A", "B", "C"], [-2.5, -0.5, -1.0]), most_likely(["A", "B"], [-1.0, -1.0])
+        ('B', '')
+    """
+    best = [reply for reply, one in zip(replies, likelihoods, strict=True) if one == max(likelihoods)]
+    return best[0] if len(best) == 1 and not any(map(math.isnan, likelihoods)) else ""

@@ -86,10 +86,12 @@ class Documents:
     Attributes:
         rows: One mapping a document, all with the same fields.
         images: Image columns of the same documents, in the same order, not decoded yet; None where there are none.
+        has_options: Whether they offer options of their own, in the order that the user chose (``option_order``).
     """
 
     rows: Sequence[Doc]
     images: datasets.Dataset | None = None
+    has_options: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,9 +290,11 @@ class Task:
         data: Its documents.
         prompt: Gives what the model is shown of a document.
         score: Scores the answers to a document, one a run.
-        decoding: How the model generates.
+        decoding: How the model generates, if it does.
         shows_images: Whether its documents have images.
         target: Gives the right answers of a document, for the harness's log.
+        choices: Gives the replies that a document allows, where the model writes none: ``score`` is given the one that
+            it finds the most likely. None means that the model writes its reply.
         responses: Filter that the responses go through before they are scored.
         harnesses: The harnesses that have it.
         tag: A name for several tasks without a mean; may be empty.
@@ -309,6 +313,7 @@ class Task:
     decoding: Decoding
     shows_images: bool = False
     target: Callable[[Any], str | list[str]] = lambda _: ""
+    choices: Callable[[Any], Sequence[str]] | None = None
     responses: type = KeepAll
     harnesses: tuple[Harness, ...] = HARNESSES
     title: str = ""

@@ -6,15 +6,15 @@ code, and a benchmark none for a harness.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.loading import SHARD, all_documents, shard_of
-from culture_tasks.harness.scoring import metric_list, scorer_of
+from culture_tasks.harness.loading import SHARD, all_documents, option_order_of, shard_of
+from culture_tasks.harness.scoring import OPTION_ORDER, metric_list
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -58,11 +58,6 @@ def target(task: Task, doc: Doc) -> str | list[str]:
     return task.target(doc)
 
 
-def results(task: Task, doc: Doc, responses: Sequence[Any]) -> dict[str, Any]:
-    """Returns a document's records."""
-    return scorer_of(task.name)(doc, responses)
-
-
 def name_of(task: Any) -> str | None:
     """Returns the name of the task of ours that a harness's task scores like; None if it scores by other code.
 
@@ -79,11 +74,13 @@ def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
     return [image if image.mode == "RGB" else image.convert("RGB") for image in shown]
 
 
-def name_shard(task: Any) -> None:
-    """Names the shard of a harness's task in its metadata.
+def describe_documents(task: Any) -> None:
+    """Names the shard of a harness's task, and the order of its options, in its metadata.
 
     The metadata are logged with the results, and lmms-eval's response cache tells tasks apart by them.
     """
+    if order := option_order_of(name_of(task)):
+        task.config.metadata = {**(task.config.metadata or {}), OPTION_ORDER: order}
     part = shard_of(name_of(task))
     if part is None:
         return
@@ -96,13 +93,16 @@ def name_shard(task: Any) -> None:
 
 
 def refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
-    """Refuses ``--cache_requests`` for a shard: the harnesses find the requests of a task by its name alone."""
-    if cache_requests and (part := shard_of(name_of(task))):
+    """Refuses ``--cache_requests`` for a shard and for shuffled options: harnesses find requests by the task's name."""
+    name = name_of(task)
+    part, order = shard_of(name), option_order_of(name)
+    if cache_requests and (part or order):
+        what, variable = (part.shard, "CULTURE_SHARD") if part else (order, "CULTURE_TASKS_OPTION_ORDER")
         raise SettingsError(
-            f"{task.config.task}: --cache_requests keeps one set of requests for a task, and {part.shard} has its own. "
-            "Leave the option out, or unset CULTURE_SHARD."
+            f"{task.config.task}: --cache_requests keeps one set of requests for a task, and {what} has its own. "
+            f"Leave the option out, or unset {variable}."
         )
 
 
-SHARED: Mapping[str, Callable[..., Any]] = {"target": target, "results": results}
+SHARED: Mapping[str, Callable[..., Any]] = {"target": target}
 """The hooks that both harnesses call alike."""

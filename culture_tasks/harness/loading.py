@@ -21,7 +21,7 @@ from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.registry import DataRead, benchmark_of, reading_data, task_named
 from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.scoring import OWN_DATA, scorer_of
+from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
 from culture_tasks.settings import Settings
 
@@ -124,13 +124,17 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
             _own_data_told.add(place)
             _log.warning("%s: own data, not the benchmark's release (%s: %s)", place[0], *next(iter(read.own.items())))
         documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
+    if settings.option_order is not None and documents.has_options:
+        documents = replace(documents, rows=[{**row, OPTION_ORDER: settings.option_order} for row in documents.rows])
+    elif settings.option_order is not None:
+        _log.warning("%s: its questions have no options to shuffle; CULTURE_TASKS_OPTION_ORDER changes nothing.", name)
     whole = data = _as_dataset(documents)
     shard = None
     if settings.shard is not None:
         number, of = settings.shard
         shard = _task_shard(name, documents.rows, number=number, of=of)
         images = None if documents.images is None else documents.images.select(shard.places)
-        documents = Documents([documents.rows[place] for place in shard.places], images)
+        documents = replace(documents, rows=[documents.rows[place] for place in shard.places], images=images)
         data = _as_dataset(documents)
     _tasks[name] = _Loaded(settings, documents, data=data, whole=whole, shard=shard, read=read)
     _ahead.discard(name)
@@ -174,6 +178,11 @@ def data_read(name: str | None) -> DataRead:
 def shard_of(name: str | None) -> TaskShard | None:
     """Returns the shard that a task's documents are; None where they are all of them, or of others."""
     return _tasks[name].shard if name in _tasks else None
+
+
+def option_order_of(name: str | None) -> str | None:
+    """Returns how the options of a task's documents are shuffled; None where they aren't."""
+    return _tasks[name].documents.rows[0].get(OPTION_ORDER) if name in _tasks else None
 
 
 def loaded(name: str) -> datasets.Dataset:

@@ -1,7 +1,7 @@
 """The task files of a benchmark, written from what it declares.
 
-What all tasks of a benchmark have alike stands in a template that each file includes. The template's name has no
-``.yaml`` at its end, so that no harness takes it for a task.
+What all tasks of a benchmark have alike stands in a template that each file includes; tasks that compare
+log-likelihoods have another one. A template's name has no ``.yaml`` at its end, so that no harness takes it for a task.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Entry, Group, Harness, JudgedScore, Task
 from culture_tasks.harness.scoring import LEXICAL
 
-TEMPLATE = "_default_template_yaml"
+TEMPLATE, LIKELIHOOD_TEMPLATE = "_default_template_yaml", "_likelihood_template_yaml"
 PLACEHOLDER = "_placeholder.jsonl"
 """File of one row that lmms-eval loads before our documents take its place."""
 
@@ -43,10 +43,22 @@ def task_files(benchmark: Benchmark) -> dict[Path, str]:
 
 
 def _of_harness(benchmark: Benchmark, entries: Sequence[Entry], harness: Harness) -> Iterator[tuple[str, str]]:
-    tasks = {entry: _keys(entry, harness) for entry in entries if isinstance(entry, Task)}
+    for entry in entries:
+        if isinstance(entry, Group):
+            yield f"{entry.name}.yaml", _yaml(_group_keys(entry, entries, harness))
+    tasks = [entry for entry in entries if isinstance(entry, Task)]
+    yield from _of_tasks(benchmark, [task for task in tasks if task.choices is None], TEMPLATE, harness)
+    yield from _of_tasks(benchmark, [task for task in tasks if task.choices], LIKELIHOOD_TEMPLATE, harness)
+
+
+def _of_tasks(
+    benchmark: Benchmark, tasks: Sequence[Task], template: str, harness: Harness
+) -> Iterator[tuple[str, str]]:
+    """Yields the files of tasks, and the template of what they have alike."""
     if not tasks:
         return
-    first, *others = tasks.values()
+    keys_of = {task.name: _keys(task, harness) for task in tasks}
+    first, *others = keys_of.values()
     shared = {
         key: value
         for key, value in first.items()
@@ -56,13 +68,10 @@ def _of_harness(benchmark: Benchmark, entries: Sequence[Entry], harness: Harness
     notes = dict.fromkeys(task.note for task in tasks if task.note)
     comment = f"# {' '.join([f'{benchmark.title} ({benchmark.paper}).', *notes])}\n"
     if shared:
-        yield TEMPLATE, comment + _yaml(shared)
-    for entry in entries:
-        if isinstance(entry, Group):
-            yield f"{entry.name}.yaml", _yaml(_group_keys(entry, entries, harness))
-        elif isinstance(entry, Task):
-            left = {key: value for key, value in tasks[entry].items() if key not in shared}
-            yield f"{entry.name}.yaml", _yaml({"include": TEMPLATE} | left) if shared else comment + _yaml(left)
+        yield template, comment + _yaml(shared)
+    for name, keys in keys_of.items():
+        left = {key: value for key, value in keys.items() if key not in shared}
+        yield f"{name}.yaml", _yaml({"include": template} | left) if shared else comment + _yaml(left)
 
 
 def _keys(task: Task, harness: Harness) -> dict[str, Any]:
@@ -73,17 +82,26 @@ def _keys(task: Task, harness: Harness) -> dict[str, Any]:
 
     responses = _Function(f"{task.responses.__module__}.{task.responses.__qualname__}")
     named = {"task": task.name} | ({"tag": task.tag} if task.tag else {})
-    kind = {"output_type": "generate_until", "test_split": "test", "num_fewshot": 0}
+    output_type = "generate_until" if task.choices is None else "multiple_choice"
+    kind = {"output_type": output_type, "test_split": "test", "num_fewshot": 0}
     shared = {
         "doc_to_target": hook("target"),
         "process_results": hook("results"),
         "metric_list": hook("metrics"),
-        "filter_list": [{"name": "none", "filter": [{"function": responses}]}],
+        # lm-eval's own filter takes the log-likelihoods.
+        **({} if task.choices else {"filter_list": [{"name": "none", "filter": [{"function": responses}]}]}),
         "metadata": {"version": task.version},
     }
     sampling = task.decoding.temperature > 0
     top_p = {} if task.decoding.top_p is None else {"top_p": task.decoding.top_p}
     if harness == "lm_eval":
+        generation = {
+            "until": [],
+            "max_gen_toks": task.decoding.max_tokens,
+            "do_sample": sampling,
+            **({"temperature": task.decoding.temperature} if sampling else {}),
+            **(top_p if sampling else {}),
+        }
         return {
             **named,
             "class": _Function("culture_tasks.harness.lm_eval.task.CultureTask"),
@@ -92,13 +110,7 @@ def _keys(task: Task, harness: Harness) -> dict[str, Any]:
             "fewshot_split": "test",  # so that a question is never among its own examples
             "doc_to_text": hook("text"),
             **({"doc_to_image": hook("images")} if task.shows_images else {}),
-            "generation_kwargs": {
-                "until": [],
-                "max_gen_toks": task.decoding.max_tokens,
-                "do_sample": sampling,
-                **({"temperature": task.decoding.temperature} if sampling else {}),
-                **(top_p if sampling else {}),
-            },
+            **({"doc_to_choice": hook("choices")} if task.choices else {"generation_kwargs": generation}),
             **shared,
         }
     return {

@@ -14,7 +14,7 @@ from typing import Any
 from culture_tasks.harness.loading import Shard
 from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
-from culture_tasks.harness.scoring import OWN_DATA
+from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA
 from culture_tasks.results.finding import Harness, UnusedFile
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.runs import PromptHash, RunSettings, Spent
@@ -199,7 +199,10 @@ def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> RunSettin
     version = _number((data.get("versions") or {}).get(task))
     sha = (data.get("task_hashes") or {}).get(task)
     has_media = any(config.get(name) for name in ("doc_to_image", "doc_to_audio", "doc_to_visual"))
+    metadata = config.get("metadata")
+    order = metadata.get(OPTION_ORDER) if isinstance(metadata, dict) else None
     parts = [
+        f"options {str(order)[:20]}" if order else "",
         f"{shots} shots" if shots else "",
         "examples as turns" if shots and template not in ("", "none") and data.get("fewshot_as_multiturn") else "",
         f"system instruction {str(system)[:12]}" if (system := data.get("system_instruction_sha")) else "",

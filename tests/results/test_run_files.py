@@ -98,6 +98,11 @@ COUNTS = {"n-samples": {"t": {"original": 9, "effective": 4}}, "task_hashes": {"
         ("lm_eval", decoding(until=["b", "a"]), {"decoding": '{"repeats": 1, "until": ["a", "b"]}'}),
         ("lmms_eval", decoding(until="a"), {"decoding": '{"repeats": 1, "until": ["a"]}'}),
         ("lmms_eval", decoding(max_new_tokens=64, temperature=0, until=[]), {"decoding": GREEDY}),
+        (
+            "lmms_eval",
+            {"configs": {"t": {"metadata": {"option_order": "shuffled:7"}}}},
+            {"prompt": "options shuffled:7"},
+        ),
         ("lm_eval", {"configs": {"t": {"metadata": COMMITS}}}, {"commits": (("owner/t", "1" * 40),)}),
     ],
 )

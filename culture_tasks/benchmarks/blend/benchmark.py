@@ -35,6 +35,7 @@ from culture_tasks.benchmarks.blend.scoring import (
     score,
     score_choice,
 )
+from culture_tasks.benchmarks.choices import by_likelihood
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Tag, Task
 from culture_tasks.data.checking import DataReport
 from culture_tasks.settings import Settings
@@ -144,19 +145,22 @@ def _multiple_choice() -> Iterator[Entry]:
         )
         for region in REGIONS
     ]
-    yield Group(
-        name="blend_mcq",
-        about=about,
-        title=f"{Blend.title}, multiple choice",
-        members=tuple(task.name for task in tasks),
-        means=(ACCURACY, UNPARSED),
-        weight_by_size=False,
-    )
-    yield from tasks
+    variants = [by_likelihood(task, lambda doc: [letter for letter, _ in doc["choices"]]) for task in tasks]
+    for name, members in (("blend_mcq", tasks), ("blend_mcq_ll", variants)):
+        yield Group(
+            name=name,
+            about=members[0].about,
+            title=f"{Blend.title}, multiple choice{', by log-likelihood' if members is variants else ''}",
+            members=tuple(task.name for task in members),
+            means=(ACCURACY, UNPARSED),
+            weight_by_size=False,
+            harnesses=members[0].harnesses,
+        )
+        yield from members
 
 
 def _choices(region: Region, settings: Settings) -> Documents:
-    return Documents(load_choices(region, settings.data_folder))
+    return Documents(load_choices(region, settings.data_folder, settings.option_order), has_options=True)
 
 
 def _best_answer(doc: BlendDoc) -> str:

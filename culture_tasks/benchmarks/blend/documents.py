@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
+from culture_tasks.benchmarks.choices import in_order, with_options
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.releases import ReleaseFacts, check_cultures, check_release
 from culture_tasks.data.sources import Source, local_file, read_source
@@ -356,9 +357,10 @@ def choice_tables(data_folder: Path | None) -> Iterator[RowTable]:
         yield read_file(part)
 
 
-def load_choices(region: Region, data_folder: Path | None) -> list[ChoiceDoc]:
-    """Loads the multiple-choice questions of a region, which are in English."""
+def load_choices(region: Region, data_folder: Path | None, order: str | None = None) -> list[ChoiceDoc]:
+    """Loads the multiple-choice questions of a region, which are in English, their options in the order of the user."""
     docs: list[ChoiceDoc] = []
+    places: list[str] = []
     origins: list[str] = []
     for table in choice_tables(data_folder):
         origins.append(table.origin)
@@ -366,6 +368,7 @@ def load_choices(region: Region, data_folder: Path | None) -> list[ChoiceDoc]:
         countries = [region_name(str(row.get("country", ""))) for row in table.rows]
         part = table.part([index for index, country in enumerate(countries) if country == region.name])
         rows = validated(part, ChoiceRow, CHOICE_ALIASES) if part.rows else []
+        places += [part.where(index) for index in range(len(rows))]
         docs += [
             ChoiceDoc(
                 id=identifier,
@@ -385,9 +388,24 @@ def load_choices(region: Region, data_folder: Path | None) -> list[ChoiceDoc]:
         )
     check_release(CHOICE_SOURCE.release, table, docs)
     data = fingerprint(docs)
-    for doc in docs:
+    for doc, place in zip(docs, places, strict=True):
         doc["data"] = data
+        if order is not None:
+            _reorder(doc, order, place)
     return docs
+
+
+def _reorder(doc: ChoiceDoc, order: str, place: str) -> None:
+    options = dict(doc["choices"])
+    moved, doc["answer"] = in_order(options, doc["answer"], item=doc["id"], order=order)
+    try:
+        doc["prompt"] = with_options(doc["prompt"], options, moved)
+    except ValueError as error:
+        raise DataError(
+            f"{place}, field 'prompt': {error}. CULTURE_TASKS_OPTION_ORDER={order} moves the options there: correct "
+            "the row, or unset the variable."
+        ) from None
+    doc["choices"] = [[letter, text] for letter, text in moved.items()]
 
 
 # The check

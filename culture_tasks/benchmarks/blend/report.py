@@ -63,7 +63,11 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
 
 def _regions(unit: UnitOf) -> list[Region]:
     """Returns the regions that the unit's tasks end in; all of them for a task of the user's own."""
-    found = [region for region in REGIONS if any(task.endswith(f"_{region.slug}") for task in unit.tasks)]
+    found = [
+        region
+        for region in REGIONS
+        if any(task.endswith((f"_{region.slug}", f"_{region.slug}_ll")) for task in unit.tasks)
+    ]
     return found or list(REGIONS)
 
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.choices import read_choice
+from culture_tasks.benchmarks.choices import by_likelihood, read_choice
 from culture_tasks.benchmarks.culturalbench.documents import (
     COUNTRIES,
     EASY,
@@ -56,6 +56,7 @@ UNPARSED = "unparsed"
 
 _BY_COUNTRY = {"country": COUNTRIES}
 _DECODING = Decoding(max_tokens=256)
+_CUE = "\nAnswer:"
 _NOTE = "Prompts as public re-implementations have them; decoding isn't known: greedy."
 
 
@@ -69,7 +70,7 @@ class CulturalBench(Benchmark):
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
-        """Returns the two tasks."""
+        """Returns the two tasks, and both by log-likelihood."""
         easy = Task(
             name="culturalbench_easy",
             title="CulturalBench Easy",
@@ -98,7 +99,12 @@ class CulturalBench(Benchmark):
             target=lambda doc: doc["answer"],
             note=_NOTE,
         )
-        return easy, hard
+        return (
+            easy,
+            hard,
+            by_likelihood(easy, lambda _: OPTIONS, cue=_CUE),
+            by_likelihood(hard, lambda _: ("True", "False"), cue=_CUE),
+        )
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions of both forms."""

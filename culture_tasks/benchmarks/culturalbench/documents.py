@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
+from culture_tasks.benchmarks.choices import in_order
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, read_source
@@ -120,20 +121,23 @@ def load_easy(settings: Settings) -> Documents:
     ids = list(unique(table, (row.question_idx for row in rows), "question_idx"))
     _check_release(EASY, table, rows)
     data = fingerprint(row.model_dump() for row in rows)
-    return Documents(
-        [
+    documents = []
+    for question, row in zip(ids, rows, strict=True):
+        texts = (row.prompt_option_a, row.prompt_option_b, row.prompt_option_c, row.prompt_option_d)
+        options = dict(zip(OPTIONS, texts, strict=True))
+        options, answer = in_order(options, row.answer, item=question, order=settings.option_order)
+        documents.append(
             {
                 "id": f"{question}",
                 "question_id": question,
                 "country": row.country,
                 "question": row.prompt_question,
-                "options": [row.prompt_option_a, row.prompt_option_b, row.prompt_option_c, row.prompt_option_d],
-                "answer": row.answer,
+                "options": list(options.values()),
+                "answer": answer,
                 "data": data,
             }
-            for question, row in zip(ids, rows, strict=True)
-        ]
-    )
+        )
+    return Documents(documents, has_options=True)
 
 
 def load_hard(settings: Settings) -> Documents:

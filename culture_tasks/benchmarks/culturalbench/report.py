@@ -28,8 +28,9 @@ _FURTHER = {OF_ROWS: "Options", SAID_TRUE: "Called true", UNPARSED: "Unparsed"}
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     columns = []
     for unit in units:
-        form = "Hard" if unit.key.endswith("hard") else "Easy"
-        further = _FURTHER if form == "Hard" else {UNPARSED: _FURTHER[UNPARSED]}
+        is_hard = unit.key.removesuffix("_ll").endswith("hard")
+        form = f"{'Hard' if is_hard else 'Easy'}{', by log-likelihood' if unit.key.endswith('_ll') else ''}"
+        further = _FURTHER if is_hard else {UNPARSED: _FURTHER[UNPARSED]}
         columns += [
             ColumnOf(unit.key, "Questions", At(unit.key), form, {"form": form}),
             *columns_of(unit.key, further, over=form, prefix=f"{unit.key}_"),

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from annotated_types import Len
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from culture_tasks.benchmarks.choices import in_order
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.data.images import image_column
 from culture_tasks.data.releases import ReleaseFacts, check_release
@@ -100,21 +101,24 @@ def load(settings: Settings, *, english: bool) -> Documents:
     ids = unique(table, (row.id for row in rows), "ID")
     check_release(SOURCE.release, table, list(map(vars, rows)))
     data = fingerprint(row.model_dump(include={"id", "question", "question_en", "options", "label"}) for row in rows)
-    documents = [
-        {
-            "id": identifier,
-            # Before the underscore stands the image.
-            "image_id": identifier.rpartition("_")[0] or identifier,
-            "language": row.subset[0],
-            "country": row.subset[1],
-            "category": row.category,
-            "question": row.question_en if english else row.question,
-            "options": row.options_en if english else row.options,
-            "answer": OPTIONS[row.label],
-            "license": row.license or "",
-            "data": data,
-        }
-        for identifier, row in zip(ids, rows, strict=True)
-    ]
+    documents = []
+    for identifier, row in zip(ids, rows, strict=True):
+        options = dict(zip(OPTIONS, row.options_en if english else row.options, strict=True))
+        options, answer = in_order(options, OPTIONS[row.label], item=identifier, order=settings.option_order)
+        documents.append(
+            {
+                "id": identifier,
+                # Before the underscore stands the image.
+                "image_id": identifier.rpartition("_")[0] or identifier,
+                "language": row.subset[0],
+                "country": row.subset[1],
+                "category": row.category,
+                "question": row.question_en if english else row.question,
+                "options": list(options.values()),
+                "answer": answer,
+                "license": row.license or "",
+                "data": data,
+            }
+        )
     folder = folder_of(SOURCE, settings.data_folder)
-    return Documents(documents, image_column(table, [row.image for row in rows], folder))
+    return Documents(documents, image_column(table, [row.image for row in rows], folder), has_options=True)

@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.choices import read_choice
+from culture_tasks.benchmarks.choices import by_likelihood, read_choice
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -81,7 +81,7 @@ class NormAd(Benchmark):
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
-        """Returns a task for each amount of context, and a name for all of them."""
+        """Returns a task for each amount of context, and a name for all of them; and the same by log-likelihood."""
         tasks = [
             Task(
                 name=f"normad_{condition}",
@@ -100,8 +100,18 @@ class NormAd(Benchmark):
             )
             for condition in CONDITIONS
         ]
+        variants = [by_likelihood(task, lambda _: tuple(LABELS.values())) for task in tasks]
         about = "is an action in a story acceptable, with five amounts of context"
-        return (Tag(name=self.name, about=about, members=tuple(task.name for task in tasks)), *tasks)
+        return (
+            Tag(name=self.name, about=about, members=tuple(task.name for task in tasks)),
+            *tasks,
+            Tag(
+                name=f"{self.name}_ll",
+                about=f"{about}; by log-likelihood",
+                members=tuple(task.name for task in variants),
+            ),
+            *variants,
+        )
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the stories."""

@@ -31,7 +31,11 @@ from culture_tasks.benchmarks.reporting import (
 from culture_tasks.vocabulary import places
 
 _PAPER = "NormAd (Rao et al., 2025)"
-_TITLES = {f"normad_{condition}": about.capitalize() for condition, about in ABOUT.items()}
+_TITLES = {
+    f"normad_{condition}{ending}": f"{about.capitalize()}{how}"
+    for ending, how in (("", ""), ("_ll", "; by log-likelihood"))
+    for condition, about in ABOUT.items()
+}
 _TOPICS = {topic: topic.replace("_", " ").capitalize() for topic in TOPICS}
 _BY: Mapping[str, Mapping[str, str]] = {
     "label": LABELS,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
+from culture_tasks.benchmarks.choices import in_order, with_options
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, TYPES, Format, QuestionType, SetName
 from culture_tasks.data.hub import load_split
@@ -170,11 +171,13 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
     shown = [rows[index] for index in chosen]
     base = None if any(row.image for row in shown) else _knowledge_base(settings)
     countries = {} if base is None else _countries(base)
+    order = settings.option_order
     documents = [
-        _document(row, form, question_type, answers[row.qa_id], countries.get(row.picture, ""), data) for row in shown
+        _document(row, form, question_type, answers[row.qa_id], countries.get(row.picture, ""), data, order)
+        for row in shown
     ]
     images = _images(shown, [places[index] for index in chosen], base, folder_of(source, settings.data_folder))
-    return Documents(documents, images)
+    return Documents(documents, images, has_options=form == "choices")
 
 
 def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[QuestionRow]]:
@@ -207,7 +210,13 @@ def misplaced(table: RowTable, rows: Mapping[int, QuestionRow], source: Source) 
 
 
 def _document(
-    row: QuestionRow, form: Format, question_type: QuestionType, answers: Mapping[str, str], country: str, data: str
+    row: QuestionRow,
+    form: Format,
+    question_type: QuestionType,
+    answers: Mapping[str, str],
+    country: str,
+    data: str,
+    order: str | None,
 ) -> dict[str, Any]:
     """Returns a document; ``dish`` is the same for all questions about a dish, ``answers`` are by language."""
     shared = {
@@ -220,7 +229,9 @@ def _document(
         "data": data,
     }
     if form == "choices":
-        return {**shared, "prompt": row.multi_choice_prompt, "answer": str(row.multi_choice_answer)}
+        options = options_of(row.multi_choice_prompt)
+        moved, answer = in_order(options, str(row.multi_choice_answer), item=row.qa_id, order=order)
+        return {**shared, "prompt": with_options(row.multi_choice_prompt, options, moved), "answer": answer}
     return {
         **shared,
         "prompt": row.open_ended_prompt,

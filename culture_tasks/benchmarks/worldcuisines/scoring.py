@@ -115,7 +115,8 @@ FORMS: Mapping[Format, Form] = {
     ),
     "open": Form(
         (
-            MeanScore(name="contains", title="answer in any language", scale=PERCENT, groups=_GROUPS),  # the published values
+            # the published values
+            MeanScore(name="contains", title="answer in any language", scale=PERCENT, groups=_GROUPS),
             MeanScore(name=DUAL, title="answer in the question's language or English", scale=PERCENT),
             MeanScore(name=SINGLE, title="answer in the question's language", scale=PERCENT),
         ),

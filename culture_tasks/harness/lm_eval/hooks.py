@@ -7,12 +7,14 @@ text: they get a prompt without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from culture_tasks.benchmarks.choices import most_likely
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.harness.hooks import hook_named, images_of
 from culture_tasks.harness.loading import load_for_evaluation
+from culture_tasks.harness.scoring import scorer_of
 
 if TYPE_CHECKING:
     import datasets
@@ -60,5 +62,25 @@ def images(task: Task, doc: Mapping[str, Any]) -> list[Image]:
     return images_of(task, doc, task.prompt(doc))
 
 
+def choices(task: Task, doc: Mapping[str, Any]) -> list[str]:
+    """Returns the replies whose log-likelihoods are compared."""
+    assert task.choices is not None
+    return list(task.choices(doc))
+
+
+def results(task: Task, doc: Mapping[str, Any], responses: Sequence[Any]) -> dict[str, Any]:
+    """Returns a document's records, of replies, or of pairs of a log-likelihood and whether it is the greedy one's."""
+    if task.choices is not None:
+        responses = [most_likely(choices(task, doc), [likelihood for likelihood, _ in responses])]
+    return scorer_of(task.name)(doc, responses)
+
+
 def __getattr__(name: str) -> Any:
-    return hook_named(name, __name__, {"dataset": dataset, "text": text, "images": images})
+    kinds: dict[str, Any] = {
+        "dataset": dataset,
+        "text": text,
+        "images": images,
+        "choices": choices,
+        "results": results,
+    }
+    return hook_named(name, __name__, kinds)

@@ -23,7 +23,7 @@ from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
 from culture_tasks.errors import ImagesNotShownError, SettingsError
 from culture_tasks.harness import result_rows
-from culture_tasks.harness.hooks import name_of, name_shard, refuse_kept_requests
+from culture_tasks.harness.hooks import describe_documents, name_of, refuse_kept_requests
 from culture_tasks.harness.lm_eval.hooks import images_first
 from culture_tasks.harness.loading import all_documents, check_judge
 from culture_tasks.harness.scoring import scorer_of
@@ -32,6 +32,9 @@ from culture_tasks.harness.session import start_prediction
 FROM_TEXT = "generate_from_text"
 FROM_IMAGES = "generate_from_images"
 """Our request types, and the methods that are added to lm-eval's models."""
+
+BY_LIKELIHOOD = "multiple_choice"
+"""lm-eval's type of tasks that compare log-likelihoods; their requests are lm-eval's own."""
 
 _log = logging.getLogger(__name__)
 
@@ -99,7 +102,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         result_rows.extend(evaluator, "evaluate", result_rows.knowing_the_run)
         result_rows.extend(evaluator, "_process_results", _with_what_results_lack)
         super().__init__(config={name: value for name, value in config.items() if name != "class"})
-        name_shard(self)
+        describe_documents(self)
         for model_class, answer in ((LM, _answer), (CachingLM, _answer_with_cache)):
             for name in (FROM_TEXT, FROM_IMAGES):
                 setattr(model_class, name, answer)
@@ -125,7 +128,8 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         model = getattr(chat_template, "__self__", None)
         self._images_first = bool(self.config.doc_to_image) and isinstance(model, TemplateAPI)
         super().build_all_requests(chat_template=chat_template, **options)
-        self.OUTPUT_TYPE = FROM_IMAGES if self.config.doc_to_image else FROM_TEXT  # so ranks are padded by type
+        if self.config.output_type != BY_LIKELIHOOD:
+            self.OUTPUT_TYPE = FROM_IMAGES if self.config.doc_to_image else FROM_TEXT  # so ranks are padded by type
         limit = getattr(model, "max_images", (self.config.metadata or {}).get("max_images"))
         _refuse_cutting(self.instances, limit)
 
@@ -169,8 +173,10 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         """Returns the document's images."""
         return Images(super().doc_to_image(doc, doc_to_image))
 
-    def construct_requests(self, doc: Any, ctx: Any, *, metadata: Any = (None, None, None), **_: Any) -> Instance:
-        """Returns the document's request, of one of our types."""
+    def construct_requests(self, doc: Any, ctx: Any, *, metadata: Any = (None, None, None), **options: Any) -> Any:
+        """Returns the document's request, of one of our types, or a request of lm-eval's for each reply to compare."""
+        if self.config.output_type == BY_LIKELIHOOD:
+            return super().construct_requests(doc, ctx, metadata=metadata, **options)
         arguments: tuple[Any, ...] = (ctx, copy.deepcopy(self.config.generation_kwargs))
         kind = FROM_TEXT
         if self.config.doc_to_image:

@@ -1,0 +1,131 @@
+"""Tasks that compare log-likelihoods of the allowed replies, in real runs of lm-eval."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from support.in_process import run_lm_eval
+from support.scripted_lm import ScriptedLM
+
+from culture_tasks.benchmarks.registry import entries, tasks_below
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+TASKS = ["culturalbench_easy_ll", "culturalbench_hard_ll", "normad_rule_ll", "blend_mcq_ll"]
+ENDS = {"culturalbench": "\nAnswer:", "normad": "\nAnswer (options Yes, No or Neither):", "blend": "\n\nAnswer:"}
+FORMS = {"culturalbench_easy_ll": 4, "culturalbench_hard_ll": 2, "normad_rule_ll": 3}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(fixture_data):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+        yield
+
+
+@pytest.fixture(scope="module")
+def model(tiny_lm):
+    from lm_eval.models.huggingface import HFLM
+
+    return HFLM(pretrained=str(tiny_lm), device="cpu", batch_size=4)
+
+
+@pytest.fixture(scope="module")
+def results(model):
+    return run_lm_eval(model, TASKS, bootstrap_iters=0)
+
+
+def record_of(sample):
+    return next(value for value in sample.values() if isinstance(value, dict) and "record" in value)
+
+
+def test_the_likeliest_reply_is_scored_as_if_the_model_had_written_it(results):
+    assert len(results["samples"]) == len(FORMS) + len(tasks_below("blend_mcq"))
+    chosen = set()
+    for name, samples in results["samples"].items():
+        score = entries()[name.removesuffix("_ll")].score
+        for sample in samples:
+            likelihoods = [likelihood for likelihood, _ in sample["filtered_resps"]]
+            replies = [continuation for _, continuation in sample["arguments"]]
+            assert len(replies) == FORMS.get(name, 4)
+            assert all(reply == f" {reply.strip()}" for reply in replies)
+            reply = replies[likelihoods.index(max(likelihoods))].strip()
+            record = record_of(sample)
+            assert [run["response"] for run in record["runs"]] == [reply]
+            assert record["outcomes"] == {"scored": 1}
+            assert record["score"] == score(sample["doc"], [reply]).score
+            chosen.add(reply)
+    assert {"A", "B"} < chosen
+
+
+def test_rows_and_groups_are_those_of_the_task_whose_model_writes(results):
+    hard = results["results"]["culturalbench_hard_ll"]
+    assert {"acc,none", "acc_stderr,none", "row_acc,none", "said_true,none", "unparsed,none"} < hard.keys()
+    group = results["results"]["blend_mcq_ll"]
+    rows = [results["results"][task.name]["acc,none"] for task in tasks_below("blend_mcq_ll")]
+    assert group["acc,none"] == pytest.approx(sum(rows) / len(rows))
+    assert group["unparsed,none"] == 0.0
+
+
+def test_the_prompt_is_that_of_the_other_task_with_a_cue_at_its_end(results):
+    for name, samples in results["samples"].items():
+        task = entries()[name.removesuffix("_ll")]
+        cue = ENDS[name.partition("_")[0]]
+        for sample in samples:
+            (prompt,) = {context for context, _ in sample["arguments"]}
+            (written,) = task.prompt(sample["doc"]).parts
+            assert prompt.endswith(cue)
+            assert prompt.startswith(written.rstrip())
+            assert prompt.removeprefix(written.rstrip()) in ("", cue)
+
+
+def test_a_log_likelihood_is_the_sum_of_the_tokens_log_probabilities(model, results):
+    import torch
+
+    sample = results["samples"]["normad_rule_ll"][0]
+    for (prompt, reply), (likelihood, _) in zip(sample["arguments"], sample["filtered_resps"], strict=True):
+        before = model.tokenizer(prompt, add_special_tokens=False)["input_ids"]
+        tokens = model.tokenizer(prompt + reply, add_special_tokens=False)["input_ids"]
+        assert tokens[: len(before)] == before
+        with torch.no_grad():
+            logits = model.model(torch.tensor([tokens])).logits[0].float()
+        of_next = torch.log_softmax(logits, dim=-1)[len(before) - 1 : -1]
+        expected = sum(float(row[token]) for row, token in zip(of_next, tokens[len(before) :], strict=True))
+        assert likelihood == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_chat_template_ends_the_prompt_and_the_reply_begins_without_a_blank(model):
+    results = run_lm_eval(model, ["culturalbench_easy_ll"], limit=1, apply_chat_template=True, bootstrap_iters=0)
+    (sample,) = results["samples"]["culturalbench_easy_ll"]
+    assert [reply for _, reply in sample["arguments"]] == ["A", "B", "C", "D"]
+    assert all(prompt.endswith("\nAnswer:<|im_end|>\n<|im_start|>assistant\n") for prompt, _ in sample["arguments"])
+
+
+class Undecided(ScriptedLM):
+    """Finds all replies alike, or has no number for one."""
+
+    def __init__(self, *likelihoods):
+        super().__init__(lambda prompt, _: prompt)
+        self.likelihoods = likelihoods
+
+    def loglikelihood(self, requests, disable_tqdm=False):
+        return [(self.likelihoods[place % len(self.likelihoods)], False) for place in range(len(requests))]
+
+
+@pytest.mark.parametrize("likelihoods", [(-1.0,), (-math.inf,), (-1.0, math.nan)])
+def test_a_model_without_a_likeliest_reply_has_chosen_nothing(likelihoods):
+    results = run_lm_eval(Undecided(*likelihoods), ["culturalbench_easy_ll"], bootstrap_iters=0)
+    row = results["results"]["culturalbench_easy_ll"]
+    assert (row["acc,none"], row["unparsed,none"]) == (0.0, 1.0)
+
+
+def test_examples_have_their_answers_behind_the_cue(tmp_path):
+    from support.in_process import variant
+
+    lm = Undecided(-1.0, -2.0, -2.0, -2.0)
+    tasks = variant(tmp_path, "lm_eval", "normad_rule_ll", num_fewshot=2)
+    results = run_lm_eval(lm, tasks, include=tmp_path, limit=1, bootstrap_iters=0)
+    prompt = results["samples"]["variant"][0]["arguments"][0][0]
+    assert prompt.count(f"{ENDS['normad']} ") == 2
+    assert prompt.endswith(ENDS["normad"])
