@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.loading import SHARD, all_documents, shard_of
+from culture_tasks.harness.loading import SHARD, SUBSET, all_documents, loaded, shard_of, subset_of
 from culture_tasks.harness.scoring import metric_list, scorer_of
 
 if TYPE_CHECKING:
@@ -79,28 +79,34 @@ def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
     return [image if image.mode == "RGB" else image.convert("RGB") for image in shown]
 
 
-def name_shard(task: Any) -> None:
-    """Names the shard of a harness's task in its metadata.
+def name_part(task: Any) -> None:
+    """Names the shard and the subset of a harness's task in its metadata.
 
     The metadata are logged with the results, and lmms-eval's response cache tells tasks apart by them.
     """
-    part = shard_of(name_of(task))
-    if part is None:
+    name = name_of(task)
+    part, subset = shard_of(name), subset_of(name)
+    if name is None or (part is None and subset is None):
         return
-    if len(task.eval_docs) != len(part.places):
+    if len(task.eval_docs) != (expected := len(loaded(name))):
+        which, setting = (f" of {part.shard}", "CULTURE_SHARD") if part else (" of the subset", "CULTURE_SUBSET")
         raise SettingsError(
-            f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {len(part.places)} documents of "
-            f"{part.shard}. CULTURE_SHARD needs all of them: unset it, or leave process_docs out of the task's file."
+            f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {expected} documents{which}. "
+            f"{setting} needs all of them: unset it, or leave process_docs out of the task's file."
         )
-    task.config.metadata = {**(task.config.metadata or {}), SHARD: part.shard.model_dump()}
+    named = {SHARD: None if part is None else part.shard, SUBSET: subset}
+    known = {key: one.model_dump() for key, one in named.items() if one is not None}
+    task.config.metadata = {**(task.config.metadata or {}), **known}
 
 
 def refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
-    """Refuses ``--cache_requests`` for a shard: the harnesses find the requests of a task by its name alone."""
-    if cache_requests and (part := shard_of(name_of(task))):
+    """Refuses ``--cache_requests`` for a part of a task: the harnesses find its requests by its name alone."""
+    part, subset = shard_of(name_of(task)), subset_of(name_of(task))
+    if cache_requests and (part or subset):
+        which = f"{part.shard} has" if part else f"a subset of {subset} has"
         raise SettingsError(
-            f"{task.config.task}: --cache_requests keeps one set of requests for a task, and {part.shard} has its own. "
-            "Leave the option out, or unset CULTURE_SHARD."
+            f"{task.config.task}: --cache_requests keeps one set of requests for a task, and {which} its own. Leave "
+            f"the option out, or unset {'CULTURE_SHARD' if part else 'CULTURE_SUBSET'}."
         )
 
 

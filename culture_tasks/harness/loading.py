@@ -2,9 +2,11 @@
 
 They are two steps, since a harness says only after loading that a run predicts and nobody grades (``--predict_only``).
 
-Shards are parts of a task's documents, so that processes or machines that know nothing of each other share a run. Shard
-3 of 16 has every 16th cluster of the documents, from the third on. Clusters are the benchmark's, so that what belongs
-together, such as the questions about one scene, is in one shard.
+A subset is a designed draw of a task's documents (:mod:`culture_tasks.metrics.subsets`), the same for every model.
+
+Shards are parts of a task's documents, or of a subset, so that processes or machines that know nothing of each other
+share a run. Shard 3 of 16 has every 16th cluster of the documents, from the third on. Clusters are the benchmark's, so
+that what belongs together, such as the questions about one scene, is in one shard.
 """
 
 from __future__ import annotations
@@ -17,12 +19,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from culture_tasks.benchmarks.interface import Documents
+from culture_tasks.benchmarks.interface import Documents, MeanScore
 from culture_tasks.benchmarks.registry import DataRead, benchmark_of, reading_data, task_named
 from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.scoring import OWN_DATA, scorer_of
+from culture_tasks.harness.scoring import OWN_DATA, PROBABILITY, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
+from culture_tasks.metrics.subsets import Population, draw, population
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -35,6 +38,48 @@ _log = logging.getLogger(__name__)
 
 SHARD = "shard"
 """Entry of a task's metadata: the shard that was evaluated."""
+
+SUBSET = "subset"
+"""Entry of a task's metadata: the subset that was evaluated."""
+
+
+class Subset(BaseModel):
+    """A designed draw of a task's documents.
+
+    Where a metric makes one score of those of a cluster, whole clusters were drawn, and are its items.
+
+    Attributes:
+        documents: Number of documents that were drawn.
+        of_documents: Number of all documents.
+        items: Number of all items.
+        spread: As in :class:`~culture_tasks.metrics.subsets.Population`.
+        seed: Seed of the draw.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    documents: int = Field(ge=1)
+    of_documents: int = Field(ge=1, le=10**9)
+    items: int = Field(ge=1, le=10**9)
+    spread: float = Field(ge=0.0, allow_inf_nan=False)
+    seed: int = Field(ge=0)
+
+    @classmethod
+    def read(cls, metadata: Any) -> Subset | None:
+        """Returns the subset that a task's metadata name, or None; a ValueError says that it has another form."""
+        given = metadata.get(SUBSET) if isinstance(metadata, Mapping) else None
+        try:
+            return None if given is None else cls.model_validate(given)
+        except ValidationError:
+            raise ValueError(f"found {str(given)[:80]!r} as the subset of a task") from None
+
+    def __str__(self) -> str:
+        return f"{self.documents:,} of {self.of_documents:,}"
+
+    @property
+    def drawn_from(self) -> Population:
+        """What its interval depends on."""
+        return Population(self.items, self.spread)
 
 
 class Shard(BaseModel):
@@ -73,13 +118,14 @@ class TaskShard(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """The documents of a task, with the settings that they were loaded with: of its shard, as data sets, and all."""
+    """The documents of a task, with the settings that they were loaded with: of its part, as data sets, and all."""
 
     settings: Settings
     documents: Documents
     data: datasets.Dataset
     whole: datasets.Dataset
     shard: TaskShard | None
+    subset: Subset | None
     read: DataRead
 
 
@@ -106,7 +152,8 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     """Loads and checks the documents of a task. What :func:`load_ahead` has loaded with the same settings stays.
 
     Returns:
-        The documents of the shard that ``CULTURE_SHARD`` names; all of the task's if it names none.
+        The documents of the subset that ``CULTURE_SUBSET`` names, and of the shard that ``CULTURE_SHARD`` names; all of
+        the task's if they name none.
 
     Raises:
         DataError: If the data can't be used.
@@ -125,18 +172,52 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
             _log.warning("%s: own data, not the benchmark's release (%s: %s)", place[0], *next(iter(read.own.items())))
         documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
     whole = data = _as_dataset(documents)
-    shard = None
+    shard = subset = None
+    if settings.subset is not None and settings.subset[0] < len(documents.rows):
+        documents, subset = _drawn(name, documents, *settings.subset)
+        data = _as_dataset(documents)
     if settings.shard is not None:
         number, of = settings.shard
         shard = _task_shard(name, documents.rows, number=number, of=of)
-        images = None if documents.images is None else documents.images.select(shard.places)
-        documents = Documents([documents.rows[place] for place in shard.places], images)
+        documents = _chosen(documents, shard.places)
         data = _as_dataset(documents)
-    _tasks[name] = _Loaded(settings, documents, data=data, whole=whole, shard=shard, read=read)
+    _tasks[name] = _Loaded(settings, documents, data=data, whole=whole, shard=shard, subset=subset, read=read)
     _ahead.discard(name)
     if scorer_of(name).is_judged:
         _to_grade.add(name)
     return data
+
+
+def _chosen(documents: Documents, places: Sequence[int]) -> Documents:
+    images = None if documents.images is None else documents.images.select(places)
+    return Documents([documents.rows[place] for place in places], images)
+
+
+def _drawn(task: str, documents: Documents, number: int, seed: int) -> tuple[Documents, Subset]:
+    """Draws a subset of a task's documents, evenly from cultures and clusters, and leaves them in their order."""
+    scorer, rows = scorer_of(task), documents.rows
+    answered = [scorer.task.score(row, [""]) for row in rows]
+    clusters = [one.cluster or one.item for one in answered]
+    culture = benchmark_of(task).report().culture
+    by_cluster: dict[str, set[str]] = {}
+    for cluster, one in zip(clusters, answered, strict=True):
+        by_cluster.setdefault(cluster, set()).add(str(one.groups.get(culture) or ""))
+    strata = {cluster: own.pop() if len(own) == 1 else "" for cluster, own in by_cluster.items()}
+    main = next(metric for metric in scorer.task.metrics() if metric.name == scorer.task.metric)
+    if isinstance(main, MeanScore) and main.per_cluster is not None:
+        items = list(by_cluster)
+        drawn = draw(max(1, round(number * len(items) / len(rows))), items, items, list(strata.values()), seed)
+        chosen = {items[place] for place in drawn}
+        places = [place for place, cluster in enumerate(clusters) if cluster in chosen]
+        known = population(drawn, items)
+    else:
+        names = [one.item for one in answered]
+        drawn = draw(number, names, clusters, [strata[cluster] for cluster in clusters], seed)
+        places, known = sorted(drawn), population(drawn, clusters)
+    subset = Subset(documents=len(places), of_documents=len(rows), items=known.items, spread=known.spread, seed=seed)
+    chance = len(places) / len(rows)
+    part = _chosen(documents, places)
+    return replace(part, rows=[{**row, PROBABILITY: chance} for row in part.rows]), subset
 
 
 def _task_shard(task: str, rows: Sequence[Mapping[str, Any]], *, number: int, of: int) -> TaskShard:
@@ -176,6 +257,11 @@ def shard_of(name: str | None) -> TaskShard | None:
     return _tasks[name].shard if name in _tasks else None
 
 
+def subset_of(name: str | None) -> Subset | None:
+    """Returns the subset that a task's documents are; None where they are all of them, or of others."""
+    return _tasks[name].subset if name in _tasks else None
+
+
 def loaded(name: str) -> datasets.Dataset:
     """Returns the documents of a task that this process has loaded, loading them if it hasn't."""
     task = _tasks.get(name)
@@ -184,7 +270,7 @@ def loaded(name: str) -> datasets.Dataset:
 
 
 def all_documents(name: str) -> datasets.Dataset:
-    """Returns all documents of a task, those of other shards too: few-shot examples are among them."""
+    """Returns all documents of a task, whatever part of it is evaluated: few-shot examples are among them."""
     loaded(name)
     return _tasks[name].whole
 

@@ -37,6 +37,9 @@ OF_VERDICTS = frozenset({"judge", "runs", "outcomes", "score", "run_scores"})
 OWN_DATA = "own_data"
 """Field of the documents and records of a task whose data aren't the benchmark's release."""
 
+PROBABILITY = "probability"
+"""Field of the documents and records of a subset: the chance that each had to be drawn."""
+
 _KNOWN = {"record": RECORD_VERSION}
 
 
@@ -121,7 +124,7 @@ class Scorer:
     def __call__(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Scores the responses to a document, or submits them to the judge, and returns its records by metric."""
         answered = self.task.score(doc, responses_of(results))
-        own = {OWN_DATA: True} if doc.get(OWN_DATA) else {}
+        own = {name: doc[name] for name in (OWN_DATA, PROBABILITY) if doc.get(name)}
         main = self.task.metric
         records: dict[str, Any] = {}
         cluster = (str(self._described["benchmark"]), answered.cluster or answered.item)

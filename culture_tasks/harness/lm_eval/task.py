@@ -23,7 +23,7 @@ from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
 from culture_tasks.errors import ImagesNotShownError, SettingsError
 from culture_tasks.harness import result_rows
-from culture_tasks.harness.hooks import name_of, name_shard, refuse_kept_requests
+from culture_tasks.harness.hooks import name_of, name_part, refuse_kept_requests
 from culture_tasks.harness.lm_eval.hooks import images_first
 from culture_tasks.harness.loading import all_documents, check_judge
 from culture_tasks.harness.scoring import scorer_of
@@ -99,7 +99,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         result_rows.extend(evaluator, "evaluate", result_rows.knowing_the_run)
         result_rows.extend(evaluator, "_process_results", _with_what_results_lack)
         super().__init__(config={name: value for name, value in config.items() if name != "class"})
-        name_shard(self)
+        name_part(self)
         for model_class, answer in ((LM, _answer), (CachingLM, _answer_with_cache)):
             for name in (FROM_TEXT, FROM_IMAGES):
                 setattr(model_class, name, answer)

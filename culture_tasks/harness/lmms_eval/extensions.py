@@ -19,7 +19,7 @@ from typing import Any
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness import result_rows
 from culture_tasks.harness.engines import check_engine
-from culture_tasks.harness.hooks import name_of, name_shard, refuse_kept_requests
+from culture_tasks.harness.hooks import name_of, name_part, refuse_kept_requests
 from culture_tasks.harness.lmms_eval.plugin import in_a_command, one_message, our_tasks
 from culture_tasks.harness.loading import check_judge
 from culture_tasks.harness.model_costs import KEY, ModelCosts
@@ -109,13 +109,13 @@ def _with_limit_of_the_task(original: Callable[..., Any]) -> Callable[..., Any]:
     return make_one_request
 
 
-def name_shards(tasks: Mapping[Any, Any]) -> None:
+def name_parts(tasks: Mapping[Any, Any]) -> None:
     """Names the shards of the tasks that lmms-eval has loaded, those of groups too."""
     for task in tasks.values():
         if isinstance(task, Mapping):
-            name_shards(task)
+            name_parts(task)
         else:
-            name_shard(task)
+            name_part(task)
 
 
 def _with_costs(original: Callable[..., Any]) -> Callable[..., Any]:

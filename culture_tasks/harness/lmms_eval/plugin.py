@@ -88,7 +88,7 @@ def one_message() -> Iterator[None]:
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def load_task_or_group(self: Any, task_list: Any = None, *args: Any, **kwargs: Any) -> Any:
-        from culture_tasks.harness.lmms_eval.extensions import extend_evaluation, name_shards
+        from culture_tasks.harness.lmms_eval.extensions import extend_evaluation, name_parts
         from culture_tasks.harness.loading import load_for_evaluation
 
         names = [task_list] if isinstance(task_list, str) else list(task_list or [])
@@ -98,7 +98,7 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
                 load_for_evaluation(task)
         tasks = original(self, task_list, *args, **kwargs)
         with one_message():
-            name_shards(tasks)
+            name_parts(tasks)
         return tasks
 
     return load_task_or_group
