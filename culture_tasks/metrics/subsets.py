@@ -22,7 +22,7 @@ from culture_tasks.metrics.means import cluster_numbers, cluster_sums
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from culture_tasks.metrics.means import Clusters
+    from culture_tasks.metrics.means import Clusters, Floats, Numbers
 
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _SECOND = 15
@@ -148,22 +148,17 @@ def subset_interval(
     if n < 2 or many < 2 or np.ptp(scores) == 0.0:
         return plain
     of_items = 1.0 / n - 1.0 / drawn_from.items
-    counts = np.bincount(numbers).astype(np.float64)
-    sums = cluster_sums(scores[:, None], numbers)[:, 0]
-    between = float(np.sum(counts * (sums / counts - scores.mean()) ** 2))
-    within = float(np.sum((scores - (sums / counts)[numbers]) ** 2))
-    of_clusters, freedom = between / (many - 1), float(many - 1)
+    squares = _mean_squares(scores, numbers)
     if n == many:
-        variance = of_clusters * max(drawn_from.spread, of_items)
-    elif of_clusters <= within / (n - many):  # no effect of clusters to be seen
-        variance, freedom = (between + within) / (n - 1) * of_items, n - 1.0
+        variance, freedom = squares.between * max(drawn_from.spread, of_items), many - 1.0
+    elif squares.between <= squares.within:  # no effect of clusters to be seen
+        variance, freedom = float(np.var(scores, ddof=1)) * of_items, n - 1.0
     else:
-        per_cluster = (n - float(np.sum(counts**2)) / n) / (many - 1)
-        factor = drawn_from.spread / per_cluster
-        parts = factor * of_clusters, (of_items - factor) * within / (n - many)
+        factor = drawn_from.spread / squares.per_cluster
+        parts = factor * squares.between, (of_items - factor) * squares.within
         variance = max(sum(parts), 0.0)
-        squares = parts[0] ** 2 / (many - 1) + parts[1] ** 2 / (n - many)
-        freedom = max(variance**2 / squares, 1.0) if squares else freedom
+        spread = parts[0] ** 2 / (many - 1) + parts[1] ** 2 / (n - many)
+        freedom = max(variance**2 / spread, 1.0) if spread else many - 1.0
     quantile = t_quantile(0.95, freedom + 1.0)
     if shares and variance > 0.0:
         low, high = wilson(plain.value, plain.value * (1.0 - plain.value) / variance, quantile)
@@ -171,3 +166,63 @@ def subset_interval(
         reach = quantile * math.sqrt(variance)
         low, high = plain.value - reach, plain.value + reach
     return plain._replace(low=low, high=high, reason=None)
+
+
+class Components(NamedTuple):
+    """Variance of the effects of clusters, and of items within them, in squared units of the scores; NaN if unknown."""
+
+    clusters: float = math.nan
+    items: float = math.nan
+
+
+def components(values: ArrayLike, clusters: Clusters | None = None) -> Components:
+    """Variance components of scores by a one-way analysis of variance, with no negative one.
+
+    Args:
+        values: One score per item; NaN where there is none, which is left out.
+        clusters: The cluster of each; None means that each stands alone, where all variance is that of items.
+
+    Source: Searle, Casella and McCulloch (1992), "Variance Components", for clusters of unequal sizes.
+
+    Examples:
+        >>> components([1.0, 1.0, 0.0, 0.0], clusters=["a", "a", "b", "b"])
+        Components(clusters=0.5, items=0.0)
+    """
+    scores = np.asarray(values, dtype=np.float64)
+    kept = ~np.isnan(scores)
+    scores, numbers = scores[kept], cluster_numbers(clusters, kept)
+    many = int(numbers.max()) + 1 if numbers.size else 0
+    if scores.size < 2 or many < 2:
+        return Components()
+    if many == scores.size:
+        return Components(0.0, float(np.var(scores, ddof=1)))
+    squares = _mean_squares(scores, numbers)
+    between = max(0.0, (squares.between - squares.within) / squares.per_cluster)
+    return Components(between, squares.within if between else float(np.var(scores, ddof=1)))
+
+
+class _MeanSquares(NamedTuple):
+    """Mean squares between and within clusters, and the items of a cluster of mean size in the former's expectation."""
+
+    between: float
+    within: float
+    per_cluster: float
+
+
+def _mean_squares(scores: Floats, numbers: Numbers) -> _MeanSquares:
+    counts = np.bincount(numbers).astype(np.float64)
+    means = cluster_sums(scores[:, None], numbers)[:, 0] / counts
+    n, many = scores.size, counts.size
+    between = float(np.sum(counts * (means - scores.mean()) ** 2)) / (many - 1)
+    within = float(np.sum((scores - means[numbers]) ** 2)) / (n - many) if n > many else math.nan
+    return _MeanSquares(between, within, (n - float(np.sum(counts**2)) / n) / (many - 1))
+
+
+def half_width(of: Components, drawn_from: Population, n: int) -> float:
+    """Half the width of the 95 % interval of a subset of ``n`` items: 1.96 times the root of the variance above.
+
+    Examples:
+        >>> round(half_width(Components(0.0, 0.25), Population(items=10_000, spread=0.0), 400), 4)
+        0.048
+    """
+    return 1.96 * math.sqrt(of.clusters * drawn_from.spread + of.items * (1.0 / n - 1.0 / drawn_from.items))

@@ -27,7 +27,9 @@ def documents(monkeypatch, task, subset):
 
 def write(harness, folder, tasks, model="toy", **options):
     if harness == "lm_eval":
-        return write_lm_eval(folder, tasks, lambda prompt, _: "Yes" if "a" in prompt[-200:-190] else "No", model=model, **options)
+        return write_lm_eval(
+            folder, tasks, lambda prompt, _: "Yes" if "a" in prompt[-200:-190] else "No", model=model, **options
+        )
     return write_lmms_eval(folder, tasks, model=model, **options)
 
 

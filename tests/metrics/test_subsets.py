@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from culture_tasks.metrics.intervals import share_interval, t_quantile
-from culture_tasks.metrics.subsets import Population, draw, population, subset_interval
+from culture_tasks.metrics.subsets import Population, components, draw, half_width, population, subset_interval
 
 
 def parallel(questions, languages):
@@ -97,3 +97,17 @@ def test_intervals_hold_the_score_of_all_items(within, shares):
             found = subset_interval(scores[part], codes[part], population(part, clusters), shares=shares)
             held[n] += found.low <= scores.mean() <= found.high
     assert all(0.91 <= held[n] / worlds <= 0.985 for n in (30, 60, 120)), held
+
+
+def test_components_are_those_that_scores_were_made_of_and_give_the_width_of_an_interval():
+    rng = np.random.default_rng(2)
+    codes = np.repeat(np.arange(400), rng.integers(1, 9, 400))
+    scores = rng.normal(0, 2, 400)[codes] + rng.normal(0, 1, codes.size)
+    found = components(scores, codes)
+    assert found == pytest.approx((4.0, 1.0), rel=0.15)
+    drawn = draw(200, [str(at) for at in range(codes.size)], codes.astype(str).tolist(), [""] * codes.size)
+    part, known = np.array(drawn), population(drawn, codes.tolist())
+    interval = subset_interval(scores[part], codes[part], known)
+    assert half_width(found, known, 200) == pytest.approx((interval.high - interval.low) / 2, rel=0.2)
+    assert components([1.0, 2.0, 3.0]) == (0.0, 1.0)
+    assert math.isnan(components([1.0]).items)
