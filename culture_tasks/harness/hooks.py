@@ -6,6 +6,8 @@ code, and a benchmark none for a harness.
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.loading import SHARD, SUBSET, all_documents, loaded, shard_of, subset_of
+from culture_tasks.harness.loading import SHARD, all_documents, loaded, rows_of, shard_of, subset_of
 from culture_tasks.harness.scoring import metric_list, scorer_of
+from culture_tasks.harness.subsets import SUBSET
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+_log = logging.getLogger(__name__)
 
 Doc = Mapping[str, Any]
 
@@ -97,6 +102,23 @@ def name_part(task: Any) -> None:
     named = {SHARD: None if part is None else part.shard, SUBSET: subset}
     known = {key: one.model_dump() for key, one in named.items() if one is not None}
     task.config.metadata = {**(task.config.metadata or {}), **known}
+
+
+def warn_of_limit(task: Any, limit: float | None) -> None:
+    """Says where ``--limit``, which takes the first documents, takes few clusters whole."""
+    name = name_of(task)
+    if name is None or not limit:
+        return
+    rows = rows_of(name)
+    many = min(len(rows), math.ceil(limit * len(rows)) if limit < 1.0 else int(limit))
+    scorer = scorer_of(name)
+    clusters = len({scorer.cluster_of(rows[place]) for place in range(many)})
+    if clusters <= many / 2:
+        _log.warning(
+            "%s: --limit takes the first %d documents, which are in %d clusters that share a question, an image or a "
+            "scene: they say little of the others. CULTURE_SUBSET=%d draws as many from all of them.",
+            *(task.config.task, many, clusters, many),
+        )
 
 
 def refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:

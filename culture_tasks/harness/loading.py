@@ -2,11 +2,9 @@
 
 They are two steps, since a harness says only after loading that a run predicts and nobody grades (``--predict_only``).
 
-A subset is a designed draw of a task's documents (:mod:`culture_tasks.metrics.subsets`), the same for every model.
-
-Shards are parts of a task's documents, or of a subset, so that processes or machines that know nothing of each other
-share a run. Shard 3 of 16 has every 16th cluster of the documents, from the third on. Clusters are the benchmark's, so
-that what belongs together, such as the questions about one scene, is in one shard.
+Shards are parts of a task's documents, or of a subset of them, so that processes or machines that know nothing of each
+other share a run. Shard 3 of 16 has every 16th cluster of the documents, from the third on. Clusters are the
+benchmark's, so that what belongs together, such as the questions about one scene, is in one shard.
 """
 
 from __future__ import annotations
@@ -19,13 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from culture_tasks.benchmarks.interface import Documents, MeanScore
+from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.benchmarks.registry import DataRead, benchmark_of, reading_data, task_named
 from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.scoring import OWN_DATA, PROBABILITY, scorer_of
+from culture_tasks.harness.scoring import OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
-from culture_tasks.metrics.subsets import Population, draw, population
+from culture_tasks.harness.subsets import Subset, chosen, drawn
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,48 +36,6 @@ _log = logging.getLogger(__name__)
 
 SHARD = "shard"
 """Entry of a task's metadata: the shard that was evaluated."""
-
-SUBSET = "subset"
-"""Entry of a task's metadata: the subset that was evaluated."""
-
-
-class Subset(BaseModel):
-    """A designed draw of a task's documents.
-
-    Where a metric makes one score of those of a cluster, whole clusters were drawn, and are its items.
-
-    Attributes:
-        documents: Number of documents that were drawn.
-        of_documents: Number of all documents.
-        items: Number of all items.
-        spread: As in :class:`~culture_tasks.metrics.subsets.Population`.
-        seed: Seed of the draw.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    documents: int = Field(ge=1)
-    of_documents: int = Field(ge=1, le=10**9)
-    items: int = Field(ge=1, le=10**9)
-    spread: float = Field(ge=0.0, allow_inf_nan=False)
-    seed: int = Field(ge=0)
-
-    @classmethod
-    def read(cls, metadata: Any) -> Subset | None:
-        """Returns the subset that a task's metadata name, or None; a ValueError says that it has another form."""
-        given = metadata.get(SUBSET) if isinstance(metadata, Mapping) else None
-        try:
-            return None if given is None else cls.model_validate(given)
-        except ValidationError:
-            raise ValueError(f"found {str(given)[:80]!r} as the subset of a task") from None
-
-    def __str__(self) -> str:
-        return f"{self.documents:,} of {self.of_documents:,}"
-
-    @property
-    def drawn_from(self) -> Population:
-        """What its interval depends on."""
-        return Population(self.items, self.spread)
 
 
 class Shard(BaseModel):
@@ -173,51 +129,19 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
         documents = replace(documents, rows=[{**row, OWN_DATA: True} for row in documents.rows])
     whole = data = _as_dataset(documents)
     shard = subset = None
-    if settings.subset is not None and settings.subset[0] < len(documents.rows):
-        documents, subset = _drawn(name, documents, *settings.subset)
-        data = _as_dataset(documents)
+    if settings.subset is not None:
+        documents, subset = drawn(name, documents, *settings.subset)
+        data = whole if subset is None else _as_dataset(documents)
     if settings.shard is not None:
         number, of = settings.shard
         shard = _task_shard(name, documents.rows, number=number, of=of)
-        documents = _chosen(documents, shard.places)
+        documents = chosen(documents, shard.places)
         data = _as_dataset(documents)
     _tasks[name] = _Loaded(settings, documents, data=data, whole=whole, shard=shard, subset=subset, read=read)
     _ahead.discard(name)
     if scorer_of(name).is_judged:
         _to_grade.add(name)
     return data
-
-
-def _chosen(documents: Documents, places: Sequence[int]) -> Documents:
-    images = None if documents.images is None else documents.images.select(places)
-    return Documents([documents.rows[place] for place in places], images)
-
-
-def _drawn(task: str, documents: Documents, number: int, seed: int) -> tuple[Documents, Subset]:
-    """Draws a subset of a task's documents, evenly from cultures and clusters, and leaves them in their order."""
-    scorer, rows = scorer_of(task), documents.rows
-    answered = [scorer.task.score(row, [""]) for row in rows]
-    clusters = [one.cluster or one.item for one in answered]
-    culture = benchmark_of(task).report().culture
-    by_cluster: dict[str, set[str]] = {}
-    for cluster, one in zip(clusters, answered, strict=True):
-        by_cluster.setdefault(cluster, set()).add(str(one.groups.get(culture) or ""))
-    strata = {cluster: own.pop() if len(own) == 1 else "" for cluster, own in by_cluster.items()}
-    main = next(metric for metric in scorer.task.metrics() if metric.name == scorer.task.metric)
-    if isinstance(main, MeanScore) and main.per_cluster is not None:
-        items = list(by_cluster)
-        drawn = draw(max(1, round(number * len(items) / len(rows))), items, items, list(strata.values()), seed)
-        chosen = {items[place] for place in drawn}
-        places = [place for place, cluster in enumerate(clusters) if cluster in chosen]
-        known = population(drawn, items)
-    else:
-        names = [one.item for one in answered]
-        drawn = draw(number, names, clusters, [strata[cluster] for cluster in clusters], seed)
-        places, known = sorted(drawn), population(drawn, clusters)
-    subset = Subset(documents=len(places), of_documents=len(rows), items=known.items, spread=known.spread, seed=seed)
-    chance = len(places) / len(rows)
-    part = _chosen(documents, places)
-    return replace(part, rows=[{**row, PROBABILITY: chance} for row in part.rows]), subset
 
 
 def _task_shard(task: str, rows: Sequence[Mapping[str, Any]], *, number: int, of: int) -> TaskShard:
@@ -267,6 +191,11 @@ def loaded(name: str) -> datasets.Dataset:
     task = _tasks.get(name)
     is_there = task is not None and task.settings.data_folder == current_session().settings.data_folder
     return task.data if task is not None and is_there else load_for_evaluation(name)
+
+
+def rows_of(name: str) -> Sequence[Mapping[str, Any]]:
+    """Returns the documents of a task that this process has loaded, without their images."""
+    return _tasks[name].documents.rows
 
 
 def all_documents(name: str) -> datasets.Dataset:

@@ -24,9 +24,10 @@ from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.judge_costs import KEY, judge_costs, judged_records
-from culture_tasks.harness.loading import Subset, TaskShard, data_read, shard_of, subset_of
+from culture_tasks.harness.loading import TaskShard, data_read, shard_of, subset_of
 from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.harness.session import current_session
+from culture_tasks.harness.subsets import Subset
 from culture_tasks.judges.endpoint.budget import refused_requests
 
 _log = logging.getLogger(__name__)

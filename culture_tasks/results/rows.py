@@ -10,9 +10,9 @@ import numpy as np
 
 from culture_tasks.benchmarks.interface import Group
 from culture_tasks.benchmarks.registry import entries
-from culture_tasks.harness.loading import Subset
 from culture_tasks.harness.result_rows import Task, complete_group_row, complete_row
 from culture_tasks.harness.scoring import LEXICAL
+from culture_tasks.harness.subsets import Subset
 from culture_tasks.results.finding import Harness
 
 FILTER = "none"

@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.harness.loading import Shard, Subset
+from culture_tasks.harness.loading import Shard
 from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.harness.scoring import OWN_DATA
+from culture_tasks.harness.subsets import Subset
 from culture_tasks.results.finding import Harness, UnusedFile
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.runs import PromptHash, RunSettings, Spent

@@ -10,7 +10,8 @@ from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.loading import Subset, load_for_evaluation, subset_of
+from culture_tasks.harness.loading import load_for_evaluation, subset_of
+from culture_tasks.harness.subsets import Subset
 from culture_tasks.metrics.subsets import subset_interval
 from culture_tasks.results.merging import merge
 from culture_tasks.settings import Settings
@@ -108,6 +109,16 @@ def test_a_group_weighs_its_tasks_by_all_of_their_documents(monkeypatch, tmp_pat
     [cell] = report_of(tmp_path / "runs").units["care"].cells.values()
     assert cell.value == pytest.approx(mean)
     assert cell.low < cell.value < cell.high
+
+
+@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
+def test_a_limit_that_takes_parallel_documents_whole_says_so(harness, caplog, tmp_path):
+    write(harness, tmp_path / "few", ["cedar_text"], limit=10)
+    assert "--limit takes the first 10 documents, which are in 2 clusters" in caplog.text
+    assert "CULTURE_SUBSET=10 draws as many" in caplog.text
+    caplog.clear()
+    write(harness, tmp_path / "all", ["normad_rule"], limit=5)
+    assert "--limit takes" not in caplog.text
 
 
 def test_shards_of_a_subset_merge_to_the_run_of_the_subset(monkeypatch, tmp_path):
