@@ -59,6 +59,8 @@ class Settings(BaseModel):
         judge_prices: File of prices; None means the list prices that are part of this package.
         shard: Evaluate a part of each task alone: ``3/16`` is every 16th cluster of its documents, from the third on;
             ``culture-tasks merge`` puts the results of all 16 together. None means all documents.
+        subset: Evaluate a designed draw of each task's documents: ``400`` of them, or ``400:7`` with another seed than
+            0. None means all documents.
         data: Folder of local data, which is used before the Hub.
         revisions: Data sets of the Hub, each with the branch, tag or commit to read, as ``owner/name=revision`` with
             a comma between several; ``main`` for all others. The commit that was read is recorded in the results.
@@ -102,6 +104,7 @@ class Settings(BaseModel):
     judge_budget: str | None = Field(default=None, validation_alias="CULTURE_JUDGE_BUDGET", max_length=40)
     judge_prices: Path | None = Field(default=None, validation_alias="CULTURE_JUDGE_PRICES")
     shard: tuple[int, int] | None = Field(default=None, validation_alias="CULTURE_SHARD")
+    subset: tuple[int, int] | None = Field(default=None, validation_alias="CULTURE_SUBSET")
     data: Path | None = Field(default=None, validation_alias="CULTURE_TASKS_DATA")
     revisions: tuple[tuple[str, str], ...] = Field(default=(), validation_alias="CULTURE_TASKS_REVISION")
     submissions: Path | None = Field(default=None, validation_alias="CULTURE_TASKS_SUBMISSIONS")
@@ -152,6 +155,17 @@ class Settings(BaseModel):
         if match is None:
             raise ValueError("it is not shuffled, or shuffled:SEED with a whole number, such as shuffled:7")
         return given and f"shuffled:{int(match[1] or 0)}"
+
+    @field_validator("subset", mode="before")
+    @classmethod
+    def _is_a_number_of_documents(cls, given: object) -> object:
+        if not isinstance(given, str):
+            return given
+        # A number, perhaps with a seed behind a colon.
+        match = re.fullmatch(r"([1-9]\d{0,8})(?::(\d{1,9}))?", given)
+        if match is None:
+            raise ValueError("it is not NUMBER or NUMBER:SEED, such as 400 or 400:7, with a number from 1 on")
+        return int(match[1]), int(match[2] or 0)
 
     @field_validator("languages", mode="before")
     @classmethod

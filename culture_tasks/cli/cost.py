@@ -10,12 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.interface import Task
-from culture_tasks.benchmarks.registry import entries, tasks_below
-from culture_tasks.cli.options import AddParser, at_least, names, positive
+from culture_tasks.cli.options import AddParser, at_least, names, positive, tasks_called
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
-from culture_tasks.errors import DataError, SettingsError, nearest
+from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.judges.batch.batch_judge import BatchJudge
 from culture_tasks.judges.cache.cache_files import stats
 from culture_tasks.judges.selection import parse_spec
@@ -76,7 +74,9 @@ def _run(options: argparse.Namespace) -> int:
     def judge_of(paper_model: str) -> str:
         return spec.model if spec else paper_model
 
-    tasks = _tasks(options)
+    if not options.tasks and not options.results:
+        raise SettingsError("cost: neither --tasks nor --results is given. Name tasks, such as --tasks care.")
+    tasks = tasks_called(options.tasks, "cost")
     counter = token_counts.counter_for(judge_of("gpt-4o"), options.tokenizer)
     estimator = Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
     if options.results:
@@ -97,15 +97,6 @@ def _run(options: argparse.Namespace) -> int:
     print(f"Tokens are counted by {counter.name}.")
     _explain(totals, options, settings, prices)
     return 0
-
-
-def _tasks(options: argparse.Namespace) -> list[Task]:
-    if not options.tasks and not options.results:
-        raise SettingsError("cost: neither --tasks nor --results is given. Name tasks, such as --tasks care.")
-    for name in options.tasks:
-        if name not in entries():
-            raise SettingsError(f"cost: no task {name!r}.{nearest(name, entries())} `culture-tasks tasks` lists them.")
-    return list(dict.fromkeys(task for name in options.tasks for task in tasks_below(name)))
 
 
 def _of_results(

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.errors import SettingsError
+from culture_tasks.errors import SettingsError, nearest
 
 if TYPE_CHECKING:
+    from culture_tasks.benchmarks.interface import Task
     from culture_tasks.insertion.core.adapter import ModelOptions
 
 AddParser = Callable[..., argparse.ArgumentParser]
@@ -50,6 +51,22 @@ between_0_and_1 = number("a number between 0 and 1", lambda value: 0.0 < value <
 def names(text: str) -> tuple[str, ...]:
     """Returns the names of a list with commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def tasks_called(names: Sequence[str], command: str) -> list[Task]:
+    """Returns the tasks below names that a user gave to a command, each once.
+
+    Raises:
+        SettingsError: If no task, group or tag has a name.
+    """
+    from culture_tasks.benchmarks.registry import entries, tasks_below
+
+    for name in names:
+        if name not in entries():
+            raise SettingsError(
+                f"{command}: no task {name!r}.{nearest(name, entries())} `culture-tasks tasks` lists them."
+            )
+    return list(dict.fromkeys(task for name in names for task in tasks_below(name)))
 
 
 def add_repeatable(parser: argparse._ActionsContainer, flag: str, metavar: str, meaning: str, **more: Any) -> None:

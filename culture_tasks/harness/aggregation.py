@@ -76,19 +76,23 @@ class Aggregation:
         if self._finish is not None:
             self._finish(records, task, run)
 
-    def of_group(self, tasks: Sequence[Sequence[Any]], *, weight_by_size: bool) -> tuple[float, Number]:
+    def of_group(
+        self, tasks: Sequence[Sequence[Any]], *, weight_by_size: bool, sizes: Sequence[int] | None = None
+    ) -> tuple[float, Number]:
         """Returns the value and standard error of a group of tasks, of each of which the records are given.
 
         With ``weight_by_size`` every record weighs the same: the value is that of all records together. Else every task
-        does, and the standard error is that of a mean of independent means, sqrt(Σ se²) / k over k tasks.
+        does, and the standard error is that of a mean of independent means, sqrt(Σ se²) / k over k tasks. Where the
+        records are of subsets, ``sizes`` has the number of each task's documents, which then weigh the same.
         """
-        if weight_by_size or not self.is_score:
+        if not self.is_score or (weight_by_size and sizes is None):
             together = list(chain.from_iterable(tasks))
             return self(together), self.stderr(together)
-        errors = [self.stderr(records) for records in tasks]
-        known = [error for error in errors if error != "N/A"]
-        value = sum(self(records) for records in tasks) / len(tasks)
-        return value, math.hypot(*known) / len(tasks) if len(known) == len(tasks) else "N/A"
+        shares = sizes if weight_by_size and sizes is not None else [1] * len(tasks)
+        errors = [(share, self.stderr(records)) for share, records in zip(shares, tasks, strict=True)]
+        known = [share * error for share, error in errors if error != "N/A"]
+        value = sum(share * self(records) for share, records in zip(shares, tasks, strict=True)) / sum(shares)
+        return value, math.hypot(*known) / sum(shares) if len(known) == len(tasks) else "N/A"
 
 
 def _shown(value: float) -> Number:
@@ -180,7 +184,9 @@ class MeanOfScores(Aggregation):
         self._per_cluster = per_cluster
         self._is_judged = is_judged
 
-    def of_group(self, tasks: Sequence[Sequence[Any]], *, weight_by_size: bool) -> tuple[float, Number]:
+    def of_group(
+        self, tasks: Sequence[Sequence[Any]], *, weight_by_size: bool, sizes: Sequence[int] | None = None
+    ) -> tuple[float, Number]:
         """Returns the value and standard error of a group of tasks, where a cluster may have documents of several.
 
         Clusters of one benchmark with equal names are one. Where tasks share none, the standard error is that of
@@ -190,13 +196,15 @@ class MeanOfScores(Aggregation):
         parts = [self._scores(records) for records in tasks]
         scores = np.concatenate([scores for scores, _ in parts])
         clusters = [cluster for _, of_part in parts for cluster in of_part]
-        if weight_by_size:
+        is_plain = weight_by_size and sizes is None
+        if is_plain:
             value, error = self._mean_of(scores, together), _shown(self._error_of(scores, together))
         else:
-            value, error = super().of_group(tasks, weight_by_size=False)
+            value, error = super().of_group(tasks, weight_by_size=weight_by_size, sizes=sizes)
         if not math.isnan(value) and len(set(clusters)) < sum(len(set(of_part)) for _, of_part in parts):
             strata = np.repeat(np.arange(len(parts)), [part.size for part, _ in parts])
-            influence = contributions(scores, None if weight_by_size else strata)
+            shares = np.array(sizes, dtype=np.float64) if weight_by_size and sizes is not None else None
+            influence = contributions(scores, None if is_plain else strata, shares)
             error = _shown(mean_and_error(influence, clusters).error)
         return value, error
 

@@ -6,6 +6,8 @@ code, and a benchmark none for a harness.
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,11 +15,22 @@ from typing import TYPE_CHECKING, Any
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.loading import SHARD, all_documents, option_order_of, shard_of
-from culture_tasks.harness.scoring import OPTION_ORDER, metric_list
+from culture_tasks.harness.loading import (
+    SHARD,
+    all_documents,
+    loaded,
+    option_order_of,
+    rows_of,
+    shard_of,
+    subset_of,
+)
+from culture_tasks.harness.scoring import OPTION_ORDER, metric_list, scorer_of
+from culture_tasks.harness.subsets import SUBSET
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+_log = logging.getLogger(__name__)
 
 Doc = Mapping[str, Any]
 
@@ -75,29 +88,54 @@ def images_of(task: Task, doc: Doc, prompt: Prompt) -> list[Image]:
 
 
 def describe_documents(task: Any) -> None:
-    """Names the shard of a harness's task, and the order of its options, in its metadata.
+    """Names the shard and the subset of a harness's task, and the order of its options, in its metadata.
 
     The metadata are logged with the results, and lmms-eval's response cache tells tasks apart by them.
     """
-    if order := option_order_of(name_of(task)):
+    name = name_of(task)
+    if order := option_order_of(name):
         task.config.metadata = {**(task.config.metadata or {}), OPTION_ORDER: order}
-    part = shard_of(name_of(task))
-    if part is None:
+    part, subset = shard_of(name), subset_of(name)
+    if name is None or (part is None and subset is None):
         return
-    if len(task.eval_docs) != len(part.places):
+    if len(task.eval_docs) != (expected := len(loaded(name))):
+        which, setting = (f" of {part.shard}", "CULTURE_SHARD") if part else (" of the subset", "CULTURE_SUBSET")
         raise SettingsError(
-            f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {len(part.places)} documents of "
-            f"{part.shard}. CULTURE_SHARD needs all of them: unset it, or leave process_docs out of the task's file."
+            f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {expected} documents{which}. "
+            f"{setting} needs all of them: unset it, or leave process_docs out of the task's file."
         )
-    task.config.metadata = {**(task.config.metadata or {}), SHARD: part.shard.model_dump()}
+    named = {SHARD: None if part is None else part.shard, SUBSET: subset}
+    known = {key: one.model_dump() for key, one in named.items() if one is not None}
+    task.config.metadata = {**(task.config.metadata or {}), **known}
+
+
+def warn_of_limit(task: Any, limit: float | None) -> None:
+    """Says where ``--limit``, which takes the first documents, takes few clusters whole."""
+    name = name_of(task)
+    if name is None or not limit:
+        return
+    rows = rows_of(name)
+    many = min(len(rows), math.ceil(limit * len(rows)) if limit < 1.0 else int(limit))
+    scorer = scorer_of(name)
+    clusters = len({scorer.cluster_of(rows[place]) for place in range(many)})
+    if clusters <= many / 2:
+        _log.warning(
+            "%s: --limit takes the first %d documents, which are in %d clusters that share a question, an image or a "
+            "scene: they say little of the others. CULTURE_SUBSET=%d draws as many from all of them.",
+            *(task.config.task, many, clusters, many),
+        )
 
 
 def refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
-    """Refuses ``--cache_requests`` for a shard and for shuffled options: harnesses find requests by the task's name."""
+    """Refuses ``--cache_requests`` for parts of tasks and shuffled options: harnesses find requests by a task's name."""
     name = name_of(task)
-    part, order = shard_of(name), option_order_of(name)
-    if cache_requests and (part or order):
-        what, variable = (part.shard, "CULTURE_SHARD") if part else (order, "CULTURE_TASKS_OPTION_ORDER")
+    own = {
+        "CULTURE_SHARD": part.shard if (part := shard_of(name)) else None,
+        "CULTURE_SUBSET": f"a subset of {subset}" if (subset := subset_of(name)) else None,
+        "CULTURE_TASKS_OPTION_ORDER": option_order_of(name),
+    }
+    variable, what = next(((variable, what) for variable, what in own.items() if what), ("", None))
+    if cache_requests and what:
         raise SettingsError(
             f"{task.config.task}: --cache_requests keeps one set of requests for a task, and {what} has its own. "
             f"Leave the option out, or unset {variable}."

@@ -2,9 +2,9 @@
 
 They are two steps, since a harness says only after loading that a run predicts and nobody grades (``--predict_only``).
 
-Shards are parts of a task's documents, so that processes or machines that know nothing of each other share a run. Shard
-3 of 16 has every 16th cluster of the documents, from the third on. Clusters are the benchmark's, so that what belongs
-together, such as the questions about one scene, is in one shard.
+Shards are parts of a task's documents, or of a subset of them, so that processes or machines that know nothing of each
+other share a run. Shard 3 of 16 has every 16th cluster of the documents, from the third on. Clusters are the
+benchmark's, so that what belongs together, such as the questions about one scene, is in one shard.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
+from culture_tasks.harness.subsets import Subset, chosen, drawn
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -73,13 +74,14 @@ class TaskShard(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """The documents of a task, with the settings that they were loaded with: of its shard, as data sets, and all."""
+    """The documents of a task, with the settings that they were loaded with: of its part, as data sets, and all."""
 
     settings: Settings
     documents: Documents
     data: datasets.Dataset
     whole: datasets.Dataset
     shard: TaskShard | None
+    subset: Subset | None
     read: DataRead
 
 
@@ -106,7 +108,8 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     """Loads and checks the documents of a task. What :func:`load_ahead` has loaded with the same settings stays.
 
     Returns:
-        The documents of the shard that ``CULTURE_SHARD`` names; all of the task's if it names none.
+        The documents of the subset that ``CULTURE_SUBSET`` names, and of the shard that ``CULTURE_SHARD`` names; all of
+        the task's if they name none.
 
     Raises:
         DataError: If the data can't be used.
@@ -129,14 +132,16 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     elif settings.option_order is not None:
         _log.warning("%s: its questions have no options to shuffle; CULTURE_TASKS_OPTION_ORDER changes nothing.", name)
     whole = data = _as_dataset(documents)
-    shard = None
+    shard = subset = None
+    if settings.subset is not None:
+        documents, subset = drawn(name, documents, *settings.subset)
+        data = whole if subset is None else _as_dataset(documents)
     if settings.shard is not None:
         number, of = settings.shard
         shard = _task_shard(name, documents.rows, number=number, of=of)
-        images = None if documents.images is None else documents.images.select(shard.places)
-        documents = replace(documents, rows=[documents.rows[place] for place in shard.places], images=images)
+        documents = chosen(documents, shard.places)
         data = _as_dataset(documents)
-    _tasks[name] = _Loaded(settings, documents, data=data, whole=whole, shard=shard, read=read)
+    _tasks[name] = _Loaded(settings, documents, data=data, whole=whole, shard=shard, subset=subset, read=read)
     _ahead.discard(name)
     if scorer_of(name).is_judged:
         _to_grade.add(name)
@@ -185,6 +190,11 @@ def option_order_of(name: str | None) -> str | None:
     return _tasks[name].documents.rows[0].get(OPTION_ORDER) if name in _tasks else None
 
 
+def subset_of(name: str | None) -> Subset | None:
+    """Returns the subset that a task's documents are; None where they are all of them, or of others."""
+    return _tasks[name].subset if name in _tasks else None
+
+
 def loaded(name: str) -> datasets.Dataset:
     """Returns the documents of a task that this process has loaded, loading them if it hasn't."""
     task = _tasks.get(name)
@@ -192,8 +202,13 @@ def loaded(name: str) -> datasets.Dataset:
     return task.data if task is not None and is_there else load_for_evaluation(name)
 
 
+def rows_of(name: str) -> Sequence[Mapping[str, Any]]:
+    """Returns the documents of a task that this process has loaded, without their images."""
+    return _tasks[name].documents.rows
+
+
 def all_documents(name: str) -> datasets.Dataset:
-    """Returns all documents of a task, those of other shards too: few-shot examples are among them."""
+    """Returns all documents of a task, whatever part of it is evaluated: few-shot examples are among them."""
     loaded(name)
     return _tasks[name].whole
 

@@ -24,9 +24,10 @@ from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.judge_costs import KEY, judge_costs, judged_records
-from culture_tasks.harness.loading import TaskShard, data_read, shard_of
+from culture_tasks.harness.loading import TaskShard, data_read, shard_of, subset_of
 from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.harness.session import current_session
+from culture_tasks.harness.subsets import Subset
 from culture_tasks.judges.endpoint.budget import refused_requests
 
 _log = logging.getLogger(__name__)
@@ -39,10 +40,14 @@ Key = str
 
 
 class Written(NamedTuple):
-    """A metric that the samples of a task have: one record each, and the aggregation, or None if it isn't ours."""
+    """A metric that the samples of a task have: one record each, and the aggregation, or None if it isn't ours.
+
+    Of a subset, ``size`` is the number of all documents of the task.
+    """
 
     aggregation: Aggregation | None
     records: Sequence[Any]
+    size: int | None = None
 
 
 Task = Mapping[Key, Written]
@@ -54,6 +59,7 @@ class EvaluatedTask(NamedTuple):
     written: Task
     data: DataRead
     shard: TaskShard | None
+    subset: Subset | None = None
 
 
 OF_OTHERS = EvaluatedTask({}, DataRead({}, {}), None)
@@ -62,20 +68,24 @@ OF_OTHERS = EvaluatedTask({}, DataRead({}, {}), None)
 def evaluated(task: Any, records: Mapping[tuple[str, str], Sequence[Any]]) -> EvaluatedTask:
     """Returns what is known of a harness's task; a user's variant has the documents of the task that it includes."""
     name = name_of(task)
-    return EvaluatedTask(written(task.aggregation(), records), data_read(name), shard_of(name))
+    subset = subset_of(name)
+    size = None if subset is None else subset.of_documents
+    return EvaluatedTask(written(task.aggregation(), records, size), data_read(name), shard_of(name), subset)
 
 
-def written(aggregations: Mapping[str, Any], records: Mapping[tuple[str, str], Sequence[Any]]) -> Task:
+def written(
+    aggregations: Mapping[str, Any], records: Mapping[tuple[str, str], Sequence[Any]], size: int | None = None
+) -> Task:
     """Returns what the samples of a task have, by metric and filter, or nothing if the task isn't ours."""
     ours = {name: each for name, each in aggregations.items() if isinstance(each, Aggregation)}
     if not ours:
         return {}
-    return {f"{name},{which}": Written(ours.get(name), of_metric) for (name, which), of_metric in records.items()}
+    return {f"{name},{which}": Written(ours.get(name), of_metric, size) for (name, which), of_metric in records.items()}
 
 
 def complete_row(row: dict[str, Any], task: Task) -> None:
     """Adds the standard errors to the row of a task of ours, and takes out what concerns none of its documents."""
-    for key, (aggregation, records) in task.items():
+    for key, (aggregation, records, _) in task.items():
         if aggregation is not None:
             row[_stderr(key)] = aggregation.stderr(records)
             of_documents = key.replace(",", "_stderr_clt,", 1)  # which lmms-eval takes over documents
@@ -115,16 +125,22 @@ def complete_group_row(row: dict[str, Any], tasks: Sequence[Task], weight_by_siz
         if not of_tasks or len(aggregations) < len(tasks) or len({each.name for each in aggregations}) > 1:
             continue
         records = [each.records for each in of_tasks]
-        row[key], row[_stderr(key)] = aggregations[0].of_group(records, weight_by_size=by_size)
+        sizes = [len(each.records) if each.size is None else each.size for each in of_tasks]
+        of_subsets = any(each.size is not None for each in of_tasks)
+        row[key], row[_stderr(key)] = aggregations[0].of_group(
+            records, weight_by_size=by_size, sizes=sizes if of_subsets else None
+        )
         if not any(map(_concerns_any, records)):
             _take_out(row, key)
 
 
 def mark(row: dict[str, Any], tasks: Iterable[EvaluatedTask]) -> None:
-    """Adds to the name that a harness's table shows that a row is of the user's own data, or of shards."""
+    """Adds to the name that a harness's table shows that a row is of the user's own data, of subsets, or of shards."""
     tasks = list(tasks)
     if any(task.data.own for task in tasks):
         row["alias"] = f"{row['alias']} (own data)"
+    if subsets := [task.subset for task in tasks if task.subset is not None]:
+        row["alias"] = f"{row['alias']} ({subsets[0] if len(tasks) == 1 else 'subsets'})"
     if shards := [task.shard.shard for task in tasks if task.shard is not None]:
         row["alias"] = f"{row['alias']} ({shards[0]})"
 
@@ -156,7 +172,7 @@ def finish(
         changed["metadata"] = {**(config.get("metadata") or {}), **known}
     running = _running.get(None) or Running("", None)
     run = Run(running.model, running.output, current_session().settings)
-    for aggregation, records in task.written.values():
+    for aggregation, records, _ in task.written.values():
         running.judged[name] = running.judged.get(name) or judged_records(records)
         if aggregation is not None and task.shard is None:
             aggregation.finish(records, name, run)

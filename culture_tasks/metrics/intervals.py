@@ -120,7 +120,7 @@ def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> Int
         raise ValueError(f"proportion_interval: {successes} successes of {n}; expected 0 <= successes <= n.")
     if n == 0:
         return Interval(reason="no item has a score")
-    low, high = _wilson(successes / n, n, float(special.ndtri((1.0 + confidence) / 2.0)))
+    low, high = wilson(successes / n, n, float(special.ndtri((1.0 + confidence) / 2.0)))
     return Interval(successes / n, low, high, n=n, clusters=n)
 
 
@@ -157,11 +157,11 @@ def share_interval(values: ArrayLike, clusters: Clusters | None = None, confiden
         return Interval(mean.value, n=mean.n, clusters=mean.clusters, reason=mean.reason)
     alone = mean.value * (1.0 - mean.value) / max(mean.n - 1, 1)
     effective = mean.n / max(mean.error**2 / alone, 1.0) if alone > 0.0 else float(mean.clusters)
-    low, high = _wilson(mean.value, effective, t_quantile(confidence, mean.clusters))
+    low, high = wilson(mean.value, effective, t_quantile(confidence, mean.clusters))
     return Interval(mean.value, low, high, n=mean.n, clusters=mean.clusters)
 
 
-def t_quantile(confidence: float, clusters: int) -> float:
+def t_quantile(confidence: float, clusters: float) -> float:
     """Two-sided quantile of Student's t with one degree of freedom less than there are clusters.
 
     Examples:
@@ -171,7 +171,14 @@ def t_quantile(confidence: float, clusters: int) -> float:
     return float(special.stdtrit(clusters - 1, (1.0 + confidence) / 2.0))
 
 
-def _wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
+def wilson(share: float, n: float, quantile: float) -> tuple[float, float]:
+    """Returns the ends of Wilson's interval of a share of n independent items, which may be a fraction.
+
+    Examples:
+        >>> low, high = wilson(0.8, 10, 1.96)
+        >>> round(low, 3), round(high, 3)
+        (0.49, 0.943)
+    """
     square = quantile**2 / n
     middle = (share + square / 2.0) / (1.0 + square)
     reach = math.sqrt(square * (share * (1.0 - share) + square / 4.0)) / (1.0 + square)

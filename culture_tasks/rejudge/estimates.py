@@ -17,6 +17,7 @@ from culture_tasks.benchmarks.registry import reading_data
 from culture_tasks.costs.prices import Price
 from culture_tasks.costs.token_counts import TokenCounter
 from culture_tasks.harness.scoring import scorer_of
+from culture_tasks.harness.subsets import drawn
 from culture_tasks.judges.batch.batch_judge import BatchJudge
 from culture_tasks.judges.cache.cache_files import JudgeStats
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
@@ -103,7 +104,10 @@ class Estimator:
         """
         scorer = scorer_of(task.name)
         with reading_data(self.settings):
-            rows = task.data.load(self.settings).rows[:limit]
+            documents = task.data.load(self.settings)
+        if self.settings.subset is not None:
+            documents, _ = drawn(task.name, documents, *self.settings.subset)
+        rows = documents.rows[:limit]
         asked = [expected for row in rows if scorer.is_judged and (expected := scorer.expected(row)) is not None]
         if not asked:
             return [Estimate(task.name, questions=len(rows))]

@@ -31,6 +31,7 @@ Flag = Literal[
     "unlike_its_file",
     "unknown_settings",
     "own_data",
+    "subset",
 ]
 """What a reader must know of a cell.
 
@@ -60,6 +61,7 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "unlike_its_file": "the result file has another number than the samples beside it",
     "unknown_settings": "its judge, prompts and data aren't known",
     "own_data": "own data: not the benchmark's release",
+    "subset": "of a designed draw of the questions; the interval is that of the score of all of them",
 }
 """What each flag means, in words for a legend."""
 
@@ -167,6 +169,8 @@ def what_differs(ours: RunSettings, theirs: RunSettings) -> list[str]:
         parts.append(_judge(ours, theirs))
     if "other_limit" in found:
         parts.append(f"limit: {ours.limit:g}" if ours.limit is not None else "no limit")
+    if ours.subset != theirs.subset:
+        parts.append(f"subset: {ours.subset}" if ours.subset else "no subset")
     if "other_task_version" in found:
         parts.append(f"task version: {ours.task_version or 'unknown'}")
     if "other_data" in found:

@@ -101,7 +101,7 @@ def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Price
     run = Run(next(iter(shards.values())).result.model, folder, settings)
     for task, of_task in records.items():
         write_samples(new.samples_file(task), [sample.content for sample in samples[task]])
-        for aggregation, values in of_task.written.values():
+        for aggregation, values, _ in of_task.written.values():
             if aggregation is not None:
                 aggregation.finish(values, task, run)
     write_result_file(new)

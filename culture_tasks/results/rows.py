@@ -12,6 +12,7 @@ from culture_tasks.benchmarks.interface import Group
 from culture_tasks.benchmarks.registry import entries
 from culture_tasks.harness.result_rows import Task, complete_group_row, complete_row
 from culture_tasks.harness.scoring import LEXICAL
+from culture_tasks.harness.subsets import Subset
 from culture_tasks.results.finding import Harness
 
 FILTER = "none"
@@ -29,7 +30,7 @@ class TaskRecords(NamedTuple):
 def task_row(old: Mapping[str, Any], task: TaskRecords, harness: Harness) -> dict[str, Any]:
     """Returns the row of a task as its harness would write it; other entries of the old row stay."""
     row = {key: value for key, value in old.items() if metric_of(key) not in task.names}
-    for key, (aggregation, records) in task.written.items():
+    for key, (aggregation, records, _) in task.written.items():
         if aggregation is not None:
             row[key] = aggregation(records)
             if harness == "lmms_eval":
@@ -56,7 +57,7 @@ def renew_groups(content: dict[str, Any], tasks: Mapping[str, TaskRecords]) -> l
     renewed = []
     for group in subtasks:
         names_below = list(dict.fromkeys(_tasks_below(group, subtasks)))
-        members = [tasks[name] for name in names_below if name in tasks]
+        members = [_with_size(tasks[name], content, name) for name in names_below if name in tasks]
         if not members or len(members) < len(names_below):
             continue
         renewed.append(group)
@@ -73,6 +74,13 @@ def renew_groups(content: dict[str, Any], tasks: Mapping[str, TaskRecords]) -> l
                 complete_group_row(row, [task.written for task in members], weights)
                 content[part][group] = row
     return renewed
+
+
+def _with_size(task: TaskRecords, content: Mapping[str, Any], name: str) -> TaskRecords:
+    """Returns a task whose records know of how many documents they are a subset, if they are of one."""
+    subset = Subset.read(content.get("configs", {}).get(name, {}).get("metadata"))
+    size = None if subset is None else subset.of_documents
+    return task._replace(written={key: each._replace(size=size) for key, each in task.written.items()})
 
 
 def _tasks_below(name: str, subtasks: Mapping[str, Sequence[str]]) -> Iterator[str]:

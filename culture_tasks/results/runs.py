@@ -75,6 +75,8 @@ class RunSettings:
         chat_template: ``none``, ``the endpoint's``, or the beginning of its hash; empty where the file doesn't say.
         asked: The prompts of all samples; None where they aren't known.
         limit: Limit on the items as the harness was given it; None without one.
+        subset: How many documents were drawn of how many, such as ``400 of 11,600``; empty for all. Runs of different
+            subsets are compared on their common items.
         partial: Whether judges, prompts and data aren't known, since the samples aren't there that say them.
     """
 
@@ -87,6 +89,7 @@ class RunSettings:
     chat_template: str = ""
     asked: PromptHash | None = None
     limit: float | None = None
+    subset: str = ""
     partial: bool = False
 
     @property

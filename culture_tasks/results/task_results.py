@@ -15,6 +15,7 @@ from culture_tasks.harness.loading import Shard
 from culture_tasks.harness.model_costs import ModelCosts
 from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA
+from culture_tasks.harness.subsets import Subset
 from culture_tasks.results.finding import Harness, UnusedFile
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.results.runs import PromptHash, RunSettings, Spent
@@ -57,6 +58,7 @@ class TaskResult:
         together: The tasks that were run together with it, itself included, in so many seconds, with the loading of the
             model and the grading.
         shard: The part of the task that was run, or of a group's tasks; None for whole ones.
+        subset: The subset of the task's documents that was drawn; None for all of them.
     """
 
     harness: Harness
@@ -81,6 +83,7 @@ class TaskResult:
     spent: Spent | None
     costs: ModelCosts | None
     shard: Shard | None
+    subset: Subset | None
 
 
 def task_results(run: RunFiles) -> list[TaskResult] | UnusedFile:
@@ -139,6 +142,7 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
             samples_file=run.samples_file(task),
             spent=_spent((data.get("efficiency") or {}).get("by_task"), task),
             shard=shards.get(task, of_groups),
+            subset=Subset.read(_of(data, "configs", task).get("metadata")),
         )
 
 
@@ -218,6 +222,7 @@ def _settings(task: str, data: Mapping[str, Any], harness: Harness) -> RunSettin
         if harness == "lm_eval" and sha and effective and not has_media
         else None,
         limit=effective if effective != original else None,
+        subset=str(Subset.read(config.get("metadata")) or ""),
     )
 
 

@@ -23,7 +23,7 @@ from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
 from culture_tasks.errors import ImagesNotShownError, SettingsError
 from culture_tasks.harness import result_rows
-from culture_tasks.harness.hooks import describe_documents, name_of, refuse_kept_requests
+from culture_tasks.harness.hooks import describe_documents, name_of, refuse_kept_requests, warn_of_limit
 from culture_tasks.harness.lm_eval.hooks import images_first
 from culture_tasks.harness.loading import all_documents, check_judge
 from culture_tasks.harness.scoring import scorer_of
@@ -122,6 +122,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
             SettingsError: If an image task has few-shot examples, or requests of a shard would be kept.
         """
         refuse_kept_requests(self, cache_requests=bool(options.get("cache_requests")))
+        warn_of_limit(self, options.get("limit"))
         check_judge(name_of(self))
         if self.config.doc_to_image:
             refuse_examples(self.config.task, self.config.num_fewshot)

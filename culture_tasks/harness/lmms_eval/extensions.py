@@ -19,7 +19,7 @@ from typing import Any
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness import result_rows
 from culture_tasks.harness.engines import check_engine
-from culture_tasks.harness.hooks import describe_documents, name_of, refuse_kept_requests
+from culture_tasks.harness.hooks import describe_documents, name_of, refuse_kept_requests, warn_of_limit
 from culture_tasks.harness.lmms_eval.plugin import in_a_command, one_message, our_tasks
 from culture_tasks.harness.loading import check_judge
 from culture_tasks.harness.model_costs import KEY, ModelCosts
@@ -69,6 +69,7 @@ def _with_checks_of_a_task(original: Callable[..., None]) -> Callable[..., None]
         name = name_of(self)
         with one_message():
             refuse_kept_requests(self, cache_requests=bool(kwargs.get("cache_requests")))
+            warn_of_limit(self, kwargs.get("limit"))
             if name and self.config.num_fewshot:
                 raise SettingsError(
                     f"{self.config.task}: num_fewshot={self.config.num_fewshot}, but lmms-eval gives no examples to "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from culture_tasks.metrics.comparison import Difference, paired_bootstrap
 from culture_tasks.metrics.intervals import Interval, interval_of, mean_interval, share_interval
 from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_error, numbered
 from culture_tasks.metrics.resampling import bootstrapped, replicates
+from culture_tasks.metrics.subsets import Population, subset_interval
 from culture_tasks.report.model import Cell, Flag
 from culture_tasks.results.columns import Columns
 from culture_tasks.results.loaded_runs import LoadedRun
@@ -41,6 +42,7 @@ class Observations:
         shares: Weight of each part, by its number; None where all count the same.
         values: What each item has for a score that is no mean of the scores; None for a mean.
         compute: Works that score out; None for a mean.
+        drawn_from: What the samples of each part were drawn from, by its number, where they are all of a subset's.
     """
 
     runs: tuple[str, ...]
@@ -52,6 +54,7 @@ class Observations:
     shares: Floats | None = None
     values: NDArray[np.object_] | None = None
     compute: Compute | None = None
+    drawn_from: Mapping[int, Population] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -124,6 +127,13 @@ def observe(
     parts = np.repeat(np.array(numbers, dtype=np.int32), [own.size for own in items])
     metrics = dict(zip(numbers, (_metric(each, statistic) for each, _, _ in used), strict=True))
     records = [columns.records[mask] for _, columns, mask in used if columns.records is not None and statistic == SCORE]
+    subsets = {number: each.result.subset for number, (each, _, _) in zip(numbers, used, strict=True)}
+    drawn_from = {number: subset.drawn_from for number, subset in subsets.items() if subset is not None}
+    shares = None
+    if drawn_from and len(used) > 1 and not equal_parts:  # every document of the tasks weighs the same
+        shares = np.zeros(len(tasks))
+        for (number, subset), own in zip(subsets.items(), items, strict=True):
+            shares[number] = own.size * (1.0 if subset is None else subset.of_documents / subset.documents)
 
     def compute(part: int, values: Sequence[Any]) -> float:
         metric = metrics[part if equal_parts else numbers[0]]
@@ -135,8 +145,10 @@ def observe(
         items=(parts.astype(np.int64) << 32) | np.concatenate(items),
         scores=np.concatenate(scores),
         clusters=np.concatenate(clusters),
-        strata=parts if equal_parts else None,
+        strata=parts if equal_parts or shares is not None else None,
         coverage=scored / verdicts if verdicts else None,
+        shares=shares,
+        drawn_from={} if where else drawn_from,
         values=np.concatenate(records) if records else None,
         compute=compute if records else None,
     )
@@ -283,12 +295,18 @@ def in_order(observed: Observations) -> Observations:
 
 
 def aligned(one: Observations, two: Observations) -> tuple[Observations, Observations]:
-    """Returns what two have observed of the items that both have a score for, in one order; both are in order."""
-    if np.array_equal(one.items, two.items):
-        return one, two
-    items = np.intersect1d(one.items, two.items, assume_unique=True)
-    first, second = (_chosen_items(each, np.searchsorted(each.items, items)) for each in (one, two))
-    return first, second
+    """Returns what two have observed of the items that both have a score for, in one order; both are in order.
+
+    Where one is of a subset, its parts weigh in both what they weigh in it.
+    """
+    if not np.array_equal(one.items, two.items):
+        items = np.intersect1d(one.items, two.items, assume_unique=True)
+        one, two = (_chosen_items(each, np.searchsorted(each.items, items)) for each in (one, two))
+    if one.shares is None and two.shares is not None:
+        one = replace(one, strata=two.strata, shares=two.shares)
+    elif two.shares is None and one.shares is not None:
+        two = replace(two, strata=one.strata, shares=one.shares)
+    return one, two
 
 
 def _chosen_items(observed: Observations, at: NDArray[np.intp]) -> Observations:
@@ -313,10 +331,44 @@ def interval(observed: Observations, scale: Scale) -> Interval:
         many = np.unique(scored.clusters).size
         return interval_of(bootstrapped(scored.score, scored.replicates, n=scored.n, clusters=many))
     width = observed.right_or_wrong(scale)
+    if observed.drawn_from and (of_subset := _of_subsets(observed, width)) is not None:
+        return of_subset
     if width is None:
         return mean_interval(contributions(observed.scores, observed.strata, observed.shares), observed.shared_clusters)
     found = share_interval(observed.scores / width, observed.shared_clusters)
     return found._replace(value=found.value * width, low=found.low * width, high=found.high * width)
+
+
+def _of_subsets(observed: Observations, width: float | None) -> Interval | None:
+    """Returns the score of all documents by the designed draws of them, or None where parts have clusters in common.
+
+    ``width`` is the score of a right answer, where all are right or wrong.
+    """
+    codes = observed.items >> 32
+    parts = np.unique(codes)
+    counted = observed.shares if observed.shares is not None else np.ones(int(parts.max()) + 1)
+    clusters = [set(observed.clusters[codes == part].tolist()) for part in parts]
+    if any(part not in observed.drawn_from for part in parts.tolist()) or len(set().union(*clusters)) < sum(
+        map(len, clusters)
+    ):
+        return None
+    divisor = width or 1.0
+    found = [
+        subset_interval(
+            observed.scores[codes == part] / divisor,
+            None if observed.shared_clusters is None else observed.clusters[codes == part],
+            observed.drawn_from[part],
+            shares=width is not None,
+        )
+        for part in parts.tolist()
+    ]
+    weights = divisor * counted[parts] / counted[parts].sum()
+    ends = np.array([(each.value, each.low, each.high) for each in found])
+    value = float(weights @ ends[:, 0])
+    below, above = (math.hypot(*(weights * (ends[:, 0] - ends[:, at]))) for at in (1, 2))
+    n, many = sum(each.n for each in found), sum(each.clusters for each in found)
+    reason = next((each.reason for each in found if each.reason), None)
+    return Interval(value, value - below, value + above, n=n, clusters=many, reason=reason)
 
 
 def cell_of(

@@ -253,7 +253,8 @@ def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
         codes = np.zeros(own.items.size, dtype=np.int32) if own.strata is None else own.strata
         many = 1 if own.strata is None else len(each.tasks)
         strata.append(codes + np.int32(len(shares)))
-        shares += [weight / many] * many
+        inside = np.full(many, 1.0 / many) if own.shares is None else own.shares / own.shares.sum()
+        shares += [weight * float(share) for share in inside]
         owners += [(own, each.unit.scale, part) for part in range(many)]
 
     def compute(part: int, values: Sequence[Any]) -> float:

@@ -200,6 +200,8 @@ def flags_of(each: LoadedRun) -> Iterator[Flag]:
         yield "trained_on_test"
     if unlike_its_file(each):
         yield "unlike_its_file"
+    if each.result.subset is not None:
+        yield "subset"
 
 
 def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
@@ -215,7 +217,10 @@ def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
         name = metric if metric in runs[0].result.metrics else f"{metric}{LEXICAL}"
         return harness_cell(runs[0], name, scale, flags)
     cell = cell_of(measured.observe(key), scale, tuple(flags), min_coverage=measured.min_coverage)
-    notes = (cell.note, f"without {' and '.join(map(title_of, missing))}" if missing else "")
+    subsets = [
+        f"{title_of(each.run.task)}: {each.result.subset} documents" for each in runs if each.result.subset is not None
+    ]
+    notes = (cell.note, f"without {' and '.join(map(title_of, missing))}" if missing else "", *subsets)
     return replace(cell, note="; ".join(filter(None, notes)))
 
 

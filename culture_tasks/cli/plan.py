@@ -1,0 +1,219 @@
+"""``culture-tasks plan``: how many questions of each task are enough, and what they cost, before anything is run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from scipy import special
+
+from culture_tasks.benchmarks.interface import MeanScore, Scale, Task
+from culture_tasks.benchmarks.registry import reading_data
+from culture_tasks.cli.options import AddParser, between_0_and_1, names, positive, tasks_called
+from culture_tasks.costs import token_counts
+from culture_tasks.costs.prices import Prices, read_prices
+from culture_tasks.errors import SettingsError
+from culture_tasks.harness.subsets import Structure, structure_of
+from culture_tasks.judges.cache.cache_files import stats
+from culture_tasks.judges.selection import parse_spec
+from culture_tasks.metrics.subsets import Components, components, draw, half_width
+from culture_tasks.rejudge.estimates import Bounds, Estimator, total_by_judge
+from culture_tasks.results.loaded_runs import LoadedRun, Names, load
+from culture_tasks.settings import Settings
+from culture_tasks.text_tables import as_markdown
+
+_DESCRIPTION = """\
+Says how many questions of each task give an interval of a half width, or tell two models apart, when they are drawn by
+CULTURE_SUBSET; and what a judge costs for them. How much scores vary is taken from earlier results of any models, or
+else is as much as it can be. For example: culture-tasks plan --tasks culturalbench_easy --width 3 --results results/
+"""
+_ALIKE = 0.5
+"""Without results: the part of the variance that is of clusters, and the correlation of two models' scores."""
+
+
+def register(add_parser: AddParser) -> None:
+    """Adds the command."""
+    parser = add_parser(description=_DESCRIPTION)
+    parser.add_argument(
+        "--tasks", type=names, required=True, metavar="LIST", help="tasks, groups or tags, as for a run"
+    )
+    width = "half of the width of the 95 %% interval of a score, on the metric's own scale"
+    parser.add_argument("--width", type=positive, metavar="POINTS", help=width)
+    difference = "a difference of two models, on the metric's own scale, that a test is to find"
+    parser.add_argument("--difference", type=positive, metavar="POINTS", help=difference)
+    power = "how often the test is to find it (default: %(default)s)"
+    parser.add_argument("--power", type=between_0_and_1, default=0.8, metavar="SHARE", help=power)
+    results = "earlier runs with logged samples: result files, folders with result files, or patterns"
+    parser.add_argument("--results", nargs="+", default=[], metavar="PATH", help=results)
+    judge = "the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)"
+    parser.add_argument("--judge", metavar="SPEC", help=judge)
+    prices = "file of prices (default: CULTURE_JUDGE_PRICES, or list prices)"
+    parser.add_argument("--prices", type=Path, metavar="FILE", help=prices)
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    parser.set_defaults(handler=_run)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is needed of a task: numbers of documents, None where all of them aren't enough or nothing was asked for.
+
+    ``models`` is the number of earlier runs that the variance was taken from.
+    """
+
+    task: str
+    documents: int
+    clusters: int
+    models: int
+    for_width: int | None
+    for_difference: int | None
+    money: Bounds | None
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.width is None and options.difference is None:
+        raise SettingsError("plan: neither --width nor --difference is given. Give one, such as --width 3.")
+    settings = Settings.from_environment()
+    judge = options.judge or settings.judge
+    settings = settings.model_copy(update={"judge": judge, "judge_budget": None, "subset": None})
+    prices = read_prices(options.prices or settings.prices_file)
+    runs: dict[str, list[LoadedRun]] = {}
+    for run in load(options.results, Names()).runs if options.results else ():
+        if run.columns is not None:
+            runs.setdefault(run.run.task, []).append(run)
+    plans = [
+        _planned(task, runs.get(task.name, []), settings=settings, prices=prices, options=options)
+        for task in tasks_called(options.tasks, "plan")
+    ]
+    if options.json:
+        print(json.dumps([asdict(plan) for plan in plans], ensure_ascii=False, indent=1))
+        return 0
+    columns: dict[str, Callable[[Plan], str]] = {
+        "task": lambda plan: plan.task,
+        "variance from": lambda plan: f"{plan.models} runs" if plan.models else "assumed",
+        "questions": lambda plan: f"{plan.documents:,}",
+        "clusters": lambda plan: f"{plan.clusters:,}",
+    }
+    if options.width is not None:
+        columns[f"for ±{options.width:g}"] = lambda plan: _number(plan.for_width, plan.documents)
+    if options.difference is not None:
+        columns[f"to tell {options.difference:g} apart"] = lambda plan: _number(plan.for_difference, plan.documents)
+    columns[prices.currency] = lambda plan: "no price" if plan.money is None else _money(plan.money)
+    print(
+        as_markdown(
+            tuple(columns), [[text(plan) for text in columns.values()] for plan in plans], numbers=len(columns) - 2
+        )
+    )
+    print("Set CULTURE_SUBSET to a number, for all models alike. Money is the judge's, for the larger of the numbers.")
+    if not all(plan.models for plan in plans):
+        print(
+            "Assumed: scores vary as much as right and wrong can (ratings: a quarter of their scale), half of that "
+            "between clusters, and two models' scores correlate by 0.5. --results takes it from earlier runs."
+        )
+    return 0
+
+
+def _planned(
+    task: Task, runs: Sequence[LoadedRun], *, settings: Settings, prices: Prices, options: argparse.Namespace
+) -> Plan:
+    metric = next(metric for metric in task.metrics() if metric.name == task.metric)
+    scale = metric.scale
+    if not isinstance(metric, MeanScore) or scale.low is None or scale.high is None:
+        raise SettingsError(f"plan: the score of {task.name} is no mean on a scale with two ends. Leave the task out.")
+    with reading_data(settings):
+        rows = task.data.load(settings).rows
+    structure = structure_of(task.name, rows)
+    order = draw(len(structure.items), structure.items, structure.clusters, structure.strata)
+    known = [run for run in runs if run.columns is not None and metric.per_cluster is None]
+    of_score, of_difference = _assumed(scale, structure)
+    if found := [_components_of(run) for run in known]:
+        of_score = _mean(found)
+    if paired := [each for one, two in combinations(known, 2) if (each := _components_of(one, two)) is not None]:
+        of_difference = _mean(paired)
+    numbers = np.unique(structure.clusters, return_inverse=True)[1][order]
+
+    def is_narrow(n: int) -> bool:
+        width: float = options.width
+        return half_width(of_score, structure.population(order[:n]), n) <= width
+
+    def is_found(n: int) -> bool:
+        counts = np.bincount(numbers[:n]) / n
+        variance = of_difference.clusters * float(counts @ counts) + of_difference.items / n
+        reach = float(special.ndtri(0.975) + special.ndtri(options.power))
+        difference: float = options.difference
+        return reach * math.sqrt(variance) <= difference
+
+    for_width = None if options.width is None else _least(is_narrow, len(order))
+    for_difference = None if options.difference is None else _least(is_found, len(order))
+    per_item = len(rows) / len(structure.items)
+    needed = [round(n * per_item) for n in (for_width, for_difference) if n is not None]
+    share = max(needed, default=len(rows)) / len(rows)
+    return Plan(
+        task.name,
+        documents=len(rows),
+        clusters=len(set(structure.clusters)),
+        models=len(found),
+        for_width=None if for_width is None else round(for_width * per_item),
+        for_difference=None if for_difference is None else round(for_difference * per_item),
+        money=_cost(task, settings, prices, share),
+    )
+
+
+def _assumed(scale: Scale, structure: Structure) -> tuple[Components, Components]:
+    """Returns the variance components of a score, and of the difference of two, where no run is known."""
+    width = (scale.high or 0.0) - (scale.low or 0.0)
+    total = (width / 2.0) ** 2 if scale.unit in ("share", "percent") else (width / 4.0) ** 2
+    of_clusters = _ALIKE * total if len(set(structure.clusters)) < len(structure.clusters) else 0.0
+    one = Components(of_clusters, total - of_clusters)
+    return one, Components(*(2.0 * (1.0 - _ALIKE) * part for part in one))
+
+
+def _components_of(one: LoadedRun, two: LoadedRun | None = None) -> Components:
+    """Returns the variance components of a run's scores, or of their difference from another's on common items."""
+    assert one.columns is not None
+    if two is None or two.columns is None:
+        return components(one.columns.scores, one.columns.clusters)
+    _, first, second = np.intersect1d(one.columns.items, two.columns.items, return_indices=True)
+    return components(one.columns.scores[first] - two.columns.scores[second], one.columns.clusters[first])
+
+
+def _mean(found: Sequence[Components]) -> Components:
+    return Components(*(float(np.nanmean(column)) for column in zip(*found, strict=True)))
+
+
+def _least(is_enough: Callable[[int], bool], most: int) -> int | None:
+    """Returns the smallest number that is enough, if all are; what is enough is taken to stay so for more."""
+    low, high = 1, most
+    if not is_enough(most):
+        return None
+    while low + 1 < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
+def _cost(task: Task, settings: Settings, prices: Prices, share: float) -> Bounds | None:
+    """Returns what the judge costs for a share of a task's questions; None without a price."""
+    spec = parse_spec(settings.judge) if settings.judge else None
+    if spec is not None and spec.backend != "openai":
+        return Bounds()
+    counter = token_counts.counter_for(spec.model if spec else "gpt-4o", None)
+    estimator = Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
+    totals = total_by_judge(estimator.before_a_run(task, lambda model: spec.model if spec else model))
+    amounts = [each.money(prices.of(each.judge)) for each in totals.values()]
+    known = [amount.times(share) for amount in amounts if amount is not None]
+    return sum(known, Bounds()) if len(known) == len(amounts) else None
+
+
+def _number(needed: int | None, of: int) -> str:
+    return f"more than {of:,}" if needed is None else f"{needed:,}"
+
+
+def _money(amount: Bounds) -> str:
+    digits = 2 if amount.high >= 1 or amount.high == 0 else 4
+    return " to ".join(dict.fromkeys(f"{end:,.{digits}f}" for end in (amount.low, amount.high)))

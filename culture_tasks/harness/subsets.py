@@ -1,0 +1,117 @@
+"""A designed draw of a task's documents, the same for every model: what the task declares of them decides.
+
+Documents are drawn evenly from the benchmark's cultures and clusters (:mod:`culture_tasks.metrics.subsets`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from culture_tasks.benchmarks.interface import Documents, MeanScore
+from culture_tasks.benchmarks.registry import benchmark_of
+from culture_tasks.harness.scoring import PROBABILITY, scorer_of
+from culture_tasks.metrics.subsets import Population, draw, population
+
+SUBSET = "subset"
+"""Entry of a task's metadata: the subset that was evaluated."""
+
+
+class Subset(BaseModel):
+    """A designed draw of a task's documents.
+
+    Where a metric makes one score of those of a cluster, whole clusters were drawn, and are its items.
+
+    Attributes:
+        documents: Number of documents that were drawn.
+        of_documents: Number of all documents.
+        items: Number of all items.
+        spread: As in :class:`~culture_tasks.metrics.subsets.Population`.
+        seed: Seed of the draw.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    documents: int = Field(ge=1)
+    of_documents: int = Field(ge=1, le=10**9)
+    items: int = Field(ge=1, le=10**9)
+    spread: float = Field(ge=0.0, allow_inf_nan=False)
+    seed: int = Field(ge=0)
+
+    @classmethod
+    def read(cls, metadata: Any) -> Subset | None:
+        """Returns the subset that a task's metadata name, or None; a ValueError says that it has another form."""
+        given = metadata.get(SUBSET) if isinstance(metadata, Mapping) else None
+        try:
+            return None if given is None else cls.model_validate(given)
+        except ValidationError:
+            raise ValueError(f"found {str(given)[:80]!r} as the subset of a task") from None
+
+    def __str__(self) -> str:
+        return f"{self.documents:,} of {self.of_documents:,}"
+
+    @property
+    def drawn_from(self) -> Population:
+        """What its interval depends on."""
+        return Population(self.items, self.spread)
+
+
+class Structure(NamedTuple):
+    """What a draw depends on: the items, their clusters and strata, and the places of the documents of each item."""
+
+    items: Sequence[str]
+    clusters: Sequence[str]
+    strata: Sequence[str]
+    places: Sequence[Sequence[int]]
+
+    def population(self, drawn_items: Sequence[int]) -> Population:
+        """Returns what the interval of a draw depends on."""
+        return population(drawn_items, self.clusters)
+
+
+def structure_of(task: str, rows: Sequence[Mapping[str, Any]]) -> Structure:
+    """Returns the structure of a task's documents.
+
+    An item is a document, or a cluster where the metric makes one score of those of a cluster. The strata are the
+    benchmark's cultures; a cluster with several of them is in none.
+    """
+    scorer = scorer_of(task)
+    answered = [scorer.task.score(row, [""]) for row in rows]
+    culture = benchmark_of(task).report().culture
+    places: dict[str, list[int]] = {}
+    cultures: dict[str, set[str]] = {}
+    for place, one in enumerate(answered):
+        cluster = one.cluster or one.item
+        places.setdefault(cluster, []).append(place)
+        cultures.setdefault(cluster, set()).add(str(one.groups.get(culture) or ""))
+    strata = {cluster: min(own) if len(own) == 1 else "" for cluster, own in cultures.items()}
+    main = next(metric for metric in scorer.task.metrics() if metric.name == scorer.task.metric)
+    if isinstance(main, MeanScore) and main.per_cluster is not None:
+        return Structure(list(places), list(places), list(strata.values()), list(places.values()))
+    clusters = [one.cluster or one.item for one in answered]
+    alone = [[place] for place in range(len(answered))]
+    return Structure([one.item for one in answered], clusters, [strata[cluster] for cluster in clusters], alone)
+
+
+def drawn(task: str, documents: Documents, number: int, seed: int) -> tuple[Documents, Subset | None]:
+    """Draws so many of a task's documents, which stay in their order; all of them and None where there are no more."""
+    rows = documents.rows
+    if number >= len(rows):
+        return documents, None
+    structure = structure_of(task, rows)
+    many = max(1, round(number * len(structure.items) / len(rows)))
+    found = draw(many, structure.items, structure.clusters, structure.strata, seed)
+    places = sorted(place for item in found for place in structure.places[item])
+    known = structure.population(found)
+    subset = Subset(documents=len(places), of_documents=len(rows), items=known.items, spread=known.spread, seed=seed)
+    part = chosen(documents, places)
+    return replace(part, rows=[{**row, PROBABILITY: len(places) / len(rows)} for row in part.rows]), subset
+
+
+def chosen(documents: Documents, places: Sequence[int]) -> Documents:
+    """Returns the documents at these places."""
+    images = None if documents.images is None else documents.images.select(places)
+    return replace(documents, rows=[documents.rows[place] for place in places], images=images)

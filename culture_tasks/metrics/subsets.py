@@ -1,0 +1,228 @@
+"""A designed draw of some items of a benchmark, and the interval of its whole score that the draw gives.
+
+Items are put in order by stratum, then by cluster, both shuffled within; the draw visits that order in steps of the
+golden ratio from a random start. So every item has the same chance, n of N; strata and clusters are drawn from evenly,
+and a cluster twice only when most have been drawn from; a draw of 400 contains that of 200. Every fifteenth item is a
+second one of a cluster that was drawn from shortly before: it tells how alike the items of a cluster are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from culture_tasks.metrics.intervals import Interval, mean_interval, share_interval, t_quantile, wilson
+from culture_tasks.metrics.means import cluster_numbers, cluster_sums
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from culture_tasks.metrics.means import Clusters, Floats, Numbers
+
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+_SECOND = 15
+"""Every so many draws one is a second item of a cluster."""
+
+
+class Population(NamedTuple):
+    """What a subset was drawn from, as far as its interval depends on it.
+
+    Attributes:
+        items: Number of all items, N.
+        spread: The sum over all clusters of (k / n - K / N) squared, for a cluster with k of the n drawn items and K of
+            all N. It is 0 where the draw has the same share of each cluster.
+    """
+
+    items: int
+    spread: float
+
+
+def draw(n: int, items: Sequence[str], clusters: Sequence[str], strata: Sequence[str], seed: int = 0) -> list[int]:
+    """Returns the places of a subset's items, in the order in which they were drawn; all of them where n is as large.
+
+    Args:
+        n: Number of items to draw.
+        items: The name of each item, all different: the draw doesn't depend on their order.
+        clusters: The cluster of each item.
+        strata: The stratum of each item, the same for all items of a cluster.
+        seed: Of the order within strata and clusters, and of the start.
+
+    Examples:
+        >>> all_six = draw(6, "abcdef", clusters=["x", "x", "y", "y", "z", "z"], strata=[""] * 6)
+        >>> sorted(all_six), draw(3, "abcdef", ["x", "x", "y", "y", "z", "z"], [""] * 6) == all_six[:3]
+        ([0, 1, 2, 3, 4, 5], True)
+    """
+    return list(islice(_drawn(items, clusters, strata, seed), n))
+
+
+def _drawn(items: Sequence[str], clusters: Sequence[str], strata: Sequence[str], seed: int) -> Iterator[int]:
+    size = len(clusters)
+    members: dict[str, list[int]] = {}
+    for at, cluster in enumerate(clusters):
+        members.setdefault(cluster, []).append(at)
+    numbers = {cluster: _number(seed, cluster) for cluster in members}
+    keys = [
+        (stratum, numbers[cluster], cluster, _number(seed, cluster, item))
+        for item, cluster, stratum in zip(items, clusters, strata, strict=True)
+    ]
+    order = sorted(range(size), key=keys.__getitem__)
+    left = set(range(size))
+    visits = (order[int((_number(seed) + step * _GOLDEN) % 1.0 * size)] for step in range(size * 4))
+    recent: list[str] = []
+    while left:
+        place: int | None = None
+        if len(recent) % _SECOND == _SECOND - 1:
+            others = [one for one in members[recent[-(_SECOND // 2)]] if one in left]
+            place = min(others, key=keys.__getitem__, default=None)
+        while place is None:
+            visited = next(visits, None)
+            if visited is None:  # the steps have not met it after so many rounds
+                visited = next(one for one in order if one in left)
+            place = visited if visited in left else None
+        left.remove(place)
+        recent.append(clusters[place])
+        yield place
+
+
+def _number(*parts: object) -> float:
+    """Returns a number from 0 to 1 that is as good as random, and the same on every machine."""
+    digest = hashlib.blake2b("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2**64
+
+
+def population(drawn: Sequence[int], clusters: Sequence[Hashable]) -> Population:
+    """Returns what the interval of a draw needs to know of all items.
+
+    Examples:
+        >>> population([0, 2], clusters=["a", "a", "b", "b"])
+        Population(items=4, spread=0.0)
+    """
+    numbers = cluster_numbers(clusters, np.ones(len(clusters), dtype=np.bool_))
+    shares = np.bincount(numbers[list(drawn)], minlength=int(numbers.max()) + 1) / len(drawn)
+    return Population(len(clusters), float(np.sum((shares - np.bincount(numbers) / len(clusters)) ** 2)))
+
+
+def subset_interval(
+    values: ArrayLike, clusters: Clusters | None, drawn_from: Population, *, shares: bool = False
+) -> Interval:
+    """95 % interval of the score that all items of a benchmark would have, from those of a subset of :func:`draw`.
+
+    A score is taken as a mean plus an effect of its cluster, of variance B, plus an effect of its item, of variance W.
+    The mean of the subset then departs from that of all items with the variance
+
+        B * spread + W * (1 / n - 1 / N)
+
+    which is 0 once all items are drawn. B and W are those of a one-way analysis of variance of the drawn items; the
+    degrees of freedom are Satterthwaite's. Where no cluster was drawn from twice, W can't be told from B, and the
+    larger factor is taken for both. It holds for these items alone: the interval for questions like these is that of
+    :func:`~culture_tasks.metrics.intervals.mean_interval`.
+
+    Args:
+        values: One score per drawn item; NaN where there is none, which is left out.
+        clusters: The cluster of each; None means that each stands alone.
+        drawn_from: What they were drawn from.
+        shares: Whether every score is 1 or 0: the interval is Wilson's then, with the number of independent items that
+            would have that variance.
+
+    Returns:
+        The interval; that of ``mean_interval`` or ``share_interval`` where there is no spread to learn from.
+
+    Source: Searle, Casella and McCulloch (1992), "Variance Components"; Satterthwaite (1946); Valliant, Dorfman and
+    Royall (2000), "Finite Population Sampling and Inference", for the prediction of the mean of all items.
+
+    Examples:
+        >>> found = subset_interval([1, 0, 1, 1, 0, 1], None, Population(items=12, spread=1 / 12), shares=True)
+        >>> round(found.low, 2), round(found.high, 2)
+        (0.3, 0.91)
+    """
+    scores = np.asarray(values, dtype=np.float64)
+    kept = ~np.isnan(scores)
+    plain = share_interval(scores, clusters) if shares else mean_interval(scores, clusters)
+    scores, numbers = scores[kept], cluster_numbers(clusters, kept)
+    n, many = plain.n, plain.clusters
+    if n < 2 or many < 2 or np.ptp(scores) == 0.0:
+        return plain
+    of_items = 1.0 / n - 1.0 / drawn_from.items
+    squares = _mean_squares(scores, numbers)
+    if n == many:
+        variance, freedom = squares.between * max(drawn_from.spread, of_items), many - 1.0
+    elif squares.between <= squares.within:  # no effect of clusters to be seen
+        variance, freedom = float(np.var(scores, ddof=1)) * of_items, n - 1.0
+    else:
+        factor = drawn_from.spread / squares.per_cluster
+        parts = factor * squares.between, (of_items - factor) * squares.within
+        variance = max(sum(parts), 0.0)
+        spread = parts[0] ** 2 / (many - 1) + parts[1] ** 2 / (n - many)
+        freedom = max(variance**2 / spread, 1.0) if spread else many - 1.0
+    quantile = t_quantile(0.95, freedom + 1.0)
+    if shares and variance > 0.0:
+        low, high = wilson(plain.value, plain.value * (1.0 - plain.value) / variance, quantile)
+    else:
+        reach = quantile * math.sqrt(variance)
+        low, high = plain.value - reach, plain.value + reach
+    return plain._replace(low=low, high=high, reason=None)
+
+
+class Components(NamedTuple):
+    """Variance of the effects of clusters, and of items within them, in squared units of the scores; NaN if unknown."""
+
+    clusters: float = math.nan
+    items: float = math.nan
+
+
+def components(values: ArrayLike, clusters: Clusters | None = None) -> Components:
+    """Variance components of scores by a one-way analysis of variance, with no negative one.
+
+    Args:
+        values: One score per item; NaN where there is none, which is left out.
+        clusters: The cluster of each; None means that each stands alone, where all variance is that of items.
+
+    Source: Searle, Casella and McCulloch (1992), "Variance Components", for clusters of unequal sizes.
+
+    Examples:
+        >>> components([1.0, 1.0, 0.0, 0.0], clusters=["a", "a", "b", "b"])
+        Components(clusters=0.5, items=0.0)
+    """
+    scores = np.asarray(values, dtype=np.float64)
+    kept = ~np.isnan(scores)
+    scores, numbers = scores[kept], cluster_numbers(clusters, kept)
+    many = int(numbers.max()) + 1 if numbers.size else 0
+    if scores.size < 2 or many < 2:
+        return Components()
+    if many == scores.size:
+        return Components(0.0, float(np.var(scores, ddof=1)))
+    squares = _mean_squares(scores, numbers)
+    between = max(0.0, (squares.between - squares.within) / squares.per_cluster)
+    return Components(between, squares.within if between else float(np.var(scores, ddof=1)))
+
+
+class _MeanSquares(NamedTuple):
+    """Mean squares between and within clusters, and the items of a cluster of mean size in the former's expectation."""
+
+    between: float
+    within: float
+    per_cluster: float
+
+
+def _mean_squares(scores: Floats, numbers: Numbers) -> _MeanSquares:
+    counts = np.bincount(numbers).astype(np.float64)
+    means = cluster_sums(scores[:, None], numbers)[:, 0] / counts
+    n, many = scores.size, counts.size
+    between = float(np.sum(counts * (means - scores.mean()) ** 2)) / (many - 1)
+    within = float(np.sum((scores - means[numbers]) ** 2)) / (n - many) if n > many else math.nan
+    return _MeanSquares(between, within, (n - float(np.sum(counts**2)) / n) / (many - 1))
+
+
+def half_width(of: Components, drawn_from: Population, n: int) -> float:
+    """Half the width of the 95 % interval of a subset of ``n`` items: 1.96 times the root of the variance above.
+
+    Examples:
+        >>> round(half_width(Components(0.0, 0.25), Population(items=10_000, spread=0.0), 400), 4)
+        0.048
+    """
+    return 1.96 * math.sqrt(of.clusters * drawn_from.spread + of.items * (1.0 / n - 1.0 / drawn_from.items))

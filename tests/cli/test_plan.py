@@ -1,0 +1,73 @@
+"""``culture-tasks plan``: numbers of questions by assumption and by earlier results, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.written_runs import write_lm_eval
+
+from culture_tasks.cli.main import main
+from culture_tasks.metrics.subsets import Components, Population, half_width
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def toy_data(monkeypatch):
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(Path(__file__).resolve().parents[2] / "examples" / "data"))
+
+
+def planned(capsys, *arguments):
+    assert main(["plan", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_without_results_the_width_is_that_of_answers_half_of_which_are_right(capsys):
+    [plan] = planned(capsys, "--tasks", "normad_rule", "--width", "35")
+    n, of = plan["for_width"], plan["documents"]
+    at_most_half_right = Components(0.0, 50.0**2)
+    widths = [half_width(at_most_half_right, Population(of, 1 / k - 1 / of), k) for k in (n - 1, n)]
+    assert (of, plan["models"]) == (6, 0)
+    assert widths[0] > 35 >= widths[1]
+    assert plan["for_difference"] is None
+    assert plan["money"] == {"low": 0.0, "high": 0.0}
+
+
+def test_earlier_results_give_the_variance_and_how_two_models_differ(capsys, tmp_path):
+    for model, words in (("one", ("Yes", "No")), ("two", ("No", "Neither"))):
+        write_lm_eval(tmp_path, ["normad_rule"], lambda prompt, _, words=words: words[len(prompt) % 2], model=model)
+    arguments = ("--tasks", "normad_rule", "--difference", "90", "--power", "0.5")
+    [plan] = planned(capsys, *arguments, "--results", str(tmp_path))
+    assert plan["models"] == 2
+    scores = [
+        [json.loads(line)["acc"]["score"] for line in path.read_text("utf-8").splitlines()]
+        for path in sorted(tmp_path.rglob("samples_*.jsonl"))
+    ]
+    spread = np.var(100 * (np.array(scores[0]) - np.array(scores[1])), ddof=1)
+    enough = [n for n in range(1, 7) if 1.96 * np.sqrt(spread / n) <= 90]
+    assert plan["for_difference"] == (max(enough[0], 2) if enough else None)
+
+
+def test_a_judge_costs_its_share_and_the_table_says_what_it_assumes(capsys):
+    whole = planned(capsys, "--tasks", "care_zh", "--width", "0.001", "--judge", "openai:gpt-4o")[0]
+    part = planned(capsys, "--tasks", "care_zh", "--width", "1.5", "--judge", "openai:gpt-4o")[0]
+    assert whole["for_width"] == 10
+    assert part["money"]["high"] == pytest.approx(whole["money"]["high"] * part["for_width"] / 10)
+    assert main(["plan", "--tasks", "care_zh", "--width", "1.5"]) == 0
+    shown = capsys.readouterr().out
+    assert "| care_zh | assumed | 10 | 10 |" in shown
+    assert "Set CULTURE_SUBSET" in shown
+    assert "a quarter of their scale" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tasks", "care_zh"], "neither --width nor --difference"),
+        (["--tasks", "cara_zh", "--width", "1"], "no task 'cara_zh'"),
+    ],
+)
+def test_what_can_not_be_planned_is_one_message(arguments, message, capsys):
+    assert main(["plan", *arguments]) == 1
+    assert message in capsys.readouterr().err

@@ -1,0 +1,113 @@
+"""Designed draws: nested, even, fair; and intervals that hold the score of all items."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from culture_tasks.metrics.intervals import share_interval, t_quantile
+from culture_tasks.metrics.subsets import Population, components, draw, half_width, population, subset_interval
+
+
+def parallel(questions, languages):
+    items = [f"{question}/{language}" for question in range(questions) for language in range(languages)]
+    return items, [item.partition("/")[0] for item in items]
+
+
+def test_a_draw_contains_every_smaller_one_and_depends_on_names_and_seed_alone():
+    items, clusters = parallel(40, 5)
+    strata = ["even" if int(cluster) % 2 == 0 else "odd" for cluster in clusters]
+    drawn = draw(200, items, clusters, strata)
+    assert sorted(drawn) == list(range(200))
+    assert all(draw(n, items, clusters, strata) == drawn[:n] for n in (1, 15, 40, 77))
+    assert draw(40, items, clusters, strata, seed=1) != drawn[:40]
+    order = list(reversed(range(200)))
+    again = draw(40, [items[at] for at in order], [clusters[at] for at in order], [strata[at] for at in order])
+    assert [order[at] for at in again] == drawn[:40]
+    assert draw(9, items[:4], clusters[:4], strata[:4]).__len__() == 4
+
+
+def test_strata_and_clusters_are_drawn_from_evenly():
+    items, clusters = parallel(100, 4)
+    strata = ["large" if int(cluster) < 80 else "small" for cluster in clusters]
+    for n in (20, 50, 100):
+        drawn = draw(n, items, clusters, strata, seed=n)
+        assert Counter(strata[at] for at in drawn)["small"] == pytest.approx(n / 5, abs=2)
+        seconds = n - len({clusters[at] for at in drawn})
+        assert n // 15 - 1 <= seconds <= n // 4
+        assert max(Counter(clusters[at] for at in drawn).values()) <= 3
+
+
+def test_every_item_has_the_same_chance_whatever_its_cluster():
+    clusters = [f"c{size}-{number}" for size in (1, 2, 6) for number in range(12 // size) for _ in range(size)]
+    items = [str(at) for at in range(len(clusters))]
+    seeds = 3000
+    counts = np.zeros(len(items))
+    for seed in range(seeds):
+        counts[draw(9, items, clusters, [""] * len(items), seed)] += 1
+    expected = seeds * 9 / 36
+    error = math.sqrt(seeds * 0.25 * 0.75)
+    assert np.abs(counts - expected).max() < 4.5 * error
+
+
+def test_what_a_draw_says_of_its_population_by_hand():
+    # Two of the three of "a" and none of the one of "b": (1 - 3/4)² + (0 - 1/4)².
+    assert population([0, 2], ["a", "a", "a", "b"]) == Population(4, pytest.approx(0.125))
+    assert population(range(4), ["a", "a", "a", "b"]).spread == 0.0
+
+
+def test_without_clusters_it_is_the_textbook_interval_with_the_finite_population_correction():
+    scores = [3.0, 5.0, 4.0, 4.0, 9.0]
+    found = subset_interval(scores, None, Population(20, 1 / 5 - 1 / 20))
+    reach = t_quantile(0.95, 5) * np.std(scores, ddof=1) * math.sqrt(1 / 5 - 1 / 20)
+    assert (found.low, found.high) == pytest.approx((5.0 - reach, 5.0 + reach))
+
+
+def test_an_item_of_each_cluster_leaves_the_spread_within_clusters_alone():
+    # Clusters differ, the items of one don't: a draw from all clusters alike knows the score of all items.
+    clusters = [at // 2 for at in range(20)]
+    scores = [float(cluster % 5) for cluster in clusters]
+    found = subset_interval(scores, clusters, Population(200, 0.0))
+    assert found.high - found.low == pytest.approx(0.0, abs=1e-9)
+    apart = subset_interval(scores, clusters, Population(200, 0.05))
+    assert apart.high - apart.low > 1.0
+
+
+@pytest.mark.parametrize("scores", [[1.0], [1.0, 1.0, 1.0]])
+def test_without_a_spread_to_learn_from_it_is_the_usual_interval(scores):
+    assert subset_interval(scores, None, Population(10, 0.1), shares=True) == share_interval(scores)
+    assert math.isnan(subset_interval([math.nan], None, Population(10, 0.1)).value)
+
+
+@pytest.mark.parametrize(("within", "shares"), [(0.2, False), (1.0, False), (0.5, True)])
+def test_intervals_hold_the_score_of_all_items(within, shares):
+    rng = np.random.default_rng(4)
+    items, clusters = parallel(60, 10)
+    codes = np.repeat(np.arange(60), 10)
+    strata = [f"{code % 4}" for code in codes]
+    held = Counter[int]()
+    worlds = 300
+    for world in range(worlds):
+        scores = rng.normal(0, 1, 60)[codes] + rng.normal(0, within, codes.size)
+        scores = (scores > 0.3).astype(float) if shares else scores
+        drawn = draw(120, items, clusters, strata, seed=world)
+        for n in (30, 60, 120):
+            part = np.array(drawn[:n])
+            found = subset_interval(scores[part], codes[part], population(part, clusters), shares=shares)
+            held[n] += found.low <= scores.mean() <= found.high
+    assert all(0.91 <= held[n] / worlds <= 0.985 for n in (30, 60, 120)), held
+
+
+def test_components_are_those_that_scores_were_made_of_and_give_the_width_of_an_interval():
+    rng = np.random.default_rng(2)
+    codes = np.repeat(np.arange(400), rng.integers(1, 9, 400))
+    scores = rng.normal(0, 2, 400)[codes] + rng.normal(0, 1, codes.size)
+    found = components(scores, codes)
+    assert found == pytest.approx((4.0, 1.0), rel=0.15)
+    drawn = draw(200, [str(at) for at in range(codes.size)], codes.astype(str).tolist(), [""] * codes.size)
+    part, known = np.array(drawn), population(drawn, codes.tolist())
+    interval = subset_interval(scores[part], codes[part], known)
+    assert half_width(found, known, 200) == pytest.approx((interval.high - interval.low) / 2, rel=0.2)
+    assert components([1.0, 2.0, 3.0]) == (0.0, 1.0)
+    assert math.isnan(components([1.0]).items)
