@@ -26,7 +26,7 @@ from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
 from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.methods.mend.editor import token_gradients
-from culture_tasks.insertion.methods.mend.editor_training import EditorTraining, divergence
+from culture_tasks.insertion.methods.mend.method import EditorTraining, divergence
 from culture_tasks.report.building import Options, build
 
 DECODING = AnswerDecoding(max_new_tokens=8)
@@ -193,7 +193,7 @@ def test_a_plain_step_goes_down_the_gradient(internvl, name, options, rate):
     assert len(weights) == (3 if name == "finetune" else 4)
     for weight in weights.values():
         weight.requires_grad_(requires_grad=True)
-    loss = internvl.answer_loss([(sample.query, sample.answer)])
+    loss = internvl.answer_scorer([(sample.query, sample.answer)])().losses().mean()
     gradients = torch.autograd.grad(loss, list(weights.values()))
     for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
         weight.requires_grad_(requires_grad=False)
@@ -336,7 +336,7 @@ class TestLora:
         schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
         for _ in range(3):
             optimizer.zero_grad()
-            fresh.answer_loss([(sample.query, sample.answer)]).backward()
+            fresh.answer_scorer([(sample.query, sample.answer)])().losses().mean().backward()
             optimizer.step()
             schedule.step()
         assert torch.allclose(ours, logits(fresh, sample), atol=tolerance)
@@ -438,7 +438,9 @@ class TestWise:
             margin = (other - 0.1).clamp(min=0) + (9 - edit).clamp(min=0) + (8 - edit + other).clamp(min=0)
             weight.data.copy_(plain + expected)
             weight.requires_grad_(requires_grad=True)
-            [gradient] = torch.autograd.grad(internvl.answer_loss([(sample.query, sample.answer)]), [weight])
+            [gradient] = torch.autograd.grad(
+                internvl.answer_scorer([(sample.query, sample.answer)])().losses().mean(), [weight]
+            )
             weight.requires_grad_(requires_grad=False)
             [of_margin] = torch.autograd.grad(margin, [change])
             expected = (expected - 0.5 * mask * (gradient + of_margin)).clamp(-0.4, 0.4)

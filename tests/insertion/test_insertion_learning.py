@@ -13,8 +13,8 @@ from support.tiny_world import write_release
 
 from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.queries import AnswerDecoding
-from culture_tasks.insertion.core.replacement import shown_after
 from culture_tasks.insertion.core.runner import Job, Runner
+from culture_tasks.insertion.core.scoped_method import shown_after
 from culture_tasks.insertion.core.training_data import load_training_data
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.metrics.rouge import rouge_l

@@ -17,13 +17,13 @@ from support.tiny_families import save_family
 from support.tiny_world import COLOURS, Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
-from culture_tasks.insertion.core import replacement, scoped_method, state
+from culture_tasks.insertion.core import scoped_method, state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import Ingredient, ScopeEncoder, StoredVectors, edit_text, in_batches
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, TrainingCase, text_part
-from culture_tasks.insertion.core.replacement import REPLACEMENTS, load_replacement, shown_after
+from culture_tasks.insertion.core.scoped_method import REPLACEMENTS, load_replacement, shown_after
 from culture_tasks.insertion.core.training import Checkpoints
 from culture_tasks.insertion.core.training_data import TrainingData
 from culture_tasks.insertion.core.value_store import ValueStore
@@ -182,7 +182,7 @@ class TestTraining:
         untrained = MultimodalModel.load(str(folders["replacement"]))
         answered = [case.insertion, *case.generality]
         shown = [(shown_after(case.insertion, item.query), item.answer) for item in answered]
-        nll = sum(float(untrained.answer_loss([pair])) for pair in shown) / len(shown)
+        nll = sum(float(untrained.answer_scorer([pair])().losses().mean()) for pair in shown) / len(shown)
         assert method.report["replacement"] == pytest.approx(nll, rel=1e-4)
 
     def test_mixed_precision_leaves_scores_in_float32(self, fitted, internvl, folders, data):
@@ -238,17 +238,16 @@ def test_an_interrupted_fit_goes_on_to_the_same_state(fitted, internvl, folders,
 
 
 def test_both_methods_train_the_same_layer_once(internvl, folders, data, monkeypatch):
-    trained, store, train = [], ValueStore(None), replacement.train
+    trained, store, train = [], ValueStore(None), scoped_method.train
     alone = {name: fit(make(name, internvl, folders), data) for name in NAMES}
 
     def noted(learner, *given, **options):
         trained.append(type(learner).__name__)
         return train(learner, *given, **options)
 
-    for module in (replacement, scoped_method):
-        monkeypatch.setattr(module, "train", noted)
+    monkeypatch.setattr(scoped_method, "train", noted)
     together = {name: fit(make(name, internvl, folders), data, store=store) for name in NAMES}
-    assert trained == ["_LayerLearner", "_ClassifierLearner", "_ClassifierLearner"]
+    assert trained == ["_LayerLearner", "_Parts", "_Parts"]
     for name, method in together.items():
         assert method.fingerprint == alone[name].fingerprint
         assert method.report["replacement"] == alone[name].report["replacement"]

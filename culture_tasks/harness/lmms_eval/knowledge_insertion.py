@@ -28,7 +28,7 @@ from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.device_meter import devices_of, forget_peak, peak_gib
 from culture_tasks.insertion.core.insertion_method import InsertionMethod
 from culture_tasks.insertion.core.method_registry import method_class, method_config
-from culture_tasks.insertion.core.progress import Item, Note, progress_bar
+from culture_tasks.insertion.core.progress import Progress
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Message, Query
 from culture_tasks.insertion.core.runner import Costs, Job, Outcome, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
@@ -99,7 +99,7 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         documents = [self._document(request) for request in requests]
         self._check_data(documents)
         jobs = [self._job(request, doc) for request, doc in zip(requests, documents, strict=True)]
-        outcomes = self._runner.run(jobs, self._progress)
+        outcomes = self._runner.run(jobs, Progress(hidden=self._rank != 0))
         return [_response(job, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
@@ -195,11 +195,6 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         """Makes a query, the same object for the same identity: its image is read for its key but once."""
         query = Query(question, load)
         return query if identity is None else self._queries.setdefault(identity, query)
-
-    def _progress(
-        self, items: Iterable[Item], description: str, note: Note | None = None, total: int | None = None
-    ) -> Iterable[Item]:
-        return progress_bar(items, description, note, total, hidden=self._rank != 0)
 
 
 def _without_images(documents: Any) -> Any:
