@@ -126,7 +126,7 @@ class TestAll:
         assert torch.equal(results[0], results[1])
         assert not torch.equal(results[0], results[2])
 
-    @pytest.mark.parametrize("family", ["internvl", "qwen3_5", "gemma3"])
+    @pytest.mark.parametrize("family", ["internvl", "qwen3_5"])
     def test_answers_are_the_same_at_every_size_of_a_batch(self, name, family):
         model = adapted(family)
         chains = [tuple(insertions()[:length]) for length in (1, 2, 3)]

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 from support.in_process import run_lmms_eval
-from support.tiny_world import write_release
 from support.written_runs import write_lmms_eval
 from torch import nn
 
@@ -33,17 +32,7 @@ CHAINS = ["crosscult_retention_en_zh_ar_en_after_1", "crosscult_retention_en_zh_
 FINETUNE = {"method": "finetune", "steps": "3", "learning_rate": "0.01"}
 TESTS = Path(__file__).parents[1]
 
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    """Two scenarios for training, two for each test."""
-    return write_release(tmp_path_factory.mktemp("world"), range(6), range(2), tests=(2, 3, 4, 5))
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch, world):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+pytestmark = pytest.mark.usefixtures("evaluating")
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from support.tiny_encoders import save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
-from support.tiny_world import write_release
 
 from culture_tasks import published
 from culture_tasks.cli.main import main
@@ -31,12 +30,6 @@ TASKS = "crosscult_single_reliability,crosscult_single_cross_scenario_locality"
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    """Two scenarios for training, two for each test."""
-    return write_release(tmp_path_factory.mktemp("world"), range(6), range(2), tests=(2, 3, 4, 5))
-
-
-@pytest.fixture(scope="module")
 def others(tmp_path_factory):
     """Options of methods that load further models."""
     folder = tmp_path_factory.mktemp("others")
@@ -52,9 +45,7 @@ def others(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch, world, tmp_path):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+def environment(evaluating, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 

@@ -153,10 +153,9 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
     def _document(self, request: Instance) -> Mapping[str, Any]:
         """Returns a document without its image, which is loaded when the model is shown it, and not kept."""
         _, _, _, doc_id, task, split = request.args
-        documents = self._without_images.get((task, split))
-        if documents is None:
-            documents = self._without_images[task, split] = _without_images(self.task_dict[task][split])
-        document: Mapping[str, Any] = documents[doc_id]
+        if (task, split) not in self._without_images:
+            self._without_images[task, split] = _without_images(self.task_dict[task][split])
+        document: Mapping[str, Any] = self._without_images[task, split][doc_id]
         return document
 
     def _check_data(self, documents: Iterable[Mapping[str, Any]]) -> None:
@@ -203,10 +202,8 @@ def _without_images(documents: Any) -> Any:
 
     if not isinstance(documents, Dataset):
         return documents
-    decoded = [
-        name for name, kind in documents.features.items() if isinstance(kind, Image) and getattr(kind, "decode", True)
-    ]
-    return documents.remove_columns(decoded) if decoded else documents
+    images = {name: kind for name, kind in documents.features.items() if isinstance(kind, Image)}
+    return documents.remove_columns([name for name, kind in images.items() if kind.decode])
 
 
 def _identity(doc: Mapping[str, Any], *fields: str) -> tuple[str, ...] | None:

@@ -1,11 +1,9 @@
 """Answers many requests with one method, and does nothing twice.
 
 First come the prompts: a method prepares what it needs in batches, then one chain of insertions follows another, so
-that a chain that extends the previous one needs only the rest, and the method returns the route of each request. Then
-come the answers: all distinct prompts, those of the plain model among them, in one pool and by any engine. A request
-that the method leaves alone is a prompt of the plain model, and is answered once.
-
-Requests of a method that edits weights are answered while its edits are there, all requests of one state together.
+that a chain that extends the previous one needs only the rest. Then come the answers: all distinct prompts, those of
+the plain model among them, in one pool and by any engine. Requests of a method that edits weights are answered while
+its edits are there.
 
 Every answer is committed to a store before the next batch, so a crash or Ctrl-C loses none, and the next run, of this
 or another method, finds them.
@@ -326,4 +324,4 @@ def _chain(insertions: Sequence[Insertion]) -> Chain:
 
 
 def _key(by: Sequence[object], decoding: AnswerDecoding) -> str | None:
-    return None if decoding.samples else f"answer:{value_key([*by, decoding.as_dict()])}"
+    return None if decoding.samples else f"answer:{value_key([*by, asdict(decoding)])}"
