@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import hashlib
 import json
 import shutil
@@ -270,7 +269,7 @@ def _fit(options: argparse.Namespace) -> int:
 
     from culture_tasks.insertion.core.adapter import MultimodalModel
     from culture_tasks.insertion.core.method_registry import method_class, method_config
-    from culture_tasks.insertion.core.progress import progress_bar
+    from culture_tasks.insertion.core.progress import Progress
     from culture_tasks.insertion.core.training import Checkpoints
     from culture_tasks.insertion.core.training_data import load_training_data
     from culture_tasks.insertion.core.value_store import ValueStore
@@ -296,7 +295,7 @@ def _fit(options: argparse.Namespace) -> int:
         print(f"{options.out}: is already fitted")
         return 0
     checkpoints = Checkpoints(options.out / _CHECKPOINT, minutes=options.checkpoint_minutes)
-    shown = functools.partial(progress_bar, hidden=not processes.is_main_process)
+    shown = Progress(hidden=not processes.is_main_process)
     with ValueStore(options.features or options.out / _FEATURES) as store:
         method.fit(data, store, shown, checkpoints)
     if processes.is_main_process:

@@ -185,15 +185,10 @@ class PromptSize(NamedTuple):
 class Requests(NamedTuple):
     """The work of an evaluation, each equal request counted once.
 
-    Attributes:
-        alone: Requests to the plain model where nothing is inserted.
-        plain: Requests whose plain answer is compared with.
-        after: Requests after insertions.
-        in_scope: Those of them that an insertion should change.
-        chains: Different chains of insertions.
-        insertions: Insertions, the common beginning of two chains counted once.
-        distinct: Requests and inserted requests, whatever is inserted before.
-        new_tokens: Most tokens of an answer.
+    ``alone`` are requests to the plain model where nothing is inserted, ``plain`` those whose plain answer is compared
+    with, ``after`` those after insertions, and ``in_scope`` those of them that an insertion should change. Of
+    ``insertions`` the common beginning of two ``chains`` is counted once. ``distinct`` are requests and inserted
+    requests, whatever is inserted before. An answer has at most ``new_tokens`` tokens.
     """
 
     alone: int
@@ -211,11 +206,8 @@ class Requests(NamedTuple):
         alone, plain, after, in_scope, prefixes, inserted = (set[Any]() for _ in range(6))
         for doc in documents:
             request = (doc.get("image_id"), doc.get("language"), doc.get("question"))
-            image = doc.get("insertion_image_id")
-            chain = tuple(
-                (image, sample["partition"], sample["question"], sample["answer"])
-                for sample in doc.get("insertions") or ()
-            )
+            samples, image = doc.get("insertions") or (), doc.get("insertion_image_id")
+            chain = tuple((image, each["partition"], each["question"], each["answer"]) for each in samples)
             alone.add(request)
             if not chain or doc["wants_plain_answer"]:
                 plain.add(request)
@@ -277,6 +269,7 @@ class RowEstimator:
         loaded = beside_gib + sum(shape.gib for shape in shapes.values())
         tokens = self.prompt.tokens + work.shown_tokens + self.prompt.images * work.shows_image
         patches = self.prompt.patches * (1 + work.shows_image)
+        shown = replace(self, prompt=self.prompt._replace(tokens=tokens, patches=patches))
         one = replace(self, batch=1)  # kernels are launched for each case
         fit = sum(count * one._pass(shapes[name]) for name, count in work.fit.items()) + self._float32(work.fit_float32)
         seconds = 0.0 if plain_is_stored else counts.plain * self._answer(model, backend=backend)
@@ -286,7 +279,7 @@ class RowEstimator:
         else:
             changed = counts.in_scope if work.leaves_others_alone else counts.after
             engine = backend and work.answered_by == EVALUATED
-            seconds += changed * self._answer(shapes[work.answered_by], tokens, patches, backend=engine)
+            seconds += changed * shown._answer(shapes[work.answered_by], backend=engine)
             seconds += sum(counts.insertions * each * self._pass(shapes[name]) for name, each in work.insertion.items())
             seconds += sum(counts.distinct * each * self._pass(shapes[name]) for name, each in work.request.items())
             seconds += counts.insertions * self._float32(work.insertion_float32)
@@ -301,12 +294,11 @@ class RowEstimator:
             gib=loaded + (held + edited) / _GIB,
         )
 
-    def _pass(self, shape: ModelShape, tokens: float | None = None, patches: float | None = None) -> float:
+    def _pass(self, shape: ModelShape) -> float:
         """Returns the seconds of a forward pass over a request."""
-        tokens = self.prompt.tokens if tokens is None else tokens
-        patches = self.prompt.patches if patches is None else patches
+        tokens = self.prompt.tokens
         attention = 2 * tokens**2 * shape.hidden * shape.layers
-        operations = 2 * (shape.text * tokens + shape.vision * patches) + attention
+        operations = 2 * (shape.text * tokens + shape.vision * self.prompt.patches) + attention
         peak = self.device.flops if shape.itemsize < 4 else self.device.float32
         computing = max(operations / (_ARITHMETIC * peak), shape.layers * _LAUNCH / self.batch)
         return max(computing, _PIXELS * self.prompt.images / READERS)  # images are prepared while the model computes
@@ -315,13 +307,11 @@ class RowEstimator:
         """Returns the seconds of passes over a request through parameters in float32."""
         return 2 * parameters * self.prompt.tokens / (_ARITHMETIC * self.device.float32)
 
-    def _answer(
-        self, shape: ModelShape, tokens: float | None = None, patches: float | None = None, *, backend: bool
-    ) -> float:
+    def _answer(self, shape: ModelShape, *, backend: bool) -> float:
         """Returns the seconds of an answer in a full batch."""
         batch = _IN_FLIGHT if backend else self.batch
         read = self.device.bandwidth * _READING
         launched = 0.0 if backend else shape.layers * _LAUNCH
         step = max(shape.parameters * shape.itemsize / read, launched) / batch
-        context = (self.prompt.tokens if tokens is None else tokens) * shape.kept / read
-        return self._pass(shape, tokens, patches) + self.requests.new_tokens * (step + context)
+        context = self.prompt.tokens * shape.kept / read
+        return self._pass(shape) + self.requests.new_tokens * (step + context)

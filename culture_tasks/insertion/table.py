@@ -62,12 +62,9 @@ _MEASURED = 8  # requests whose tokens are counted
 class TableOptions:
     """A table's model and settings; None means all documents, all training cases, and no backend.
 
-    Attributes:
-        out: The folder: ``states/``, ``results/``, ``logs/`` and ``report/`` are in it.
-        batch_size: Requests that are answered together; ``auto`` for evaluations to begin with 32, and fits with 16.
-        backend: Model class of lmms-eval that generates for the methods that leave weights alone.
-        options: The options of methods, by method.
-        judge: Hash of the choice of a judge.
+    ``out`` is the folder with ``states/``, ``results/``, ``logs/`` and ``report/``. ``batch_size`` are requests that
+    are answered together; ``auto`` lets evaluations begin with 32, and fits with 16. The ``backend`` generates for the
+    methods that leave weights alone. ``options`` are those of each method, and ``judge`` is a hash of its choice.
     """
 
     out: Path

@@ -28,6 +28,19 @@ def checkpoint(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def world(tmp_path_factory):
+    """A release: two scenarios for training, two for each test."""
+    return write_release(tmp_path_factory.mktemp("world"), range(6), range(2), tests=(2, 3, 4, 5))
+
+
+@pytest.fixture
+def evaluating(monkeypatch, world):
+    """Tasks read the release, and their judge needs no model."""
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+
+
+@pytest.fixture(scope="session")
 def data(tmp_path_factory):
     """Six training cases of two scenarios."""
     return load_training_data(write_release(tmp_path_factory.mktemp("world"), range(2), range(4)), limit=6)

@@ -15,7 +15,7 @@ from culture_tasks.insertion.core.edit_scopes import (
     squared_distances,
 )
 from culture_tasks.insertion.core.queries import Insertion, Query
-from culture_tasks.insertion.core.replacement import shown_after
+from culture_tasks.insertion.core.scoped_method import shown_after
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.mcki.router import similarities
 from culture_tasks.insertion.methods.mscke.method import fused

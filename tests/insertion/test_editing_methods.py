@@ -8,11 +8,8 @@ from dataclasses import replace
 import peft
 import pytest
 import torch
-from support.in_process import run_lmms_eval
 from support.insertion_requests import adapted, ask, insertion
 from support.tiny_families import FAMILIES
-from support.tiny_world import write_release
-from support.written_runs import write_lmms_eval
 from torch.nn.functional import linear
 
 from culture_tasks.errors import SettingsError
@@ -26,8 +23,7 @@ from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
 from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.methods.mend.editor import token_gradients
-from culture_tasks.insertion.methods.mend.editor_training import EditorTraining, divergence
-from culture_tasks.report.building import Options, build
+from culture_tasks.insertion.methods.mend.method import EditorTraining, divergence
 
 DECODING = AnswerDecoding(max_new_tokens=8)
 OPTIONS = {
@@ -44,8 +40,6 @@ BATCHED = {"finetune": {}, "mend": {"edit_rate": 0.5}}
 OF_OUTPUTS = {"lora": {}, "grace": {"radius": 1e3}, "wise": {"activation_ratio": 0.1}}
 """Options with which a tiny model uses an insertion for other requests too."""
 
-TASKS = ["crosscult_single_reliability", "crosscult_single_cross_scenario_locality"]
-CHAIN = "crosscult_retention_en_zh_ar_ar_after_3"
 each_method = pytest.mark.parametrize("name", sorted(OPTIONS))
 
 
@@ -64,19 +58,20 @@ def fresh():
     return MultimodalModel(family.model, family.processor)
 
 
-def logits(model, sample, method=None):
+def predicted(model, sample, method=None):
     """Predictions of a sample's answer, after what is inserted."""
     score = model.answer_scorer([(sample.query, sample.answer)])
     weights = method.present if isinstance(method, WeightMethod) else {}
     with torch.no_grad():
-        return with_weights(model.model, weights, lambda: score().logits)
+        return with_weights(model.model, weights, score)
+
+
+def logits(model, sample, method=None):
+    return predicted(model, sample, method).logits
 
 
 def loss_of(model, sample, method=None):
-    score = model.answer_scorer([(sample.query, sample.answer)])
-    weights = method.present if isinstance(method, WeightMethod) else {}
-    with torch.no_grad():
-        return float(with_weights(model.model, weights, lambda: score().losses().mean()))
+    return float(predicted(model, sample, method).losses().mean())
 
 
 def bits(model):
@@ -131,7 +126,7 @@ class TestAll:
         assert torch.equal(results[0], results[1])
         assert not torch.equal(results[0], results[2])
 
-    @pytest.mark.parametrize("family", ["internvl", "qwen3_5", "gemma3"])
+    @pytest.mark.parametrize("family", ["internvl", "qwen3_5"])
     def test_answers_are_the_same_at_every_size_of_a_batch(self, name, family):
         model = adapted(family)
         chains = [tuple(insertions()[:length]) for length in (1, 2, 3)]
@@ -163,21 +158,6 @@ class TestAll:
         assert torch.equal(logits(fresh, sample), plain)
 
 
-@pytest.mark.parametrize("name", sorted(BATCHED))
-@pytest.mark.parametrize("family", ["internvl", "qwen3_5"])
-def test_edits_of_several_chains_together_are_those_of_each_alone(name, family):
-    # Adam's first steps have the same length whether a gradient is rounding noise or not.
-    options = {"finetune": {"optimizer": "sgd", "learning_rate": 0.1}, "mend": {"edit_rate": 0.5}}[name]
-    method, samples = made(name, adapted(family), **options), insertions()
-    second = method.edited(samples[::-1], method.edited(samples, [method.weights] * len(samples)))
-    for place, sample in enumerate(samples):
-        method.insert(sample)
-        method.insert(samples[::-1][place])
-        for weight, value in method.present.items():
-            assert torch.allclose(value, second[place][weight], atol=1e-5)
-        method.reset()
-
-
 @pytest.mark.parametrize(
     ("name", "options", "rate"),
     [
@@ -193,7 +173,7 @@ def test_a_plain_step_goes_down_the_gradient(internvl, name, options, rate):
     assert len(weights) == (3 if name == "finetune" else 4)
     for weight in weights.values():
         weight.requires_grad_(requires_grad=True)
-    loss = internvl.answer_loss([(sample.query, sample.answer)])
+    loss = internvl.answer_scorer([(sample.query, sample.answer)])().losses().mean()
     gradients = torch.autograd.grad(loss, list(weights.values()))
     for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
         weight.requires_grad_(requires_grad=False)
@@ -274,33 +254,18 @@ class TestMend:
 
 
 def test_the_divergence_by_hand_counts_no_padding_and_adds_answers_up():
-    plain = AnswerLogits(_logits([[0.5, 0.5], [0.9, 0.1]]), torch.zeros(1, 2).long(), torch.ones(1, 2).bool())
-    edited = AnswerLogits(_logits([[0.25, 0.75], [0.9, 0.1]]), plain.tokens, plain.mask)
-    # 0.5 ln(0.5 / 0.25) + 0.5 ln(0.5 / 0.75) = 0.5 (0.693147 - 0.405465) = 0.143841 at one of two tokens.
-    assert float(divergence(plain, edited)) == pytest.approx(0.143841 / 2, abs=1e-6)
+    mask = torch.tensor([[True, True], [True, False]])
+    plain, edited = (
+        AnswerLogits(torch.tensor([first, second]).log(), torch.zeros(2, 2).long(), mask)
+        for first, second in (
+            ([[0.5, 0.5], [0.9, 0.1]], [[0.5, 0.5], [0.9, 0.1]]),
+            ([[0.25, 0.75], [0.9, 0.1]], [[0.25, 0.75], [0.1, 0.9]]),
+        )
+    )
+    # 0.5 ln(0.5 / 0.25) + 0.5 ln(0.5 / 0.75) = 0.5 (0.693147 - 0.405465) = 0.143841: at one of the first answer's two
+    # tokens, and at the only one of the second.
+    assert float(divergence(plain, edited)) == pytest.approx(0.143841 * 1.5, abs=1e-6)
     assert float(divergence(plain, plain)) == 0
-    tokens, mask = torch.zeros(2, 2).long(), torch.tensor([[True, True], [True, False]])
-    even = _logits([[0.5, 0.5]] * 2)
-    plain = AnswerLogits(torch.cat([even, _logits([[0.5, 0.5], [0.9, 0.1]])]), tokens, mask)
-    edited = AnswerLogits(torch.cat([even, _logits([[0.25, 0.75], [0.1, 0.9]])]), tokens, mask)
-    assert float(divergence(plain, edited)) == pytest.approx(0.143841, abs=1e-6)
-
-
-def _logits(rows):
-    return torch.tensor([rows]).log()
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("lora", {"rank": 0}, "rank=0 of lora: .*greater than or equal to 1"),
-        ("grace", {"eps": 1}, "option eps=1 of grace"),
-        ("wise", {"mask_ratio": 1.5}, "mask_ratio=1.5 of wise: .*less than or equal to 1"),
-    ],
-)
-def test_options_out_of_bounds_are_refused(name, options, message):
-    with pytest.raises(SettingsError, match=message):
-        method_config(name, options)
 
 
 def test_a_loss_that_is_not_finite_is_named(caplog):
@@ -336,7 +301,7 @@ class TestLora:
         schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
         for _ in range(3):
             optimizer.zero_grad()
-            fresh.answer_loss([(sample.query, sample.answer)]).backward()
+            fresh.answer_scorer([(sample.query, sample.answer)])().losses().mean().backward()
             optimizer.step()
             schedule.step()
         assert torch.allclose(ours, logits(fresh, sample), atol=tolerance)
@@ -438,7 +403,9 @@ class TestWise:
             margin = (other - 0.1).clamp(min=0) + (9 - edit).clamp(min=0) + (8 - edit + other).clamp(min=0)
             weight.data.copy_(plain + expected)
             weight.requires_grad_(requires_grad=True)
-            [gradient] = torch.autograd.grad(internvl.answer_loss([(sample.query, sample.answer)]), [weight])
+            [gradient] = torch.autograd.grad(
+                internvl.answer_scorer([(sample.query, sample.answer)])().losses().mean(), [weight]
+            )
             weight.requires_grad_(requires_grad=False)
             [of_margin] = torch.autograd.grad(margin, [change])
             expected = (expected - 0.5 * mask * (gradient + of_margin)).clamp(-0.4, 0.4)
@@ -463,20 +430,3 @@ class TestWise:
         assert ((merged.delta != 0) | ~trained[0]).float().mean() > 0.95
         assert merged.least <= first.least
         method.reset()
-
-
-def test_a_run_in_lmms_eval_acts_resumes_and_is_shown_in_the_report(checkpoint, tmp_path, monkeypatch):
-    world = write_release(tmp_path / "world", range(6), range(2), tests=(2, 3, 4, 5))
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    options = {**OPTIONS["wise"], **OF_OUTPUTS["wise"], "answers": tmp_path / "answers"}
-    given = {"pretrained": checkpoint, "device": "cpu", "method": "wise", "dtype": "float32", **options}
-    text = ",".join(f"{option}={value}" for option, value in given.items())
-    results = run_lmms_eval("knowledge_insertion", [*TASKS, CHAIN], model_args=text, bootstrap_iters=0)
-    said = [sample["resps"][0][0] for task in (*TASKS, CHAIN) for sample in results["samples"][task]]
-    assert any(one[0] != one[1] for one in said if isinstance(one, list))
-    monkeypatch.setattr(MultimodalModel, "_answers", None)  # all answers are found
-    write_lmms_eval(tmp_path / "results", TASKS, lmms="knowledge_insertion", model_args=text, bootstrap_iters=0)
-    tables = {table.key: table for table in build([str(tmp_path / "results")], Options()).tables}
-    [row] = tables["crosscult_table_4"].rows
-    assert row.labels[1] == "WISE (not in the paper)"

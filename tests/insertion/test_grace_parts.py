@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from culture_tasks.insertion.methods.grace.codebook import MARGIN, Codebook
+from culture_tasks.insertion.methods.grace.method import MARGIN, Codebook
 
 
 def key(*numbers):

@@ -37,6 +37,10 @@ def queries(count=18):
     return made
 
 
+def encoded(model, asked, **options):
+    return model._encoding.encode([query.messages() for query in asked], **options)
+
+
 def with_threshold(model, threshold):
     method = MckiMethod(model)
     method.threshold = threshold
@@ -57,7 +61,7 @@ def out_of_memory(limit, answers=None):
 def test_another_engine_is_shown_the_same_tokens_around_the_images(model):
     for query in (PLAIN, *queries(3)):
         tokens, images = model.prompt(query)
-        [expanded] = model._encoded([query]).inputs["input_ids"].tolist()
+        [expanded] = encoded(model, [query]).inputs["input_ids"].tolist()
         assert len(images) == len(query.pictures())
         assert (tokens[:2], tokens[-8:]) == (expanded[:2], expanded[-8:])
         assert (len(tokens) < len(expanded)) if images else (tokens == expanded)
@@ -126,7 +130,7 @@ class TestEncoding:
         template = made.processor.chat_template
         try:
             made.processor.chat_template = template.replace("{{ bos_token }}", "")
-            ids = MultimodalModel(made.model, made.processor)._encoded(queries(1)).inputs["input_ids"][0].tolist()
+            ids = encoded(MultimodalModel(made.model, made.processor), queries(1)).inputs["input_ids"][0].tolist()
         finally:
             made.processor.chat_template = template
         assert ids.count(made.processor.tokenizer.bos_token_id) == 1
@@ -134,13 +138,13 @@ class TestEncoding:
     def test_limits_that_a_processor_has_as_sizes_are_set_there(self):
         made = family("qwen2_5_vl")
         model = MultimodalModel(made.model, made.processor, images={"max_pixels": 28 * 28})
-        assert model._encoded(queries(1)).inputs["image_grid_thw"].tolist() == [[1, 2, 2], [1, 2, 2]]
+        assert encoded(model, queries(1)).inputs["image_grid_thw"].tolist() == [[1, 2, 2], [1, 2, 2]]
 
     def test_options_of_the_image_processor_are_used_and_told_apart(self):
         made = family("internvl")
         few, many = (MultimodalModel(made.model, made.processor, images={"max_patches": count}) for count in (1, 6))
         wide = Query.about(Instance(0, 0).image().resize((336, 56)), "Is it fine ?")
-        lengths = [model._encoded([wide]).inputs["input_ids"].shape[1] for model in (few, many)]
+        lengths = [encoded(model, [wide]).inputs["input_ids"].shape[1] for model in (few, many)]
         assert lengths[0] < lengths[1]
         assert few.identity.weights != many.identity.weights
         with pytest.raises(SettingsError, match=r"no option 'max_patchs'\. Did you mean 'max_patches'"):
@@ -154,9 +158,9 @@ class TestTeacherForcing:
         end = model._encoding.end_of_answer(ends_of_generation(model.model))
         tokenizer = model.processor.tokenizer
         assert end == tokenizer.eos_token_id
-        encoded = model._encoding.encode_answered([query.messages()], [answer], end)
+        answered = model._encoding.encode_answered([query.messages()], [answer], end)
         with torch.no_grad():
-            expected = model.model(**model._placed(encoded.inputs)).loss
+            expected = model.model(**model._placed(answered.inputs)).loss
             scored = model.answer_scorer(pairs[:1])()
             together = model.answer_scorer(pairs)().losses()
             alone = torch.cat([model.answer_scorer([pair])().losses() for pair in pairs])
@@ -197,16 +201,16 @@ def test_activated_answers_are_those_to_the_augmented_request(model):
 @pytest.mark.parametrize("language", ["en", "zh", "ar"])
 def test_features_are_means_of_the_last_layer_over_question_and_image_tokens(model, language):
     query = ask(3, 1, language)
-    encoded = model._encoded([query], with_spans=True)
-    question, visual = model._masks(encoded, [query])[0]
-    ids, tokenizer = encoded.inputs["input_ids"][0], model.processor.tokenizer
+    inputs = encoded(model, [query], with_spans=True)
+    question, visual = model._masks(inputs, [query])[0]
+    ids, tokenizer = inputs.inputs["input_ids"][0], model.processor.tokenizer
     assert tokenizer.decode(ids[question]).strip() == query.question
     shown = set(tokenizer.convert_ids_to_tokens(ids[visual].tolist()))
     assert len(shown) == 1
     assert shown <= set(tokenizer.all_special_tokens)
     assert not (question & visual).any()
     with torch.no_grad():
-        last = model.model(**encoded.inputs, output_hidden_states=True).hidden_states[-1][0].float()
+        last = model.model(**inputs.inputs, output_hidden_states=True).hidden_states[-1][0].float()
     features = model.features(query)
     assert torch.allclose(features, torch.stack([last[question].mean(0), last[visual].mean(0)]), atol=1e-4)
     assert features.shape == (2, model.hidden_size)

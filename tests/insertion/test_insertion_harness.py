@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 from support.in_process import run_lmms_eval
-from support.tiny_world import write_release
 from support.written_runs import write_lmms_eval
 from torch import nn
 
@@ -30,27 +29,10 @@ SINGLE = [
     "crosscult_single_cross_scenario_locality",
 ]
 CHAINS = ["crosscult_retention_en_zh_ar_en_after_1", "crosscult_retention_en_zh_ar_ar_after_3"]
-FITTED = {
-    "mcki": {"route_dim": 16},
-    "ike": {"encoder": "lexical", "demonstrations": 2},
-    "mend": {"layers": 2, "rank": 4, "edit_rate": 0.02},
-}
-"""Options of methods with a state."""
-
 FINETUNE = {"method": "finetune", "steps": "3", "learning_rate": "0.01"}
 TESTS = Path(__file__).parents[1]
 
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    """Two scenarios for training, two for each test."""
-    return write_release(tmp_path_factory.mktemp("world"), range(6), range(2), tests=(2, 3, 4, 5))
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch, world):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+pytestmark = pytest.mark.usefixtures("evaluating")
 
 
 @pytest.fixture
@@ -60,10 +42,9 @@ def arguments(checkpoint, tmp_path):
 
 @pytest.fixture(scope="module")
 def make_state(checkpoint, world, tmp_path_factory):
-    def make(folder=None, name="mcki", threshold=None, **options):
+    def make(folder=None, threshold=None):
         folder = folder or tmp_path_factory.mktemp("state")
-        model = MultimodalModel.load(str(checkpoint))
-        method = method_class(name)(model, method_config(name, {**FITTED[name], **options}))
+        method = method_class("mcki")(MultimodalModel.load(str(checkpoint)), method_config("mcki", {"route_dim": 16}))
         method.fit(load_training_data(world), ValueStore(None))
         if threshold is not None:
             method.threshold = threshold
@@ -99,15 +80,9 @@ def test_the_plain_model_gives_the_base_row(arguments):
     assert len(responses(results, SINGLE[0])) == 8  # two scenarios, two raw cases, two targets
 
 
-def method_arguments(name, make_state, threshold=None):
-    if name == "finetune":
-        return FINETUNE
-    return {"method": name, "state": str(make_state(name=name, threshold=threshold))}
-
-
 @pytest.mark.parametrize("name", ["mcki", "finetune"])
 def test_a_method_that_acts_changes_answers_and_locality_sees_it(arguments, make_state, name):
-    method = method_arguments(name, make_state, threshold=-1.0 if name == "mcki" else None)
+    method = {"method": "mcki", "state": str(make_state(threshold=-1.0))} if name == "mcki" else FINETUNE
     results = run([*SINGLE, *CHAINS], {**arguments, **method})
     pairs = responses(results, SINGLE[3])
     assert any(after != base for after, base in pairs)
@@ -121,12 +96,11 @@ def test_a_method_that_acts_changes_answers_and_locality_sees_it(arguments, make
         assert facts["input_tokens"] > facts["output_tokens"] > 0
 
 
-@pytest.mark.parametrize("name", ["ike", "mcki", "mend"])
-def test_batches_and_one_at_a_time_say_the_same(arguments, make_state, name):
-    chosen = {**arguments, "answers": "off", "dtype": "float32", **method_arguments(name, make_state)}
+def test_batches_and_one_at_a_time_say_the_same(arguments, make_state):
+    chosen = {**arguments, "answers": "off", "dtype": "float32", "method": "mcki", "state": str(make_state())}
     tasks = [SINGLE[0], SINGLE[3], CHAINS[1]]
     expected = run(tasks, chosen)
-    for change in ({"batch_size": "auto" if name == "mcki" else "3"}, {"paper_latency": "true"}):
+    for change in ({"batch_size": "auto"}, {"paper_latency": "true"}):
         found = run(tasks, {**chosen, **change})
         for task in tasks:
             assert responses(found, task) == responses(expected, task)

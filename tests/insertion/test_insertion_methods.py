@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from support.another_package import installed
 from support.in_process import run_lmms_eval
-from support.tiny_families import save_family
-from support.tiny_world import write_release
 
 from culture_tasks.cli.main import main
 from culture_tasks.errors import CultureTasksError
@@ -90,20 +88,16 @@ def test_a_broken_method_of_another_package_hides_no_other(another_package, caps
         method_class("reminder")
 
 
-@pytest.mark.usefixtures("another_package")
-def test_a_method_of_another_package_is_listed_and_runs_with_its_options(tmp_path, monkeypatch, capsys):
+@pytest.mark.usefixtures("another_package", "evaluating")
+def test_a_method_of_another_package_is_listed_and_runs_with_its_options(checkpoint, tmp_path, capsys):
     assert main(["insertion", "methods"]) == 0
     listed = capsys.readouterr().out
     assert "reminder (proverbs)" in listed
     assert "opening=Remember: (string)\n        How the reminder begins." in listed
     assert about(method_class("reminder")) == "Reminder: the latest insertion is told before each request."
-    model = save_family("internvl", tmp_path / "model")
-    world = write_release(tmp_path / "world", range(6), range(2), tests=(2, 3, 4, 5))
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
 
     def answers(**arguments):
-        given = {"pretrained": model, "device": "cpu", "answers": tmp_path / "answers", **arguments}
+        given = {"pretrained": checkpoint, "device": "cpu", "answers": tmp_path / "answers", **arguments}
         text = ",".join(f"{name}={value}" for name, value in given.items())
         results = run_lmms_eval("knowledge_insertion", [TASK], model_args=text, bootstrap_iters=0, limit=4)
         return [sample["resps"][0][0][0] for sample in results["samples"][TASK]]
@@ -127,16 +121,11 @@ def package_of_the_page(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(site)
 
 
-@pytest.mark.usefixtures("package_of_the_page")
-def test_the_method_of_the_page_is_found_once_installed_and_inserts(tmp_path, monkeypatch, capsys):
+@pytest.mark.usefixtures("package_of_the_page", "evaluating")
+def test_the_method_of_the_page_is_found_once_installed_and_inserts(checkpoint, capsys):
     assert main(["insertion", "methods"]) == 0
     assert "steps=10 (integer, at least 1)\n        Steps on each insertion sample." in capsys.readouterr().out
-    model = save_family("internvl", tmp_path / "model")
-    monkeypatch.setenv(
-        "CULTURE_TASKS_DATA", str(write_release(tmp_path / "world", range(6), range(2), tests=(2, 3, 4, 5)))
-    )
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    text = f"pretrained={model},device=cpu,answers=off,method=bias,learning_rate=0.05"
+    text = f"pretrained={checkpoint},device=cpu,answers=off,method=bias,learning_rate=0.05"
     results = run_lmms_eval("knowledge_insertion", LOCALITY, model_args=text, bootstrap_iters=0, limit=4)
     said = [sample["resps"][0][0] for sample in results["samples"][LOCALITY[0]]]
     assert any(after != before for after, before, *_ in said)

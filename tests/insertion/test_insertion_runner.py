@@ -267,15 +267,6 @@ def test_another_programs_database_is_refused(tmp_path):
         ValueStore(tmp_path / "theirs")
 
 
-def test_the_store_keeps_the_first_value_and_other_processes_see_it_at_once(tmp_path):
-    with ValueStore(tmp_path / "folder" / "kept") as first, ValueStore(tmp_path / "folder" / "kept") as second:
-        first.put("key", b"first")
-        assert second.get("key") == b"first"
-        second.put("key", b"second")
-        assert first.get("key") == b"first"
-        assert first.get("other") is None
-
-
 def test_decoding_reads_a_request_and_greedy_unsets_what_belongs_to_sampling():
     asked = {"max_new_tokens": 64, "temperature": 0, "do_sample": False, "until": ["\n\n"], "top_p": None}
     assert AnswerDecoding.from_request(asked) == AnswerDecoding(64)

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import signal
-import sqlite3
-import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from support.tiny_encoders import save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
-from support.tiny_world import write_release
 
 from culture_tasks import published
 from culture_tasks.cli.main import main
@@ -36,12 +30,6 @@ TASKS = "crosscult_single_reliability,crosscult_single_cross_scenario_locality"
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    """Two scenarios for training, two for each test."""
-    return write_release(tmp_path_factory.mktemp("world"), range(6), range(2), tests=(2, 3, 4, 5))
-
-
-@pytest.fixture(scope="module")
 def others(tmp_path_factory):
     """Options of methods that load further models."""
     folder = tmp_path_factory.mktemp("others")
@@ -57,9 +45,7 @@ def others(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch, world, tmp_path):
-    monkeypatch.setenv("CULTURE_TASKS_DATA", str(world))
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+def environment(evaluating, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
@@ -339,37 +325,24 @@ def test_a_failing_row_stops_no_other_and_nothing_is_done_twice(command, process
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_killed_table_goes_on(command, tmp_path):
+def test_a_table_whose_fit_is_there_evaluates_and_reports(command, checkpoint, tmp_path, capfd):
+    arguments = command(methods="mcki", options=["mcki.route_dim=8"])
     out = tmp_path / "table"
-    arguments = [sys.executable, "-m", "culture_tasks.cli.main", *command(methods="mcki", options=["mcki.route_dim=8"])]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    silent = subprocess.DEVNULL
-    killed = subprocess.Popen(arguments, env=environment, stdout=silent, stderr=silent)
-    answers = tmp_path / "cache" / "culture-tasks" / "answers.sqlite3"
-    while _rows(answers) < 4:
-        assert killed.poll() is None
-        time.sleep(0.01)
-    killed.send_signal(signal.SIGKILL)
-    killed.wait(60)
-    assert not (out / "logs" / "mcki.json").exists()
+    options = TableOptions(
+        out=out,
+        pretrained=str(checkpoint),
+        model=ModelOptions(device="cpu"),
+        tasks=(),
+        options={"mcki": {"route_dim": 8}},
+    )
+    [row] = rows_of(options, ["mcki"])
+    assert main(row.fit_command[3:]) == 0
     fitted = {path: path.stat().st_mtime_ns for path in (out / "states").rglob("*.safetensors")}
-
-    second = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=500, check=False)
-    assert second.returncode == 0, second.stderr[-3000:]
-    assert "mcki: done" in second.stdout
-    assert "insertions (mcki)" in second.stderr  # progress is shown
+    assert main(arguments) == 0
+    shown, log = capfd.readouterr()
+    assert "mcki: done" in shown
+    assert "answers" in log  # progress is shown
     assert fitted == {path: path.stat().st_mtime_ns for path in fitted} != {}
     (results,) = (out / "results" / "mcki").rglob("*_results.json")
-    assert json.loads(results.read_text())["insertion_costs"]["found"] >= 1
+    assert json.loads(results.read_text())["insertion_costs"]["answered"] > 0
     assert "MCKI" in (out / "report" / "report.md").read_text()
-
-
-def _rows(file):
-    if not file.exists():
-        return 0
-    try:
-        with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as connection:
-            (table,) = connection.execute("select name from sqlite_master where type = 'table'").fetchone()
-            return connection.execute(f"select count(*) from {table}").fetchone()[0]
-    except (sqlite3.Error, TypeError):
-        return 0

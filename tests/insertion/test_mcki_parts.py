@@ -79,10 +79,6 @@ class TestThreshold:
         found = calibrate(positive, negative)
         assert (found.threshold, found.accuracy) == (pytest.approx(threshold), pytest.approx(accuracy))
 
-    def test_no_scores(self):
-        with pytest.raises(ValueError, match="no scores"):
-            calibrate([], [])
-
     @given(
         st.lists(st.integers(-8, 8).map(lambda value: value / 8), max_size=6),
         st.lists(st.integers(-8, 8).map(lambda value: value / 8), max_size=6),

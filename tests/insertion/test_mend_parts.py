@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import nn
 
-from culture_tasks.insertion.methods.mend.config import MendConfig
 from culture_tasks.insertion.methods.mend.editor import (
     Editor,
     Editors,
+    MendConfig,
     merged,
     moments_of,
     normalized,

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-import random
 import shutil
 from dataclasses import replace
 
 import pytest
 import torch
-from PIL import Image
 from support import tiny_families
 from support.insertion_requests import adapted, ask
 from support.tiny_encoders import POSITIONS, save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
-from support.tiny_world import COLOURS, Instance
+from support.tiny_world import Instance
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
-from culture_tasks.insertion.core import replacement, scoped_method, state
+from culture_tasks.insertion.core import scoped_method, state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import Ingredient, ScopeEncoder, StoredVectors, edit_text, in_batches
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.method_registry import method_class, method_config
-from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, TrainingCase, text_part
-from culture_tasks.insertion.core.replacement import REPLACEMENTS, load_replacement, shown_after
+from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, text_part
+from culture_tasks.insertion.core.scoped_method import REPLACEMENTS, load_replacement, shown_after
 from culture_tasks.insertion.core.training import Checkpoints
 from culture_tasks.insertion.core.training_data import TrainingData
 from culture_tasks.insertion.core.value_store import ValueStore
@@ -100,6 +98,12 @@ def test_the_nearest_edit_is_used_from_the_threshold_on(internvl, folders, data,
         assert method.ask(about("inside")).similarity is None
 
 
+def test_mscke_tells_images_apart_that_seracs_text_cannot(fitted):
+    fitted.insert(Insertion(about("Is this fine here ?"), "never"))
+    red, blue = (fitted.ask(Query.about(Instance(scenario, 5).image(), "Is this fine here ?")) for scenario in (0, 1))
+    assert (red.similarity == blue.similarity) == (fitted.name == "serac")
+
+
 def test_mscke_needs_one_image(internvl, folders, data):
     method = fit(make("mscke", internvl, folders), data)
     method.insert(Insertion(ask(), "never"))
@@ -108,53 +112,6 @@ def test_mscke_needs_one_image(internvl, folders, data):
         request = Query("?", lambda content=content: [{"role": "user", "content": content}])
         with pytest.raises(DataError, match=f"mscke: the request '\\?' has {images} images"):
             method.ask(request)
-
-
-def coloured(scenario, number):
-    """An image that shows nothing but a scenario's colour, each time a little different."""
-    rng = random.Random(f"{scenario}-{number}")
-    return Image.new("RGB", (56, 56), tuple(min(255, value + rng.randrange(20)) for value in COLOURS[scenario]))
-
-
-def told_apart_by_image(scenarios, numbers):
-    """Cases that ask the same question about every image; only another question is told apart by its text."""
-
-    def asked(scenario, number, question="Is this fine here ?"):
-        return Query.about(coloured(scenario, number), question)
-
-    def case(scenario, number):
-        other = (scenario + 1) % len(scenarios)
-        return TrainingCase(
-            case_id=f"{scenario}-{number}",
-            scenario=str(scenario),
-            insertion=Insertion(asked(scenario, number), "never"),
-            generality=(Insertion(asked(scenario, number + 1000), "never"),),
-            locality=(
-                Insertion(asked(other, number), "often", "cross_scenario_locality"),
-                Insertion(asked(scenario, number, "هل هذا مناسب ؟"), "نعم", "cross_language_locality"),
-            ),
-        )
-
-    return [case(scenario, number) for scenario in scenarios for number in numbers]
-
-
-def test_mscke_separates_images_that_seracs_text_cannot(internvl, folders, data):
-    scenarios = range(4)
-    training = TrainingData(told_apart_by_image(scenarios, range(12)), data.facts)
-    held_out = told_apart_by_image(scenarios, range(100, 106))
-    methods = {name: fit(make(name, internvl, folders, classifier_learning_rate=1e-2), training) for name in NAMES}
-    # Of a case's four requests two are in scope, and a third, about another image, has their very text.
-    assert methods["serac"].scope_accuracy(held_out) <= 0.75
-    assert methods["mscke"].scope_accuracy(held_out) >= 0.9
-    case = held_out[0]
-    inside, outside = case.generality[0].query, case.locality[0].query
-    for name, method in methods.items():
-        method.insert(case.insertion)
-        asked = [method.ask(query) for query in (inside, outside)]
-        if name == "serac":
-            assert asked[0].similarity == asked[1].similarity
-        else:
-            assert [each.activated for each in asked] == [0, None]
 
 
 class TestTraining:
@@ -182,7 +139,7 @@ class TestTraining:
         untrained = MultimodalModel.load(str(folders["replacement"]))
         answered = [case.insertion, *case.generality]
         shown = [(shown_after(case.insertion, item.query), item.answer) for item in answered]
-        nll = sum(float(untrained.answer_loss([pair])) for pair in shown) / len(shown)
+        nll = sum(float(untrained.answer_scorer([pair])().losses().mean()) for pair in shown) / len(shown)
         assert method.report["replacement"] == pytest.approx(nll, rel=1e-4)
 
     def test_mixed_precision_leaves_scores_in_float32(self, fitted, internvl, folders, data):
@@ -238,17 +195,16 @@ def test_an_interrupted_fit_goes_on_to_the_same_state(fitted, internvl, folders,
 
 
 def test_both_methods_train_the_same_layer_once(internvl, folders, data, monkeypatch):
-    trained, store, train = [], ValueStore(None), replacement.train
+    trained, store, train = [], ValueStore(None), scoped_method.train
     alone = {name: fit(make(name, internvl, folders), data) for name in NAMES}
 
     def noted(learner, *given, **options):
         trained.append(type(learner).__name__)
         return train(learner, *given, **options)
 
-    for module in (replacement, scoped_method):
-        monkeypatch.setattr(module, "train", noted)
+    monkeypatch.setattr(scoped_method, "train", noted)
     together = {name: fit(make(name, internvl, folders), data, store=store) for name in NAMES}
-    assert trained == ["_LayerLearner", "_ClassifierLearner", "_ClassifierLearner"]
+    assert trained == ["_LayerLearner", "_Parts", "_Parts"]
     for name, method in together.items():
         assert method.fingerprint == alone[name].fingerprint
         assert method.report["replacement"] == alone[name].report["replacement"]
@@ -300,13 +256,6 @@ def test_the_papers_replacement_models_are_taken_for_their_architectures(internv
     models = method_class("serac").models_of(method_config("serac", {}), "internvl")
     assert models["replacement"] == "OpenGVLab/InternVL3_5-1B-HF"
     assert method_class("serac").models_of(method_config("serac", {"replacement": "a"}), "llava")["replacement"] == "a"
-
-
-@pytest.mark.parametrize("name", ["qwen2_5_vl", "llava"])
-def test_a_replacement_model_may_be_of_another_family(internvl, tmp_path, name):
-    found = load_replacement(str(save_family(name, tmp_path)), 0, beside=internvl, method="serac")
-    assert all(".layers.0." in name for name in found.trained)
-    assert found.model.generate(shown_after(Insertion(ask(), "never"), ask(1, 1)), DECODING).new_tokens
 
 
 def test_replacement_models_that_cannot_be_used_are_refused(internvl, folders, tiny_lm, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from culture_tasks.insertion.core.method_registry import method_config
-from culture_tasks.insertion.methods.wise.side_memory import margin_loss, routing_activations, ties_merged
+from culture_tasks.insertion.methods.wise.method import margin_loss, routing_activations, ties_merged
 
 
 def test_an_activation_is_the_mean_norm_over_the_prompts_tokens():

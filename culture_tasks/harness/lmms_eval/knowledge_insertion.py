@@ -28,7 +28,7 @@ from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.device_meter import devices_of, forget_peak, peak_gib
 from culture_tasks.insertion.core.insertion_method import InsertionMethod
 from culture_tasks.insertion.core.method_registry import method_class, method_config
-from culture_tasks.insertion.core.progress import Item, Note, progress_bar
+from culture_tasks.insertion.core.progress import Progress
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Message, Query
 from culture_tasks.insertion.core.runner import Costs, Job, Outcome, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
@@ -99,7 +99,7 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         documents = [self._document(request) for request in requests]
         self._check_data(documents)
         jobs = [self._job(request, doc) for request, doc in zip(requests, documents, strict=True)]
-        outcomes = self._runner.run(jobs, self._progress)
+        outcomes = self._runner.run(jobs, Progress(hidden=self._rank != 0))
         return [_response(job, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
 
     def loglikelihood(self, requests: list[Instance]) -> list[tuple[float, bool]]:
@@ -153,10 +153,9 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
     def _document(self, request: Instance) -> Mapping[str, Any]:
         """Returns a document without its image, which is loaded when the model is shown it, and not kept."""
         _, _, _, doc_id, task, split = request.args
-        documents = self._without_images.get((task, split))
-        if documents is None:
-            documents = self._without_images[task, split] = _without_images(self.task_dict[task][split])
-        document: Mapping[str, Any] = documents[doc_id]
+        if (task, split) not in self._without_images:
+            self._without_images[task, split] = _without_images(self.task_dict[task][split])
+        document: Mapping[str, Any] = self._without_images[task, split][doc_id]
         return document
 
     def _check_data(self, documents: Iterable[Mapping[str, Any]]) -> None:
@@ -196,11 +195,6 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         query = Query(question, load)
         return query if identity is None else self._queries.setdefault(identity, query)
 
-    def _progress(
-        self, items: Iterable[Item], description: str, note: Note | None = None, total: int | None = None
-    ) -> Iterable[Item]:
-        return progress_bar(items, description, note, total, hidden=self._rank != 0)
-
 
 def _without_images(documents: Any) -> Any:
     """Returns a data set without the columns whose images are decoded when a row is read."""
@@ -208,10 +202,8 @@ def _without_images(documents: Any) -> Any:
 
     if not isinstance(documents, Dataset):
         return documents
-    decoded = [
-        name for name, kind in documents.features.items() if isinstance(kind, Image) and getattr(kind, "decode", True)
-    ]
-    return documents.remove_columns(decoded) if decoded else documents
+    images = {name: kind for name, kind in documents.features.items() if isinstance(kind, Image)}
+    return documents.remove_columns([name for name, kind in images.items() if kind.decode])
 
 
 def _identity(doc: Mapping[str, Any], *fields: str) -> tuple[str, ...] | None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
 
@@ -71,8 +72,7 @@ class ModelAnswer:
     seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerLogits:
+class AnswerLogits(NamedTuple):
     """A model's predictions of given answers, token by token (teacher forcing).
 
     Logits have the shape (pairs, T, vocabulary); the tokens, the end of the turn among them, and the mask of those that
@@ -132,7 +132,15 @@ class MultimodalModel:
     ) -> None:
         self.model = model.eval().requires_grad_(requires_grad=False)
         self.processor = processor
-        _check(model, processor)
+        problems = {
+            "its processor has no chat template": getattr(processor, "chat_template", None) is None,
+            "its tokenizer is not a fast one": not getattr(getattr(processor, "tokenizer", None), "is_fast", False),
+            "no image token is named by its processor or configuration": not image_token_ids(model, processor),
+            "it has no inner model with hidden states": model.base_model is model,
+        }
+        for problem, applies in problems.items():
+            if applies:
+                raise SettingsError(f"insertion: {type(model).__name__} can't be used: {problem}. Name another model.")
         self._encoding = Encoding(processor, ModelOptions().template if template is None else template, images)
         self.identity: ModelIdentity = identify(
             model, processor, source=source, options=self._encoding.settings, version=ANSWERS_VERSION
@@ -148,7 +156,13 @@ class MultimodalModel:
         chosen = {"attn_implementation": options.attn_implementation, "max_memory": options.max_memory}
         given = {name: value for name, value in chosen.items() if value is not None}
         if options.device_map is None:
-            _check_device(place)
+            try:
+                torch.empty(0, device=place)
+            except (RuntimeError, AssertionError) as error:
+                raise SettingsError(
+                    f"insertion: device={place!r} can't be used ({str(error).strip().splitlines()[0]:.200}). Name one "
+                    "that PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
+                ) from None
         with _explained(pretrained):
             config = AutoConfig.from_pretrained(pretrained, **options.source)
             if options.device_map is None and torch.device(place).type == "cuda":
@@ -176,7 +190,7 @@ class MultimodalModel:
 
     def generate(self, query: Query, decoding: AnswerDecoding) -> ModelAnswer:
         """Answers a request."""
-        return self._answers(self._encoded([query]), decoding)[0]
+        return self._answers(self._encoding.encode([query.messages()]), decoding)[0]
 
     def answers(
         self,
@@ -185,18 +199,11 @@ class MultimodalModel:
         batch_size: int = 1,
         weights: WeightsOf | None = None,
     ) -> Iterator[tuple[int, ModelAnswer]]:
-        """Answers requests in batches, the longest first; those with given weights in the given order.
+        """Yields the place of each request, with its answer.
 
-        A batch's images are loaded while the one before it is answered, and not kept.
-
-        Args:
-            queries: The requests.
-            decoding: How to decode.
-            batch_size: Requests that are answered together; a batch that doesn't fit into the memory is halved.
-            weights: Returns the weights of the requests of a batch when it begins; None means the model's.
-
-        Yields:
-            The place of a request in ``queries``, with its answer.
+        Requests are answered in batches, the longest first; those with given ``weights``, which are made when a batch
+        begins, in the given order. A batch's images are loaded while the one before it is answered, and not kept. A
+        batch that doesn't fit into the memory is halved.
         """
 
         def answered(encoded: Encoded, places: Sequence[int]) -> list[ModelAnswer]:
@@ -213,7 +220,7 @@ class MultimodalModel:
         The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding goes
         on: one prefill, whatever kind of cache the model keeps, and the same computation as :meth:`generate`.
         """
-        encoded = self._encoded([query], with_spans=True)
+        encoded = self._encoding.encode([query.messages()], with_spans=True)
         masks = self._masks(encoded, [query])
         stops: list[bool] = []
         with captured_states(self.model) as states:
@@ -231,13 +238,10 @@ class MultimodalModel:
         return next(self.features_of([query]))[1]
 
     def features_of(self, queries: Sequence[Query], batch_size: int = 1) -> Iterator[tuple[int, torch.Tensor]]:
-        """Computes the features of requests in batches, the longest first; nothing but the prefill is computed.
+        """Yields the place of each request, with its features, in batches, the longest first.
 
         Features are means of the last layer's hidden states over the question's tokens and over the image's, shape
-        (2, hidden size), float32.
-
-        Yields:
-            The place of a request in ``queries``, with its features.
+        (2, hidden size), float32. Nothing but the prefill is computed.
 
         Raises:
             DataError: If a request has no image, or its question isn't found in the prompt.
@@ -262,6 +266,10 @@ class MultimodalModel:
         conversations = [query.messages() for query, _ in pairs]
         return self._encoding.encode_answered(conversations, [answer for _, answer in pairs], end)
 
+    def encode_in_batches(self, pairs: Sequence[tuple[Query, str]], size: int) -> list[Encoded]:
+        """Does the same in batches of a size."""
+        return [self.encode_answered(pairs[start : start + size]) for start in range(0, len(pairs), size)]
+
     def answer_scorer(self, pairs: Sequence[tuple[Query, str]] | Encoded) -> Callable[[], AnswerLogits]:
         """Returns a function that predicts given answers in one forward pass, with the weights of the moment.
 
@@ -280,10 +288,6 @@ class MultimodalModel:
             return AnswerLogits(logits, tokens.clamp(min=0), tokens != IGNORED)
 
         return score
-
-    def answer_loss(self, pairs: Sequence[tuple[Query, str]]) -> torch.Tensor:
-        """Returns the mean over pairs of the mean negative log-likelihood of the answer's tokens, a scalar."""
-        return self.answer_scorer(pairs)().losses().mean()
 
     def release(self) -> None:
         """Gives the memory of the weights back; the model can't answer after that, and keeps its identity."""
@@ -304,9 +308,6 @@ class MultimodalModel:
             text = tokenizer.decode(row[:length], skip_special_tokens=True).strip()
             answers.append(ModelAnswer(text, prompt_tokens, length))
         return answers
-
-    def _encoded(self, queries: Sequence[Query], *, with_spans: bool = False) -> Encoded:
-        return self._encoding.encode([query.messages() for query in queries], with_spans=with_spans)
 
     def _placed(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Returns inputs on the model's device; floating-point numbers get its data type."""
@@ -332,11 +333,12 @@ class MultimodalModel:
         """Encodes batches in another thread while the model works on those before."""
 
         def encoded(places: Sequence[int]) -> Encoded:
-            return self._encoded([queries[place] for place in places], with_spans=with_spans)
+            return self._encoding.encode([queries[place].messages() for place in places], with_spans=with_spans)
 
         def results_of(places: Sequence[int], inputs: Encoded) -> Iterator[tuple[int, Result]]:
             try:
-                results = work(inputs, places)
+                yield from zip(places, work(inputs, places), strict=True)
+                return
             except torch.OutOfMemoryError as error:
                 if len(places) == 1:
                     raise CultureTasksError(
@@ -344,9 +346,6 @@ class MultimodalModel:
                         f"({str(error).splitlines()[0]:.200}). Make images smaller (max_patches=…, max_pixels=…), "
                         "or spread the model over several GPUs (device_map=auto)."
                     ) from None
-            else:
-                yield from zip(places, results, strict=True)
-                return
             _log.warning("insertion: %d requests at once don't fit into the memory; halved", len(places))
             torch.cuda.empty_cache()
             half = len(places) // 2
@@ -362,7 +361,7 @@ class MultimodalModel:
             return [[0]]
 
         def length(place: int) -> int:
-            pixels = sum(picture.size[0] * picture.size[1] for picture in queries[place].pictures())
+            pixels = sum(math.prod(picture.size) for picture in queries[place].pictures())
             return self._encoding.length(queries[place].texts()) + pixels // _PIXELS_PER_TOKEN
 
         kinds: dict[bool, list[int]] = {}
@@ -399,16 +398,6 @@ def _explained(pretrained: str) -> Iterator[None]:
         ) from error
 
 
-def _check_device(name: str) -> None:
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError) as error:
-        raise SettingsError(
-            f"insertion: device={name!r} can't be used ({str(error).strip().splitlines()[0]:.200}). Name one that "
-            "PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
-        ) from None
-
-
 def check_room(pretrained: str, config: Any, dtype: str, *, free: int) -> None:
     """Refuses weights that don't fit into the ``free`` bytes of a GPU, before any are loaded."""
     from transformers import AutoModelForImageTextToText
@@ -422,18 +411,6 @@ def check_room(pretrained: str, config: Any, dtype: str, *, free: int) -> None:
             f"{free / 2**30:.1f} GiB free. Spread the model over several GPUs with device_map=auto, choose "
             "dtype=bfloat16, or take a smaller model."
         )
-
-
-def _check(model: PreTrainedModel, processor: ProcessorMixin) -> None:
-    problems = {
-        "its processor has no chat template": getattr(processor, "chat_template", None) is None,
-        "its tokenizer is not a fast one": not getattr(getattr(processor, "tokenizer", None), "is_fast", False),
-        "no image token is named by its processor or configuration": not image_token_ids(model, processor),
-        "it has no inner model with hidden states": model.base_model is model,
-    }
-    for problem, applies in problems.items():
-        if applies:
-            raise SettingsError(f"insertion: {type(model).__name__} can't be used: {problem}. Name another model.")
 
 
 @contextmanager

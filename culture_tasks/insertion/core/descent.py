@@ -41,6 +41,11 @@ def descend(
         optimizer.step()
         after()
         losses.append(float(value.detach()))
-    if not math.isfinite(losses[-1]):
+    note_losses(losses[0], losses[-1], insertion=insertion, method=method)
+
+
+def note_losses(first: float, last: float, *, insertion: Insertion, method: str) -> None:
+    """Logs the losses of the first and the last step."""
+    if not math.isfinite(last):
         logger.warning("insertion: %s: the loss of %.80r is not finite. Lower learning_rate.", method, insertion.answer)
-    logger.debug("insertion: %s: loss %.4g at the first step, %.4g at the last", method, losses[0], losses[-1])
+    logger.debug("insertion: %s: loss %.4g at the first step, %.4g at the last", method, first, last)

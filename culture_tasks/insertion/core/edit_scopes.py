@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import numpy as np
 import torch
 
 from culture_tasks.insertion.core.identity import ModelIdentity
@@ -52,13 +51,9 @@ def squared_distances(edits: torch.Tensor, request: torch.Tensor) -> torch.Tenso
 
 
 def scope_loss(distances: torch.Tensor, in_scope: torch.Tensor) -> torch.Tensor:
-    """Computes the mean binary cross-entropy of scope scores s = exp(-d), at least 0.
+    """Computes the mean binary cross-entropy of scope scores s = exp(-d), at least 0; shapes are (requests,).
 
     A request in scope costs -log s = d, one out of scope -log(1 - s).
-
-    Args:
-        distances: Squared distances d of requests and an edit, shape (requests,).
-        in_scope: Whether each request is in the edit's scope, shape (requests,).
     """
     outside = -torch.log(-torch.expm1(-distances.clamp(min=_SMALLEST)))
     return torch.where(in_scope, distances, outside).mean()
@@ -128,8 +123,7 @@ class StoredVectors(Generic[Input]):
         for key in list(missing):
             content = store.get(f"{self._prefix}:{key}")
             if content is not None:
-                values = np.frombuffer(content, dtype=np.float32).reshape(self._shape)
-                self._vectors[key] = torch.from_numpy(values.copy())
+                self._vectors[key] = torch.frombuffer(bytearray(content), dtype=torch.float32).reshape(self._shape)
                 del missing[key]
         for key, vector in progress(self._computed(missing, batch_size), description, total=len(missing)):
             store.put(f"{self._prefix}:{key}", vector.numpy().tobytes())
@@ -186,12 +180,10 @@ class ScopeEncoder:
 
     def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
         """Returns the vectors of edits or requests, shape (subjects, width), float32, on the CPU."""
-        return self.fused(
-            *(vectors.of([part(subject) for subject in subjects]) for vectors, part, _ in self.ingredients)
-        )
+        return self.fused(*(vectors.of(list(map(part, subjects))) for vectors, part, _ in self.ingredients))
 
     def prepare(self, subjects: Sequence[Subject], store: ValueStore, *, batch_size: int, progress: Progress) -> None:
         """Computes ahead, in batches, the vectors of their parts."""
         for vectors, part, description in self.ingredients:
-            inputs = [part(subject) for subject in subjects]
+            inputs = map(part, subjects)
             vectors.prepare(inputs, store, batch_size=batch_size, progress=progress, description=description)

@@ -21,12 +21,7 @@ from culture_tasks.insertion.core.queries import Message, images_of, text_part
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
-_LIMITS = {
-    "min_patches": "",
-    "max_patches": "",
-    "min_pixels": "shortest_edge",
-    "max_pixels": "longest_edge",
-}
+_LIMITS = {"min_pixels": "shortest_edge", "max_pixels": "longest_edge"}
 """Options of image processors, with the entry of ``size`` that holds one in processors that have it there."""
 
 IGNORED = -100
@@ -63,7 +58,7 @@ class Encoding:
         self._copies = threading.local()
         self._copies.processor = processor
         image_processor = processor.image_processor
-        declared = _declared(image_processor)
+        declared = getattr(getattr(image_processor, "valid_kwargs", None), "__annotations__", {})
         for name in self._images:
             if name not in declared and not hasattr(image_processor, name):
                 known = sorted(key for key in declared if key.startswith(("min_", "max_")))
@@ -87,10 +82,8 @@ class Encoding:
         if with_spans:
             options["return_offsets_mapping"] = True
         whole = {"add_special_tokens": self._lacks_begin(prompts[0])}
-        processor = self._own_processor()
-        inputs = dict(
-            processor(text=prompts, return_tensors="pt", padding=True, padding_side="left", **whole, **options)
-        )
+        processor, options = self._own_processor(), {"return_tensors": "pt", "padding": True, **whole, **options}
+        inputs = dict(processor(text=prompts, padding_side="left", **options))
         if not with_spans:
             return Encoded(inputs, prompts)
         plain = processor.tokenizer(prompts, return_offsets_mapping=True, **whole)["offset_mapping"]
@@ -163,14 +156,11 @@ class Encoding:
         return begin is None or not prompt.startswith(begin)
 
     def _rendered(self, messages: Sequence[Message], *, asks: bool = True) -> str:
-        prompt: str = self.processor.apply_chat_template(
-            list(messages), tokenize=False, add_generation_prompt=asks, **self._known()
-        )
+        # The processor would take variables that the template doesn't have for arguments of its own.
+        known = {name: value for name, value in self._template.items() if name in str(self.processor.chat_template)}
+        options = {"tokenize": False, "add_generation_prompt": asks, **known}
+        prompt: str = self.processor.apply_chat_template(list(messages), **options)
         return prompt
-
-    def _known(self) -> dict[str, Any]:
-        """Returns the variables that the template has: the processor would take others for arguments of its own."""
-        return {name: value for name, value in self._template.items() if name in str(self.processor.chat_template)}
 
 
 def image_token_ids(model: PreTrainedModel, processor: ProcessorMixin) -> list[int]:
@@ -194,7 +184,3 @@ def ends_of_generation(model: PreTrainedModel) -> tuple[int, ...]:
 def padding_token(tokenizer: Any) -> int:
     """Returns the token that pads, or the one that ends a text if there is none."""
     return int(tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id)
-
-
-def _declared(image_processor: Any) -> Mapping[str, Any]:
-    return getattr(getattr(image_processor, "valid_kwargs", None), "__annotations__", {})

@@ -172,7 +172,9 @@ class InsertionMethod(ABC):
         if not self.needs_state:
             raise CultureTasksError(f"insertion: {self.name} has nothing to fit. Use it without a state.")
         if checkpoints is not None:
-            checkpoints = replace(checkpoints, key=self._key_of_fit(data))
+            # All that a training depends on, so that no other continues from its checkpoint.
+            facts = [self.name, self.answers_version, self.config.model_dump(mode="json"), data.facts.model_dump()]
+            checkpoints = replace(checkpoints, key=value_key([*facts, self.model.identity.run]))
         continues, hits = checkpoints is not None and checkpoints.file.exists(), store.hits
         forget_peak()
         start = now(self.model.device)
@@ -245,11 +247,6 @@ class InsertionMethod(ABC):
     def _replacement(self) -> ModelIdentity | None:
         """Returns the identity of a second model that the method loaded, as it was before anything was trained."""
         return None
-
-    def _key_of_fit(self, data: TrainingData) -> str:
-        """Returns a hash of all that a training depends on, so that no other continues from its checkpoint."""
-        facts = [self.name, self.answers_version, self.config.model_dump(mode="json"), data.facts.model_dump()]
-        return value_key([*facts, self.model.identity.run])
 
     def _described(self) -> state.Description:
         """Returns the description of the state, whose tensors are hashed once."""

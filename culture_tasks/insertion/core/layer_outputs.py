@@ -30,12 +30,7 @@ is None in a pass over a later token of an answer that is being generated.
 
 
 class OutputEdits:
-    """Changes of outputs that can be turned on and off.
-
-    Args:
-        model: The model.
-        edits: The change of each linear map. They are called in every pass of the model.
-    """
+    """Changes of outputs of linear maps, called in every pass of a model, that can be turned on and off."""
 
     def __init__(self, model: PreTrainedModel, edits: Mapping[nn.Linear, OutputEdit]) -> None:
         self._model, self._edits = model, dict(edits)

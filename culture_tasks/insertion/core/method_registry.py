@@ -59,21 +59,15 @@ def method_class(name: str) -> type[InsertionMethod]:
         place, advice = f"methods/{name}/method.py", "Correct it."
         contents = vars(importlib.import_module(f"{methods.__name__}.{name}.method")).values()
         method = next((value for value in contents if getattr(value, "name", None) == name), None)
-    problem = _problem(name, method)
-    if problem:
-        raise CultureTasksError(f"insertion: {place} {problem}. {advice}")
-    assert isinstance(method, type)
-    return method
-
-
-def _problem(name: str, method: object) -> str | None:
-    if not (isinstance(method, type) and issubclass(method, InsertionMethod)):
-        return f"has no subclass of InsertionMethod with the name {name!r}"
-    if getattr(method, "name", None) != name:
-        return f"has no class with the name {name!r}"
+    if not (isinstance(method, type) and issubclass(method, InsertionMethod) and getattr(method, "name", "") == name):
+        raise CultureTasksError(
+            f"insertion: {place} has no subclass of InsertionMethod with the name {name!r}. {advice}"
+        )
     missing = [part for part in ("config_class", "needs_state", "answers_version") if not hasattr(method, part)]
     missing += sorted(method.__abstractmethods__)
-    return f"lacks {', '.join(missing)}" if missing else None
+    if missing:
+        raise CultureTasksError(f"insertion: {place} lacks {', '.join(missing)}. {advice}")
+    return method
 
 
 def method_config(name: str, options: Mapping[str, object]) -> MethodConfig:

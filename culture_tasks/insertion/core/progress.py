@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -15,42 +16,26 @@ Note = Callable[[], str]
 """Returns a text to show beside the progress, such as the loss; called after each item."""
 
 
-class Progress(Protocol):
-    """Shows the progress of a loop."""
+@dataclass(frozen=True)
+class Progress:
+    """Shows the progress of a loop by a bar on standard error, or nothing."""
+
+    hidden: bool = False
 
     def __call__(
         self, items: Iterable[Item], description: str, note: Note | None = None, total: int | None = None
     ) -> Iterable[Item]:
         """Yields the items as they are consumed; ``total`` is their number where they have no length."""
+        from tqdm import tqdm
+
+        bar = tqdm(items, desc=description, total=total, disable=self.hidden)
+        for item in bar:
+            yield item
+            if note is not None and not self.hidden:
+                bar.set_postfix_str(note(), refresh=False)
 
 
-def progress_bar(
-    items: Iterable[Item],
-    description: str,
-    note: Note | None = None,
-    total: int | None = None,
-    *,
-    hidden: bool = False,
-) -> Iterable[Item]:
-    """Progress that shows a bar on standard error."""
-    from tqdm import tqdm
-
-    bar = tqdm(items, desc=description, total=total, disable=hidden)
-    for item in bar:
-        yield item
-        if note is not None:
-            bar.set_postfix_str(note(), refresh=False)
-
-
-def silent(
-    items: Iterable[Item],
-    description: str,  # noqa: ARG001 - shows nothing
-    note: Note | None = None,  # noqa: ARG001
-    total: int | None = None,  # noqa: ARG001
-) -> Iterable[Item]:
-    """Progress that shows nothing."""
-    return items
-
+silent = Progress(hidden=True)
 
 READERS = 3
 """Threads that read, and inputs that are read while the device works; image processors hold Python's lock briefly."""

@@ -53,21 +53,16 @@ class QueryImage:
 class Query:
     """A request to a model: a conversation that holds a question.
 
-    The conversation is made on demand and not kept, so that thousands of queries don't hold thousands of images. An
-    outline is kept: the texts, and the key and size of each image; ``outline`` makes it where no image is needed.
+    The conversation is made on demand and not kept, so that thousands of queries don't hold thousands of images. Its
+    outline is kept: the texts, and the key and size of each image.
     """
 
     def __init__(
-        self,
-        question: str,
-        load: Callable[[], Sequence[Message]],
-        outline: Callable[[], list[Message]] | None = None,
+        self, question: str, load: Callable[[], Sequence[Message]], outline: list[Message] | None = None
     ) -> None:
-        self.question = question
-        self._load = load
-        self._make_outline = outline
+        self.question, self._load = question, load
         # Not cached properties: those of Python 3.11 let one thread at a time compute them.
-        self._outline: list[Message] | None = None
+        self._outline = outline
         self._key: str | None = None
 
     @classmethod
@@ -97,9 +92,7 @@ class Query:
             place = next(places)
             return image_part(QueryImage.of(part["image"], lambda: self.images()[place]))
 
-        if self._outline is None and self._make_outline is not None:
-            self._outline = self._make_outline()
-        elif self._outline is None:
+        if self._outline is None:
             shown = self.messages()
             self._outline = [{**message, "content": [*map(outlined, message["content"])]} for message in shown]
         return self._outline
@@ -123,11 +116,8 @@ class Query:
 
     def preceded_by(self, parts: Sequence[Part]) -> Query:
         """Returns the same query with parts inserted before the user's text, after the system message."""
-
-        def outline() -> list[Message]:
-            pictures = [image_part(QueryImage.of(part["image"])) if part["type"] == "image" else part for part in parts]
-            return _preceded(self.outline, pictures)
-
+        pictures = [image_part(QueryImage.of(part["image"])) if part["type"] == "image" else part for part in parts]
+        outline = _preceded(self.outline, pictures)
         return Query(self.question, lambda: _preceded(self.messages(), parts), outline)
 
     def pictures(self) -> list[QueryImage]:
@@ -216,21 +206,17 @@ def _preceded(messages: Sequence[Message], parts: Sequence[Part]) -> list[Messag
 
 def _normal(message: Message) -> Message:
     """Returns a message with a list of parts; harnesses put the image under ``url``, and plain texts as strings."""
-    content = message["content"]
-    parts = [text_part(content)] if isinstance(content, str) else [_normal_part(part) for part in content]
+    content, parts = message["content"], list[Part]()
+    for part in [text_part(content)] if isinstance(content, str) else content:
+        if part["type"] not in ("text", "image"):
+            raise DataError(
+                f"knowledge_insertion: a message has a part of type {part['type']!r}. Allowed are text and image: "
+                "leave tasks with other media to another model."
+            )
+        image: Any = part.get("image", part.get("url"))
+        shown = image.load() if isinstance(image, QueryImage) else image
+        parts.append(text_part(part["text"]) if part["type"] == "text" else image_part(shown))
     return {"role": message["role"], "content": parts}
-
-
-def _normal_part(part: Mapping[str, Any]) -> Part:
-    if part["type"] == "text":
-        return text_part(part["text"])
-    if part["type"] == "image":
-        image = part["image"] if "image" in part else part["url"]
-        return image_part(image.load() if isinstance(image, QueryImage) else image)
-    raise DataError(
-        f"knowledge_insertion: a message has a part of type {part['type']!r}. Allowed are text and image: "
-        "leave tasks with other media to another model."
-    )
 
 
 @validated_dataclass(frozen=True, slots=True)
@@ -265,16 +251,8 @@ class AnswerDecoding:
 
     def options(self) -> dict[str, Any]:
         """Returns the arguments of ``model.generate``; sampling parameters are unset if nothing is sampled."""
-        sampling: Mapping[str, float | None] = {"temperature": None, "top_p": None, "top_k": None}
+        sampling: dict[str, float | None] = {"temperature": None, "top_p": None, "top_k": None}
         if self.samples:
             sampling = {"temperature": self.temperature, **({} if self.top_p is None else {"top_p": self.top_p})}
-        return {
-            "max_new_tokens": self.max_new_tokens,
-            "num_beams": self.num_beams,
-            "do_sample": self.samples,
-            **sampling,
-        }
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the settings for keys and reports."""
-        return asdict(self)
+        shared = {"max_new_tokens": self.max_new_tokens, "num_beams": self.num_beams, "do_sample": self.samples}
+        return {**shared, **sampling}

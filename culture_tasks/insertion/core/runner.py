@@ -1,11 +1,9 @@
 """Answers many requests with one method, and does nothing twice.
 
 First come the prompts: a method prepares what it needs in batches, then one chain of insertions follows another, so
-that a chain that extends the previous one needs only the rest, and the method returns the route of each request. Then
-come the answers: all distinct prompts, those of the plain model among them, in one pool and by any engine. A request
-that the method leaves alone is a prompt of the plain model, and is answered once.
-
-Requests of a method that edits weights are answered while its edits are there, all requests of one state together.
+that a chain that extends the previous one needs only the rest. Then come the answers: all distinct prompts, those of
+the plain model among them, in one pool and by any engine. Requests of a method that edits weights are answered while
+its edits are there.
 
 Every answer is committed to a store before the next batch, so a crash or Ctrl-C loses none, and the next run, of this
 or another method, finds them.
@@ -17,7 +15,8 @@ import itertools
 import json
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import NamedTuple, Protocol, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
 from culture_tasks.insertion.core.device_meter import device_name, now
@@ -28,6 +27,9 @@ from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Quer
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import Weights
 from culture_tasks.insertion.core.weight_method import WeightMethod
+
+if TYPE_CHECKING:
+    from culture_tasks.insertion.core.vllm_engine import VllmEngine
 
 Chain = tuple[str, ...]
 """The keys of insertions, in their order."""
@@ -69,17 +71,6 @@ class Costs:
     alone: list[float] = field(default_factory=list)
 
 
-class AnswerEngine(Protocol):
-    """Answers prompts of the plain model."""
-
-    @property
-    def identity(self) -> str:
-        """Hash of all that can change an answer, the request and its decoding aside."""
-
-    def answers(self, queries: Sequence[Query], decoding: AnswerDecoding) -> Iterator[tuple[int, ModelAnswer]]:
-        """Yields the place of a request, with its answer, as they come."""
-
-
 class _Prompt(NamedTuple):
     """A prompt, the key of its answer in the store, which sampled answers lack, and what is inserted into weights."""
 
@@ -100,8 +91,9 @@ class _ChainWeights:
         self._last = {chain[:length]: place for place, chain in enumerate(chains) for length in range(len(chain) + 1)}
         self._made: dict[Chain, Weights] = {(): method.weights}
 
-    def of(self, places: Sequence[int]) -> list[Weights]:
-        """Returns the weights of the requests of a batch; samples of several chains are inserted together."""
+    def of(self, pool: Sequence[int], numbers: Sequence[int]) -> list[Weights]:
+        """Returns the weights of a batch of places of the pool; samples of several chains are inserted together."""
+        places = [pool[number] for number in numbers]
         start = now(self._method.model.device)
         self._made = {chain: weights for chain, weights in self._made.items() if self._last[chain] >= min(places)}
         chains = {_chain(self._inserted[place]): self._inserted[place] for place in places}
@@ -127,7 +119,7 @@ class Runner:
         self,
         method: InsertionMethod,
         store: ValueStore,
-        engine: AnswerEngine | None = None,
+        engine: VllmEngine | None = None,
         *,
         one_at_a_time: bool = False,
     ) -> None:
@@ -179,10 +171,8 @@ class Runner:
         order, description = _chain_order(after), f"after insertions ({self._method.name})"
         if self._one_at_a_time:
             base = {place: self._alone(plain[place], decoding) for place in progress(list(plain), "plain model")}
-            return base, {
-                place: self._alone(self._edited(after[place]), decoding, after[place])
-                for place in progress(order, description)
-            }
+            edits = ((place, after[place]) for place in progress(order, description))
+            return base, {place: self._alone(self._edited(job), decoding, job) for place, job in edits}
         if self._method.edits_weights:
             base = self._pooled(plain, decoding, progress, "plain model")
             self._prepare(after.values(), progress)
@@ -195,10 +185,8 @@ class Runner:
             self._insert(after[place].insertions)
             pool[True, place] = self._prompt(self._method.ask(after[place].query), decoding)
         answers = self._pooled(pool, decoding, progress, "answers")
-        return (
-            {place: answers[False, place] for place in plain},
-            {place: pool[True, place].route.noted(answers[True, place]) for place in after},
-        )
+        base = {place: answers[False, place] for place in plain}
+        return base, {place: pool[True, place].route.noted(answers[True, place]) for place in after}
 
     def _alone(self, prompt: _Prompt, decoding: AnswerDecoding, job: Job | None = None) -> ModelAnswer:
         """Answers one request on its own: by the plain model, or by the method after a job's insertions."""
@@ -273,17 +261,11 @@ class Runner:
         if isinstance(method, WeightMethod) and method.by_row:
             chains = [[*range(len(queries))]]
         for chain in chains:
-
-            def weights_of(numbers: Sequence[int], chain: Sequence[int] = chain) -> list[Weights]:
-                assert weights is not None
-                return weights.of([chain[number] for number in numbers])
-
+            weights_of = None if weights is None else partial(weights.of, chain)
             if weights is None:
                 self._insert(inserted[chain[0]])
             chosen = [queries[place] for place in chain]
-            for number, answer in model.answers(
-                chosen, decoding, method.batch_size, None if weights is None else weights_of
-            ):
+            for number, answer in model.answers(chosen, decoding, method.batch_size, weights_of):
                 yield chain[number], answer
 
     def _stored(self, key: str | None) -> ModelAnswer | None:
@@ -332,11 +314,9 @@ class Runner:
 
 def _chain_order(jobs: Mapping[int, Job]) -> list[int]:
     """Returns the places of jobs with equal chains together, each chain after the chains that it extends."""
-    ranks: dict[str, int] = {}
-    ranked = {
-        place: tuple(ranks.setdefault(key, len(ranks)) for key in _chain(job.insertions)) for place, job in jobs.items()
-    }
-    return sorted(ranked, key=lambda place: (ranked[place], place))
+    keys = (key for job in jobs.values() for key in _chain(job.insertions))
+    ranks = {key: rank for rank, key in enumerate(dict.fromkeys(keys))}
+    return sorted(jobs, key=lambda place: ([ranks[key] for key in _chain(jobs[place].insertions)], place))
 
 
 def _chain(insertions: Sequence[Insertion]) -> Chain:
@@ -344,4 +324,4 @@ def _chain(insertions: Sequence[Insertion]) -> Chain:
 
 
 def _key(by: Sequence[object], decoding: AnswerDecoding) -> str | None:
-    return None if decoding.samples else f"answer:{value_key([*by, decoding.as_dict()])}"
+    return None if decoding.samples else f"answer:{value_key([*by, asdict(decoding)])}"

@@ -14,38 +14,35 @@ SERAC and MSCKE differ only in what they compare, which their folders say. They 
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import safetensors.torch
 import torch
+from accelerate.utils import gather_object
 from pydantic import Field
 from torch import nn
 
-from culture_tasks.errors import CultureTasksError, DataError
-from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.errors import CultureTasksError, DataError, SettingsError
+from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import (
     EditMemory,
     ScopeEncoder,
     Subject,
     edit_subject,
+    edit_text,
     request_subject,
     scope_loss,
     squared_distances,
 )
-from culture_tasks.insertion.core.identity import ModelIdentity
+from culture_tasks.insertion.core.encoding import Encoded
+from culture_tasks.insertion.core.identity import ModelIdentity, value_key, with_other_weights
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, read_all
-from culture_tasks.insertion.core.replacement import (
-    PREFIX,
-    REPLACEMENTS,
-    ReplacementModel,
-    layer_options,
-    load_replacement,
-    shown_after,
-)
+from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, read_all, text_part
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.training import (
     CaseLosses,
@@ -56,10 +53,17 @@ from culture_tasks.insertion.core.training import (
     train,
 )
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.core.weight_edits import decoder_layers
+from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
 from culture_tasks.insertion.estimates import CaseShape, Models, Work
 
-_PROJECTION = "classifier.projection"
+REPLACEMENTS: Mapping[str, str] = {
+    "internvl": "OpenGVLab/InternVL3_5-1B-HF",
+    "qwen3_5": "Qwen/Qwen3.5-0.8B",
+}
+"""The paper's replacement models (Table 5), by the architecture (``model_type``) of the model beside them."""
+
+_PREFIX, _PROJECTION = "replacement.", "classifier.projection"  # names of weights in states and checkpoints
+_LAYER_VERSION = 1  # raise it whenever a change of the code changes what a replacement model learns
 
 
 class ScopedConfig(GradientConfig):
@@ -80,6 +84,12 @@ class ScopedConfig(GradientConfig):
     threshold: float = Field(default=0.5, gt=0, le=1)
     classifier_learning_rate: float = Field(default=1e-4, gt=0)
     replacement_learning_rate: float = Field(default=1e-5, gt=0)
+
+    @property
+    def layer_options(self) -> dict[str, Any]:
+        """The options that the training of the replacement model's layer depends on."""
+        names = {*GradientConfig.model_fields, "replacement_layer", "replacement_learning_rate"}
+        return self.model_dump(mode="json", include=names)
 
 
 class ScopedMethod(InsertionMethod):
@@ -103,7 +113,7 @@ class ScopedMethod(InsertionMethod):
         layer = replacement.get_submodule(layers[config.replacement_layer])
         return Work(
             fit={"replacement": config.epochs * cases.count * (1 + cases.generality) * (1 + 2 / len(layers))},
-            shared_fit=repr((config.replacement, layer_options(config))),
+            shared_fit=repr((config.replacement, config.layer_options)),
             shown_tokens=64,
             answered_by="replacement",
             leaves_others_alone=True,
@@ -180,7 +190,7 @@ class ScopedMethod(InsertionMethod):
         name = self.models_of(config, str(self.model.model.config.model_type))["replacement"]
         replacement = load_replacement(name, config.replacement_layer, beside=self.model, method=self.name)
         projection = nn.Parameter(torch.eye(encoder.width, device=self.model.device), requires_grad=False)
-        return _Parts(encoder, projection, replacement)
+        return _Parts(encoder, projection, replacement, config.classifier_learning_rate)
 
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         if not any(case.locality for case in cases):
@@ -190,15 +200,13 @@ class ScopedMethod(InsertionMethod):
         subjects = [*map(request_subject, queries), *(edit_subject(case.insertion) for case in cases)]
         parts.encoder.prepare(subjects, context.store, batch_size=size, progress=context.progress)
         losses, layer = parts.replacement.train(cases, self.config, context, batch_size=size, method=self.name)
-        classifier = _ClassifierLearner(parts, self.config)
-        losses |= train(classifier, cases, self.config, name=self.name, progress=context.progress)
+        losses |= train(parts, cases, self.config, name=self.name, progress=context.progress)
         parts.replacement.take(layer)
         self._loaded = parts
         return {"loss": sum(losses.values()), **losses, "training_accuracy": self.scope_accuracy(cases)}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
-        layer = {f"{PREFIX}{name}": weight for name, weight in self._parts.replacement.trained.items()}
-        return {_PROJECTION: self._parts.projection, **layer}
+        return {_PROJECTION: self._parts.projection, **_prefixed(self._parts.replacement.trained)}
 
     def _facts(self) -> dict[str, Any]:
         return {"encoder": self._parts.encoder.identity.weights}
@@ -217,7 +225,7 @@ class ScopedMethod(InsertionMethod):
         try:
             parts.projection.copy_(tensors[_PROJECTION])
             parts.replacement.take(
-                {name.removeprefix(PREFIX): tensor for name, tensor in tensors.items() if name.startswith(PREFIX)}
+                {name.removeprefix(_PREFIX): tensor for name, tensor in tensors.items() if name.startswith(_PREFIX)}
             )
         except (RuntimeError, KeyError, ValueError) as error:
             raise StateError(
@@ -228,16 +236,18 @@ class ScopedMethod(InsertionMethod):
         self._loaded = parts
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The models of a fitted method; the projection is the classifier's linear map of the encoder's vectors.
+@dataclass(frozen=True)
+class _Parts(Learner[TrainingCase]):
+    """The models of a fitted method, and the training of the classifier, in place.
 
-    It has no bias, which would cancel out in distances.
+    The projection is the classifier's linear map of the encoder's vectors. It has no bias, which would cancel out in
+    distances.
     """
 
     encoder: ScopeEncoder
     projection: nn.Parameter
     replacement: ReplacementModel
+    learning_rate: float
 
     def mapped(self, subjects: Sequence[Subject]) -> torch.Tensor:
         """Returns the mapped vectors of edits or requests, shape (subjects, width)."""
@@ -250,18 +260,118 @@ class _Parts:
         inside = torch.arange(len(requests), device=requests.device) <= len(case.generality)
         return squared_distances(edit, requests), inside
 
-
-class _ClassifierLearner(Learner[TrainingCase]):
-    """Trains the classifier in place."""
-
-    def __init__(self, parts: _Parts, config: ScopedConfig) -> None:
-        self._parts, self._config = parts, config
-
     def groups(self) -> Sequence[ParameterGroup]:
-        return (ParameterGroup({_PROJECTION: self._parts.projection}, self._config.classifier_learning_rate),)
+        return (ParameterGroup({_PROJECTION: self.projection}, self.learning_rate),)
 
     def learn(self, case: TrainingCase, scale: float) -> CaseLosses:
-        with full_precision(self._parts.projection.device):  # distances need it too
-            loss = scope_loss(*self._parts.distances(case))
+        with full_precision(self.projection.device):  # distances need it too
+            loss = scope_loss(*self.distances(case))
             (scale * loss).backward()
         return CaseLosses({"classifier": float(loss.detach())})
+
+
+class ReplacementModel:
+    """The second, smaller model, which answers requests that an edit is about, shown after the edit.
+
+    Its layer ``layer`` is trained, whose weights ``trained`` has by name; the rest stays as in the checkpoint.
+    ``model.identity`` is that of its present weights, ``identity`` that of the model as it was loaded.
+    """
+
+    def __init__(self, model: MultimodalModel, layer: int) -> None:
+        names = decoder_layers(model.model)
+        if not -len(names) <= layer < len(names):
+            raise SettingsError(
+                f"insertion: replacement_layer={layer}, but the replacement model {model.identity.source!r} has "
+                f"{len(names)} layers. Name one from {-len(names)} to {len(names) - 1}."
+            )
+        self.model, self.identity, self._layer = model, model.identity, names[layer]
+        self.trained: dict[str, nn.Parameter] = {
+            name: weight for name, weight in model.model.named_parameters() if name.startswith(f"{self._layer}.")
+        }
+
+    def take(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """Puts trained weights into the model, or raises ``ValueError`` if they aren't this model's."""
+        shapes = {name: weight.shape for name, weight in self.trained.items()}
+        if {name: weight.shape for name, weight in weights.items()} != shapes:
+            raise ValueError(f"they are not the weights of its {self._layer}")
+        with torch.no_grad():
+            for name, weight in self.trained.items():
+                weight.copy_(weights[name])
+        self.model.identity = with_other_weights(self.identity, self.trained)
+
+    def train(
+        self, cases: Sequence[TrainingCase], config: ScopedConfig, context: FitContext, *, batch_size: int, method: str
+    ) -> tuple[dict[str, float], Mapping[str, torch.Tensor]]:
+        """Trains copies of the layer, or finds them in the store: they don't depend on what is compared.
+
+        It returns the mean losses of the last pass, and the weights for :meth:`take`.
+        """
+        samples = [[item.key for item in (case.insertion, *case.generality)] for case in cases]
+        facts = [_LAYER_VERSION, self.identity.run, config.layer_options, samples]
+        key = f"replacement layer:{value_key(facts)}"
+        stored = context.store.get(key)
+        if all(gather_object([stored is not None])) and stored is not None:
+            losses, _, layer = stored.partition(b"\n")
+            return dict(json.loads(losses)), safetensors.torch.load(layer)
+        learner = _LayerLearner(self, config.replacement_learning_rate, batch_size)
+        checkpoints = context.checkpoints and replace(context.checkpoints, key=key)
+        means = train(learner, cases, config, name=method, progress=context.progress, checkpoints=checkpoints)
+        trained = {name: weight.detach().cpu() for name, weight in learner.layer.items()}
+        context.store.put(key, json.dumps(means).encode() + b"\n" + safetensors.torch.save(trained))
+        return means, trained
+
+
+class _LayerLearner(Learner[TrainingCase]):
+    """Trains copies of the layer in float32, in which small steps don't vanish; reads some items at a time."""
+
+    def __init__(self, replacement: ReplacementModel, learning_rate: float, batch_size: int) -> None:
+        self._replacement, self._learning_rate, self._batch_size = replacement, learning_rate, batch_size
+        self.layer = {
+            name: nn.Parameter(weight.detach().float().clone()) for name, weight in replacement.trained.items()
+        }
+
+    def groups(self) -> Sequence[ParameterGroup]:
+        return (ParameterGroup(_prefixed(self.layer), self._learning_rate),)
+
+    def read(self, case: TrainingCase) -> list[Encoded]:
+        answered = (case.insertion, *case.generality)
+        pairs = [(shown_after(case.insertion, item.query), item.answer) for item in answered]
+        return self._replacement.model.encode_in_batches(pairs, self._batch_size)
+
+    def learn(self, case: list[Encoded], scale: float) -> CaseLosses:
+        model, trained = self._replacement.model, self._replacement.trained
+        count, total = sum(len(batch.prompts) for batch in case), 0.0
+        for batch in case:
+            rounded = {name: weight.to(trained[name].dtype) for name, weight in self.layer.items()}
+            loss = with_weights(model.model, rounded, model.answer_scorer(batch)).losses().sum() / count
+            with full_precision(loss.device):
+                (scale * loss).backward()
+            total += float(loss.detach())
+        return CaseLosses({"replacement": total})
+
+
+def _prefixed(layer: Mapping[str, nn.Parameter]) -> dict[str, nn.Parameter]:
+    return {f"{_PREFIX}{name}": weight for name, weight in layer.items()}
+
+
+def shown_after(edit: Insertion, query: Query) -> Query:
+    """Returns a request with an edit's question and answer before it, as text; the edit's image isn't shown."""
+    return query.preceded_by([text_part(f"{edit_text(edit)}\n")])
+
+
+def load_replacement(name: str | None, layer: int, *, beside: MultimodalModel, method: str) -> ReplacementModel:
+    """Loads a replacement model with data type, device and options of the model ``beside`` it; None: there is none."""
+    if name is None:
+        raise SettingsError(
+            f"{method}: the paper has no replacement model for {beside.identity.source!r} (architecture "
+            f"{beside.model.config.model_type!r}). Name a smaller model of the same family: --set replacement=MODEL."
+        )
+    options = ModelOptions(
+        dtype=str(beside.model.dtype).removeprefix("torch."), device=str(beside.device), **beside.encoding_options
+    )
+    try:
+        return ReplacementModel(MultimodalModel.load(name, options), layer)
+    except SettingsError as error:
+        raise SettingsError(
+            f"{method}: the replacement model can't be used. {error} The option replacement=MODEL names it."
+        ) from error

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from safetensors import SafetensorError
 
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core import tensor_files
-from culture_tasks.insertion.core.identity import ModelIdentity
+from culture_tasks.insertion.core.identity import ModelIdentity, value_key
 
 FORMAT = 2
 _DESCRIPTION, _TENSORS = "state.json", "state.safetensors"
@@ -80,12 +78,9 @@ class Description(BaseModel):
     @property
     def fingerprint(self) -> str:
         """Hash of all that was fitted and can change an answer."""
-        replacement = {"source", "parts"}
-        relevant = self.model_dump(
-            mode="json",
-            exclude={"report": True, "model": True, "version": True, "parts": True, "replacement": replacement},
-        )
-        return hashlib.sha256(json.dumps(relevant, sort_keys=True).encode()).hexdigest()[:32]
+        names = dict.fromkeys(("report", "model", "version", "parts"), True)
+        relevant = self.model_dump(mode="json", exclude={**names, "replacement": {"source", "parts"}})
+        return value_key(relevant)[:32]
 
     @property
     def fitted_model(self) -> ModelFacts:

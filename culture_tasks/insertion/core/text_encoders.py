@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 
@@ -17,17 +16,6 @@ _log = logging.getLogger(__name__)
 
 LEXICAL = "lexical"
 _LEXICAL_VERSION = "words in bins, 1"  # raise it whenever the same words are counted in another way
-
-
-class SentenceEncoder(Protocol):
-    """Maps sentences to vectors whose inner product is their similarity."""
-
-    identity: ModelIdentity
-    width: int
-    parameters: int
-
-    def encode(self, sentences: Sequence[str]) -> torch.Tensor:
-        """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
 
 
 class TransformerEncoder:
@@ -78,6 +66,10 @@ class LexicalEncoder:
             for token in tokens(sentence):
                 counts[row, int.from_bytes(hashlib.sha256(token.encode()).digest()[:4]) % self.width] += 1
         return torch.nn.functional.normalize(counts, dim=-1)
+
+
+SentenceEncoder = TransformerEncoder | LexicalEncoder
+"""Maps sentences to vectors whose inner product is their similarity."""
 
 
 def make_encoder(name: str, max_text_length: int, device: torch.device, method: str) -> SentenceEncoder:

@@ -123,19 +123,19 @@ class Checkpoints:
         try:
             tensors, texts = tensor_files.read(self.file)
             facts: dict[str, Any] = json.loads(texts["checkpoint"])
-            intact = facts["digest"] == tensor_files.digest(tensors)
-        except (OSError, SafetensorError, KeyError, ValueError) as error:
-            problem = f"the checkpoint can't be read ({error})."
-        else:
-            if intact and facts["key"] == self.key:
+            if facts["digest"] != tensor_files.digest(tensors):
+                problem = "is damaged: its tensors have another digest than was written."
+            elif facts["key"] == self.key:
                 return facts, tensors
-            problem = (
-                "the checkpoint belongs to another fit (other options, model, data or version). Name another folder "
-                "for the state."
-                if intact
-                else "the checkpoint is damaged: its tensors have another digest than was written."
-            )
-        raise CultureTasksError(f"insertion: {problem} Delete it to start from the beginning: {self.file}")
+            else:
+                problem = (
+                    "belongs to another fit (other options, model, data or version). Name another folder for the state."
+                )
+        except (OSError, SafetensorError, KeyError, ValueError) as error:
+            problem = f"can't be read ({error})."
+        raise CultureTasksError(
+            f"insertion: the checkpoint {problem} Delete it to start from the beginning: {self.file}"
+        )
 
     def write(self, facts: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
         """Replaces the checkpoint."""
@@ -252,7 +252,12 @@ class _Training(Generic[Case]):
     def _make(self, step: _Step, cases: Mapping[int, Any]) -> None:
         """Makes one step; each process learns its share of the cases."""
         self._optimizer.zero_grad()
-        learned = self._gathered({place: self._learned(step, place, case) for place, case in cases.items()})
+        mixed, share = self._config.mixed_precision == "bf16", dict[int, CaseLosses]()
+        for place, case in cases.items():
+            torch.manual_seed(_number(self._config.seed, step.epoch, step.first + place))
+            with torch.enable_grad(), torch.autocast(self._device.type, torch.bfloat16, enabled=mixed):
+                share[place] = self._learner.learn(case, 1.0 / len(step.cases))
+        learned = self._gathered(share)
         if step.first == 0 and self._counted >= len(self._cases):
             self._sums, self._counted = {}, 0
         for case in learned:
@@ -270,18 +275,12 @@ class _Training(Generic[Case]):
         self._optimizer.step()
         self._learner.absorb([case.observed for case in learned if case.observed is not None])
 
-    def _learned(self, step: _Step, place: int, case: Any) -> CaseLosses:
-        torch.manual_seed(_number(self._config.seed, step.epoch, step.first + place))
-        mixed = self._config.mixed_precision == "bf16"
-        with torch.enable_grad(), torch.autocast(self._device.type, torch.bfloat16, enabled=mixed):
-            return self._learner.learn(case, 1.0 / len(step.cases))
-
     def _gathered(self, share: Mapping[int, CaseLosses]) -> list[CaseLosses]:
         """Returns the losses of all cases of a step, in their order, in every process."""
         if self._processes.num_processes == 1:
             return list(share.values())
         sent = [
-            (place, CaseLosses(dict(case.losses), None if case.observed is None else case.observed.cpu()))
+            (place, case._replace(observed=None if case.observed is None else case.observed.cpu()))
             for place, case in share.items()
         ]
         return [case for _, case in sorted(gather_object(sent), key=lambda row: row[0])]

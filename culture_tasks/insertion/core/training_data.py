@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.benchmarks.training_cases import AnsweredQuestion, InsertionCase, OffersTraining, TrainingCases
+from culture_tasks.benchmarks.training_cases import AnsweredQuestion, Locality, OffersTraining, TrainingCases
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.insertion.core.queries import Insertion, Message, Query, TrainingCase
 from culture_tasks.insertion.core.state import DataFacts
@@ -52,19 +52,19 @@ def as_requests(offered: TrainingCases) -> TrainingData:
 
         return queries.setdefault((item.image, item.system, item.question), Query(item.question, load))
 
-    def case(given: InsertionCase) -> TrainingCase:
-        return TrainingCase(
-            case_id=given.case_id,
-            scenario=given.scenario,
-            insertion=Insertion(query(given.inserted), given.inserted.answer),
-            generality=tuple(Insertion(query(item), item.answer) for item in given.generality),
-            locality=tuple(Insertion(query(item), item.answer, kind) for kind, item in given.locality),
-        )
+    def insertion(item: AnsweredQuestion, kind: Locality | None = None) -> Insertion:
+        return Insertion(query(item), item.answer, kind)
 
-    facts = DataFacts(
-        raw=offered.raw,
-        cases=offered.fingerprint,
-        count=len(offered.cases),
-        scenarios=tuple(sorted({case.scenario for case in offered.cases})),
-    )
-    return TrainingData([case(given) for given in offered.cases], facts)
+    cases = [
+        TrainingCase(
+            given.case_id,
+            given.scenario,
+            insertion(given.inserted),
+            generality=tuple(map(insertion, given.generality)),
+            locality=tuple(insertion(item, kind) for kind, item in given.locality),
+        )
+        for given in offered.cases
+    ]
+    scenarios = tuple(sorted({case.scenario for case in cases}))
+    facts = DataFacts(raw=offered.raw, cases=offered.fingerprint, count=len(cases), scenarios=scenarios)
+    return TrainingData(cases, facts)

@@ -30,10 +30,7 @@ _TOP_K = 50  # transformers' value where a checkpoint has none
 
 
 class VllmEngine:
-    """vLLM as the engine of a :class:`~culture_tasks.insertion.core.runner.Runner`.
-
-    It starts when it is first given requests. Before that the model gives the memory of its weights back.
-    """
+    """vLLM, which starts when it is first given requests; before that the model gives its memory back."""
 
     def __init__(self, model: MultimodalModel, options: ModelOptions, arguments: Mapping[str, Any]) -> None:
         self._model = model

@@ -126,9 +126,8 @@ def with_weights_by_row(model: nn.Module, rows: Sequence[Weights], compute: Call
     with ExitStack() as stack:
         for name in rows[0]:
             module = model.get_submodule(name.rpartition(".")[0])
-            stack.callback(_set_forward, module, module.__dict__.get("forward"))
             of_runs = [(weights[name], count) for weights, count in runs]
-            _set_forward(module, functools.partial(_linear_by_row, name, module, of_runs))
+            _replace_forward(stack, module, functools.partial(_linear_by_row, name, module, of_runs))
         return compute()
 
 
@@ -178,10 +177,7 @@ class RepeatedPass(Generic[Result]):
                 self._recorded = self._record(stack)
             else:
                 for module, outputs in self._recorded.items():
-                    # An object's own forward takes precedence over its class's; device_map may have put one there.
-                    own = module.__dict__.get("forward")
-                    stack.callback(_set_forward, module, own)
-                    _set_forward(module, _replay(module.forward, outputs))
+                    _replace_forward(stack, module, _replay(module.forward, outputs))
             return self._compute()
 
     def _record(self, stack: ExitStack) -> dict[nn.Module, list[Any]]:
@@ -221,11 +217,13 @@ def _replay(forward: Callable[..., Any], outputs: Sequence[Any]) -> Callable[...
     return replayed
 
 
-def _set_forward(module: nn.Module, forward: Callable[..., Any] | None) -> None:
-    if forward is None:
-        del module.forward
+def _replace_forward(stack: ExitStack, module: nn.Module, forward: Callable[..., Any]) -> None:
+    """Gives a module another forward until the stack is closed; device_map may have put one of its own there."""
+    if "forward" in vars(module):
+        stack.callback(setattr, module, "forward", module.forward)
     else:
-        module.forward = forward
+        stack.callback(delattr, module, "forward")
+    module.forward = forward
 
 
 def _copied(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
@@ -12,6 +11,7 @@ from torch import nn
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.descent import note_losses
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.queries import Insertion
 from culture_tasks.insertion.core.training import OptimizerName, ParameterGroup, make_optimizer
@@ -25,8 +25,6 @@ from culture_tasks.insertion.core.weight_edits import (
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
-
-logger = logging.getLogger(__name__)
 
 
 class FineTuneConfig(MethodConfig):
@@ -107,12 +105,7 @@ class FineTuneMethod(WeightMethod):
             losses.sum().backward()
             optimizer.step()
             history.append(losses.detach())
-        for insertion, loss in zip(insertions, history[-1], strict=True):
-            if not torch.isfinite(loss):
-                logger.warning(
-                    "insertion: finetune: the loss of %.80r is not finite. Lower learning_rate.", insertion.answer
-                )
-        first, last = (float(losses.mean()) for losses in (history[0], history[-1]))
-        logger.debug("insertion: finetune: loss %.4g at the first step, %.4g at the last", first, last)
+        for insertion, *losses in zip(insertions, history[0].tolist(), history[-1].tolist(), strict=True):
+            note_losses(*losses, insertion=insertion, method=self.name)
         with torch.no_grad():
             return [self._rounded({name: weight.data for name, weight in weights.items()}) for weights in trained]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -13,10 +14,12 @@ from culture_tasks.insertion.core.descent import descend
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.layer_outputs import OutputMethod, layer_output
 from culture_tasks.insertion.core.queries import Insertion
-from culture_tasks.insertion.methods.grace.codebook import Codebook
 
 PUBLISHED_LAYERS = {36: 23, 32: 18, 28: 18}
 """EasyEdit's layers for Qwen3-VL-4B, Qwen3.5-9B and Qwen2-VL-7B, by their number of layers."""
+
+MARGIN = 1e-5
+"""Is taken from the older of two split radii, so that no key is within both."""
 
 
 class GraceConfig(MethodConfig):
@@ -39,6 +42,61 @@ class GraceConfig(MethodConfig):
     layer: int | None = None
     module: str = Field(default="mlp.down_proj", min_length=1)
     seed: int = 0
+
+
+@dataclass
+class CodebookEntry:
+    """A key with its learned value, both float32 vectors; a request within the radius of the key uses it."""
+
+    key: torch.Tensor
+    value: torch.Tensor
+    radius: float
+    answer: str
+
+
+class Codebook:
+    """The entries, in the order of their insertion (Algorithm 1)."""
+
+    def __init__(self, radius: float) -> None:
+        self.entries: list[CodebookEntry] = []
+        self._radius = radius
+
+    def entry_for(self, key: torch.Tensor, answer: str, value: torch.Tensor) -> CodebookEntry:
+        """Returns the entry that is to learn an answer, after adding, expanding or splitting.
+
+        With d the distance of the nearest key, whose radius is r, and e the first radius: if d > e + r, a new entry
+        with radius e is added, which begins with ``value``. Otherwise, if the nearest entry has the same answer, its
+        radius becomes at least d and its value learns on. If it has another answer, a new entry is added, and both
+        radii become d / 2. The same request again, d = 0, replaces the answer.
+        """
+        radius = self._radius
+        if self.entries:
+            distances = self._distances(key[None])[0]
+            nearest = self.entries[int(distances.argmin())]
+            distance = float(distances.min())
+            if distance <= self._radius + nearest.radius:
+                if nearest.answer == answer or distance == 0:
+                    nearest.answer, nearest.radius = answer, max(nearest.radius, distance)
+                    return nearest
+                radius = distance / 2
+                nearest.radius = radius - MARGIN
+        self.entries.append(CodebookEntry(key, value, radius, answer))
+        return self.entries[-1]
+
+    def lookup(self, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns the values of the entries nearest to keys, and whether each key is within its entry's radius.
+
+        Shapes are (requests, inputs) of keys, (requests, outputs) of values and (requests,).
+        """
+        distances, nearest = self._distances(keys).min(dim=1)
+        radii = torch.tensor([entry.radius for entry in self.entries], device=keys.device)
+        values = torch.stack([self.entries[place].value for place in nearest.tolist()])
+        return values, distances <= radii[nearest]
+
+    def _distances(self, keys: torch.Tensor) -> torch.Tensor:
+        """Returns Euclidean distances, shape (requests, entries), without the rounding of a matrix product."""
+        own = torch.stack([entry.key for entry in self.entries])
+        return torch.cdist(keys, own, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 class GraceMethod(OutputMethod):
@@ -73,13 +131,8 @@ class GraceMethod(OutputMethod):
         value = torch.rand(self._linear.out_features, generator=generator).to(self._keys.device)
         entry = self.codebook.entry_for(self._keys[0], insertion.answer, value)
         entry.value = parameter = nn.Parameter(entry.value)
-        descend(
-            torch.optim.Adam([parameter], lr=self.config.learning_rate),
-            lambda: score().losses().mean(),
-            self.config.steps,
-            insertion=insertion,
-            method=self.name,
-        )
+        optimizer, steps = torch.optim.Adam([parameter], lr=self.config.learning_rate), self.config.steps
+        descend(optimizer, lambda: score().losses().mean(), steps, insertion=insertion, method=self.name)
         entry.value = parameter.detach()
         self._count += 1
 

@@ -27,8 +27,15 @@ from culture_tasks.insertion.core.queries import (
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
-from culture_tasks.insertion.methods.mcki.config import MckiConfig
-from culture_tasks.insertion.methods.mcki.router import RouterCase, calibrate, make_router, scores, similarities, train
+from culture_tasks.insertion.methods.mcki.router import (
+    MckiConfig,
+    RouterCase,
+    calibrate,
+    make_router,
+    scores,
+    similarities,
+    train,
+)
 
 WRAP = "wrap.v1"
 
@@ -95,7 +102,7 @@ class MckiMethod(InsertionMethod):
         routes: list[Route] = []
 
         def activates(features: torch.Tensor) -> bool:
-            routes.append(self._route(query, self._vector(features)))
+            routes.append(self._route(query, self._vector_of(query, features)))
             return routes[0].activated is not None
 
         answer = self.model.generate_unless(query, decoding, activates)
@@ -109,15 +116,12 @@ class MckiMethod(InsertionMethod):
         self._router = make_router(self.model.hidden_size, self.config.route_dim, self.config.seed)
         self._router.to(self.model.device).eval()
 
-    def _vector(self, features: torch.Tensor) -> torch.Tensor:
+    def _vector_of(self, query: Query, features: torch.Tensor | None = None) -> torch.Tensor:
+        """Returns the router vector of a request, by default from prepared features or from features computed now."""
+        features = self._features.get(query) if features is None else features
         with torch.no_grad():
-            vector: torch.Tensor = self._router(features)
+            vector: torch.Tensor = self._router(self.model.features(query) if features is None else features)
         return vector
-
-    def _vector_of(self, query: Query) -> torch.Tensor:
-        """Returns the router vector of a request, from prepared features or from features computed now."""
-        prepared = self._features.get(query)
-        return self._vector(self.model.features(query) if prepared is None else prepared)
 
     def _route(self, query: Query, vector: torch.Tensor) -> Route:
         match = self._memory.nearest(vector)
@@ -134,27 +138,20 @@ class MckiMethod(InsertionMethod):
         images = [image_part(picture) for picture in entry.query.pictures()] if self.config.wrap_image else []
         return [*images, text]
 
-    def _router_cases(self, cases: Sequence[TrainingCase], store: ValueStore, progress: Progress) -> list[RouterCase]:
-        queries = read_all((query for case in cases for query in case.queries()), progress)
-        self.prepare(queries, [], store, progress)
-        return [
-            RouterCase(
-                partial(self._features.of, case.queries()),
-                torch.tensor([self.config.weight_of(item.kind) for item in case.locality]),
-            )
-            for case in cases
-        ]
-
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         if not any(case.locality for case in cases):
             raise DataError("mcki: no training case has a locality item. The router needs negatives.")
-        router_cases = self._router_cases(cases, context.store, context.progress)
+        queries = read_all((query for case in cases for query in case.queries()), context.progress)
+        self.prepare(queries, [], context.store, context.progress)
+        weights = [torch.tensor([self.config.weight_of(item.kind) for item in case.locality]) for case in cases]
+        features = [partial(self._features.of, case.queries()) for case in cases]
+        router_cases = list(map(RouterCase, features, weights))
         self._renew_router()
         loss = train(self._router, router_cases, self.config, context.progress)
         calibration = calibrate(*scores(self._router, router_cases))
         self.threshold = calibration.threshold
         return {
-            "requests": len({query.key for case in cases for query in case.queries()}),
+            "requests": len({query.key for query in queries}),
             "loss": loss,
             "threshold": calibration.threshold,
             "training_accuracy": calibration.accuracy,

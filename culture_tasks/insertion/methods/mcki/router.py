@@ -8,10 +8,42 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from pydantic import Field
 from torch import nn
 
+from culture_tasks.benchmarks.training_cases import Locality
+from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.progress import Progress, silent
-from culture_tasks.insertion.methods.mcki.config import MckiConfig
+
+
+class MckiConfig(MethodConfig):
+    """Options of MCKI, with the paper's values as defaults (Table 5).
+
+    Attributes:
+        route_dim: Width of router vectors.
+        logit_scale: Gamma of equations 13 and 14.
+        cross_language_weight: w_n of cross-language locality items (equation 14).
+        cross_scenario_weight: w_n of cross-scenario locality items.
+        negative_loss_weight: Lambda of equation 15; the paper gives no value.
+        learning_rate: Of Adam; the paper names no optimizer.
+        epochs: Passes over the training cases, one case a step.
+        seed: Of the router's first weights and of the order of cases.
+        wrap_image: Whether an activated entry is shown with its image.
+    """
+
+    route_dim: int = Field(default=1024, ge=1)
+    logit_scale: float = Field(default=20.0, gt=0)
+    cross_language_weight: float = Field(default=1.0, gt=0)
+    cross_scenario_weight: float = Field(default=1.5, gt=0)
+    negative_loss_weight: float = Field(default=1.0, ge=0)
+    learning_rate: float = Field(default=1e-3, gt=0)
+    epochs: int = Field(default=1, ge=1)
+    seed: int = 0
+    wrap_image: bool = True
+
+    def weight_of(self, kind: Locality | None) -> float:
+        """Returns w_n of a locality item."""
+        return self.cross_language_weight if kind == "cross_language_locality" else self.cross_scenario_weight
 
 
 class Router(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
@@ -82,13 +114,8 @@ def train(router: Router, cases: Sequence[RouterCase], config: MckiConfig, progr
         for case in progress(order, f"router, pass {epoch + 1} of {config.epochs}"):
             optimizer.zero_grad()
             positive, negative = case.similarities(router)
-            loss = contrastive_loss(
-                positive,
-                negative,
-                case.weights.to(positive.device),
-                logit_scale=config.logit_scale,
-                negative_loss_weight=config.negative_loss_weight,
-            )
+            weights, factor = case.weights.to(positive.device), config.negative_loss_weight
+            loss = contrastive_loss(positive, negative, weights, config.logit_scale, factor)
             loss.backward()
             optimizer.step()
             losses.append(float(loss.detach()))
@@ -139,17 +166,8 @@ def calibrate(positive: Sequence[float], negative: Sequence[float]) -> Calibrati
 
     The count is the same for all t between two neighbouring scores, so the maximum is reached on whole intervals. The
     rule: of the best intervals the widest, of equally wide ones the highest (which activates less and so preserves
-    more), and of that interval the middle.
-
-    Args:
-        positive: Router scores of requests that should activate, in [-1, 1].
-        negative: Router scores of requests that should not.
-
-    Raises:
-        ValueError: If there are no scores at all.
+    more), and of that interval the middle. There must be a score.
     """
-    if not len(positive) + len(negative):
-        raise ValueError("calibrate: no scores. Expected at least one.")
     up = np.sort(np.clip(np.asarray(positive, dtype=np.float64), -1.0, 1.0))
     down = np.sort(np.clip(np.asarray(negative, dtype=np.float64), -1.0, 1.0))
     inner = np.unique(np.concatenate([up, down]))
@@ -163,6 +181,5 @@ def calibrate(positive: Sequence[float], negative: Sequence[float]) -> Calibrati
     allowed[0] = True  # t = -1 is allowed even where the lowest score is -1
     best = [index for index in np.flatnonzero(allowed) if correct[index] == correct[allowed].max()]
     chosen = max(best, key=lambda index: (upper[index] - lower[index], index))
-    return Calibration(
-        float((lower[chosen] + upper[chosen]) / 2), float(correct[chosen] / (len(positive) + len(negative)))
-    )
+    threshold, share = (lower[chosen] + upper[chosen]) / 2, correct[chosen] / (len(positive) + len(negative))
+    return Calibration(float(threshold), float(share))

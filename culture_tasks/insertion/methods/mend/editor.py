@@ -11,25 +11,56 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 import torch
+from pydantic import Field
 from torch import nn
 
-from culture_tasks.insertion.core.training import full_precision
-from culture_tasks.insertion.methods.mend.config import MendConfig
+from culture_tasks.insertion.core.training import GradientConfig, full_precision
 
 EPSILON = 1e-7
 """Is added to deviations before gradients are divided by them."""
 
 
+class MendConfig(GradientConfig):
+    """Options of MEND, by the paper's Table 5; where it has no value, by MEND's published configuration.
+
+    Attributes:
+        layers: How many of the last layers are edited.
+        weights: Names of the edited linear maps inside a layer, joined by ``+``.
+        rank: Rank of the editors' layers.
+        hidden_layers: Number of the editors' hidden layers.
+        normalize: Whether editors see gradients less their running mean, divided by their running deviation.
+        edit_rate: How far an edit goes at first, the "insert learning rate" of Table 5; learned for each weight.
+        learning_rate: Of the editors, the "meta learning rate" of Table 5.
+        edit_rate_learning_rate: Of the edit rates themselves.
+        edit_weight: Weight of the edited model's loss on the insertion sample.
+        generality_weight: Weight of its loss on each generality item.
+        locality_weight: Weight of its divergence from the plain model on each locality item.
+        cases_per_step: Training cases that make one step.
+        clip_norm: Largest norm of the gradients of all that is trained; 0 leaves them as they are.
+    """
+
+    layers: int = Field(default=3, ge=1)
+    weights: str = Field(default="mlp.up_proj+mlp.down_proj", min_length=1)
+    rank: int = Field(default=1920, ge=1)
+    hidden_layers: int = Field(default=1, ge=0)
+    normalize: bool = True
+    edit_rate: float = Field(default=1e-4, gt=0)
+    learning_rate: float = Field(default=1e-6, gt=0)
+    edit_rate_learning_rate: float = Field(default=1e-4, ge=0)
+    edit_weight: float = Field(default=0.1, ge=0)
+    generality_weight: float = Field(default=0.1, ge=0)
+    locality_weight: float = Field(default=1.0, ge=0)
+    cases_per_step: int = Field(default=2, ge=1)
+    clip_norm: float = Field(default=100.0, ge=0)
+
+
 def token_gradients(
     linears: Mapping[str, nn.Linear], losses: Callable[[], torch.Tensor]
 ) -> list[dict[str, torch.Tensor]]:
-    """Computes the gradients of the losses of a batch at linear maps, token by token.
+    """Returns for each row of a batch, by linear map, u and delta of each token: (tokens, inputs + outputs), float32.
 
     Tokens without any gradient are left out: in a model's last layer all but those of the answer. Nothing below the
     first of these maps is differentiated, and no weight gets a gradient. Each map is used once in the losses.
-
-    Returns:
-        For each row by name, u and delta of each token side by side: shape (tokens, inputs + outputs), float32.
     """
     seen: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
 
@@ -59,10 +90,7 @@ def weight_gradient(rows: torch.Tensor, inputs: int) -> torch.Tensor:
 
 
 def moments_of(rows: torch.Tensor) -> torch.Tensor:
-    """Returns the moments of rows, shape (rows, width): their count, means, and sums of squared deviations.
-
-    They are one vector, shape (1 + 2 * width,), float64.
-    """
+    """Returns count, means and sums of squared deviations of rows: one vector, shape (1 + 2 * width,), float64."""
     if not len(rows):
         return torch.zeros(1 + 2 * rows.shape[1], dtype=torch.float64, device=rows.device)
     wide = rows.double()
@@ -94,8 +122,7 @@ def normalized(rows: torch.Tensor, moments: torch.Tensor) -> torch.Tensor:
 class Editor(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     """Transforms the gradients of all weights of one shape; before training it changes nothing.
 
-    ``width`` is the number of a weight's inputs and outputs. Each of the ``weights`` that share the editor has its own
-    scale and shift.
+    ``width`` is the number of a weight's inputs and outputs together.
     """
 
     def __init__(self, width: int, *, weights: int, rank: int, hidden_layers: int) -> None:
@@ -106,14 +133,14 @@ class Editor(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
         self.register_buffer("moments", torch.zeros(1 + 2 * width, dtype=torch.float64))
 
     def forward(self, rows: torch.Tensor, weight: int) -> torch.Tensor:
-        """Transforms a gradient, token by token."""
+        """Transforms the gradient of one of the weights, shape (tokens, width)."""
         for layer in self.layers:
             rows = layer(rows, weight)
         return rows
 
 
 class _ResidualLayer(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
-    """x + f(scale * (U V x + bias) + shift), where U is 0 at first, so that it starts as the identity.
+    """x + f(scale * (U V x + bias) + shift), with U = 0 at first; each weight has its own scale and shift.
 
     In every layer, the last too, f cuts off what is negative, with a gradient of 1 at 0: that of a rectifier, and in
     newer versions of PyTorch that of a clamp, is 0 there, and U would never leave 0.
@@ -128,7 +155,6 @@ class _ResidualLayer(nn.Module):  # type: ignore[misc]  # torch is not followed 
         self.shift = nn.Parameter(torch.zeros(weights, width))
 
     def forward(self, rows: torch.Tensor, weight: int) -> torch.Tensor:
-        """Transforms rows, shape (tokens, width)."""
         change = self.scale[weight] * (rows @ self.v.T @ self.u.T + self.bias) + self.shift[weight]
         return rows + change.masked_fill(change < 0, 0.0)
 
@@ -156,11 +182,9 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
 
     def moments(self, gradients: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """Returns the moments of gradients, those of one shape of weights together, one shape after another."""
-        of_shapes = [
-            functools.reduce(merged, (moments_of(gradients[name].to(self.rates.device)) for name in names))
-            for names in self._sharing.values()
-        ]
-        return torch.cat(of_shapes)
+        device = self.rates.device
+        each = ([moments_of(gradients[name].to(device)) for name in names] for names in self._sharing.values())
+        return torch.cat([functools.reduce(merged, moments) for moments in each])
 
     def absorb(self, moments: torch.Tensor) -> None:
         """Adds moments to the running ones."""
@@ -176,7 +200,7 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
         others = {} if more is None else self._by_shape(more)
         for shape, names in self._sharing.items():
             editor = self.of_shape[shape]
-            moments = editor.moments if more is None else merged(editor.moments, others[shape])
+            moments = merged(editor.moments, others[shape]) if others else editor.moments
             for place, name in enumerate(names):
                 rows = gradients[name].to(self.rates.device)
                 results[name] = editor(normalized(rows, moments) if self._normalize else rows, place)
@@ -185,11 +209,7 @@ class Editors(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
     def edited(
         self, transformed: Mapping[str, torch.Tensor], rates: torch.Tensor, before: Mapping[str, torch.Tensor]
     ) -> dict[str, torch.Tensor]:
-        """Returns the edited weights in float32: W - rate * (sum of outer products of the transformed gradient).
-
-        The minus makes an edit a step of descent as long as an editor is the identity, with a rate above 0. ``before``
-        are the weights W, by their names.
-        """
+        """Returns the edited weights in float32: W - rate * (sum of outer products of the transformed gradient)."""
         weights: dict[str, torch.Tensor] = {}
         for rate, (name, linear) in zip(rates, self.linears.items(), strict=True):
             weight = before[f"{name}.weight"].detach()

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import nn
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
+from culture_tasks.insertion.core.encoding import Encoded
 from culture_tasks.insertion.core.insertion_method import FitContext, MethodConfig
 from culture_tasks.insertion.core.queries import Insertion, TrainingCase
 from culture_tasks.insertion.core.state import StateError
-from culture_tasks.insertion.core.training import train
-from culture_tasks.insertion.core.weight_edits import Weights, decoder_layers, layer_linears, with_weights_by_row
+from culture_tasks.insertion.core.training import CaseLosses, Learner, ParameterGroup, full_precision, train
+from culture_tasks.insertion.core.weight_edits import (
+    RepeatedPass,
+    Weights,
+    decoder_layers,
+    layer_linears,
+    with_weights,
+    with_weights_by_row,
+)
 from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
-from culture_tasks.insertion.methods.mend.config import MendConfig
-from culture_tasks.insertion.methods.mend.editor import Editors, token_gradients
-from culture_tasks.insertion.methods.mend.editor_training import EditorTraining
+from culture_tasks.insertion.methods.mend.editor import Editors, MendConfig, token_gradients
 
 
 class MendMethod(WeightMethod):
@@ -42,17 +48,16 @@ class MendMethod(WeightMethod):
         """One pass to the gradients of a sample, then passes through the edited layers, and the editors' own."""
         model = models[EVALUATED]
         layers = decoder_layers(model)
-        names = [f"{layer}.{name}" for layer in layers[-config.layers :] for name in config.weights.split("+")]
+        chosen = layers[-config.layers :]
+        names = [f"{layer}.{name}" for layer in chosen for name in config.weights.split("+")]
         try:
             linears = {name: model.get_submodule(name) for name in names}
         except AttributeError as error:
             raise SettingsError(f"mend: weights={config.weights}, but the model has other maps ({error}).") from None
         share = config.layers / len(layers)
-        inside = [
-            parameter for layer in layers[-config.layers :] for parameter in model.get_submodule(layer).parameters()
-        ]
+        inside = sum(weight.numel() for layer in chosen for weight in model.get_submodule(layer).parameters())
         edited = sum(linear.weight.numel() for linear in linears.values())
-        learned = share * edited / sum(parameter.numel() for parameter in inside)  # for the gradients of edited weights
+        learned = share * edited / inside  # for the gradients of edited weights
         with torch.device("meta"):
             editors = Editors(linears, config)
         trained = sum(parameter.numel() for parameter in editors.parameters())
@@ -109,16 +114,17 @@ class MendMethod(WeightMethod):
         """Parameters of the editors."""
         return sum(parameter.numel() for parameter in self.editors.parameters())
 
-    def _forget(self) -> None:
-        """Goes back to the plain weights and to untrained editors."""
+    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         self.reset()
         self._editors = None
-
-    def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
-        self._forget()
-        learner = EditorTraining(self.model, self.editors, self.config, self.batch_size)
-        progress, checkpoints = context.progress, context.checkpoints
-        losses = train(learner, cases, self.config, name=self.name, progress=progress, checkpoints=checkpoints)
+        losses = train(
+            EditorTraining(self.model, self.editors, self.config, self.batch_size),
+            cases,
+            self.config,
+            name=self.name,
+            progress=context.progress,
+            checkpoints=context.checkpoints,
+        )
         return {**losses, "edit_rates": self.editors.rates.tolist()}
 
     def _tensors(self) -> dict[str, torch.Tensor]:
@@ -128,7 +134,8 @@ class MendMethod(WeightMethod):
         return {"weights": list(self.editors.linears)}
 
     def _restore(self, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-        self._forget()
+        self.reset()
+        self._editors = None
         try:
             self.editors.load_state_dict(dict(tensors))
         except RuntimeError as error:
@@ -138,3 +145,112 @@ class MendMethod(WeightMethod):
                 f"mend: the state is of {facts.get('weights')}, but the options name {list(self.editors.linears)}. "
                 "Fit the method again."
             )
+
+
+class _Encoded(NamedTuple):
+    """A training case as the model's inputs: the sample, and batches of the other items."""
+
+    sample: Encoded
+    generality: Sequence[Encoded]
+    locality: Sequence[Encoded]
+
+
+class EditorTraining(Learner[TrainingCase]):
+    """The loss of a case: of an edit by its insertion sample, made to the plain model.
+
+    It is ``edit_weight`` times the loss of the sample's answer, plus ``generality_weight`` times that of the generality
+    items' answers, plus ``locality_weight`` times the divergence of the edited model from the plain one while it reads
+    the locality items and the data's own answers to them. The losses of several items add up, so that each item has
+    the whole weight.
+
+    Gradients are normalised by the running moments of all steps before and by the case's own. The moments of a step's
+    cases join the running ones after the step, so that the number of processes changes nothing.
+    """
+
+    def __init__(self, model: MultimodalModel, editors: Editors, config: MendConfig, batch_size: int) -> None:
+        self._model, self._editors, self._config, self._batch_size = model, editors, config, batch_size
+
+    def groups(self) -> list[ParameterGroup]:
+        """The editors, and their rates."""
+        editors = {name: value for name, value in self._editors.named_parameters() if name != "rates"}
+        return [
+            ParameterGroup(editors, self._config.learning_rate),
+            ParameterGroup({"rates": self._editors.rates}, self._config.edit_rate_learning_rate),
+        ]
+
+    def buffers(self) -> Mapping[str, torch.Tensor]:
+        """The running moments."""
+        return dict(self._editors.named_buffers())
+
+    def absorb(self, observed: Sequence[torch.Tensor]) -> None:
+        """Adds the moments of a step's cases to the running ones."""
+        for values in observed:
+            self._editors.absorb(values)
+
+    def read(self, case: TrainingCase) -> _Encoded:
+        """Reads and encodes a case's items."""
+        [sample] = self._encoded([case.insertion])
+        return _Encoded(sample, self._encoded(case.generality), self._encoded(case.locality))
+
+    def learn(self, case: _Encoded, scale: float) -> CaseLosses:
+        """Adds the gradients of a case.
+
+        Gradients are collected at the edited weights, and go on to the editors once: so one forward pass through the
+        model is held at a time.
+        """
+        editors, model, config = self._editors, self._model.model, self._config
+        sample = self._scorer(case.sample)
+        [gradients] = token_gradients(editors.linears, lambda: sample().losses())
+        moments = editors.moments(gradients)
+        edited = editors.edited(editors.transformed(gradients, moments), editors.rates, dict(model.named_parameters()))
+        cut = {name: weight.detach().requires_grad_() for name, weight in edited.items()}
+
+        def added(weight: float, loss_of: Callable[[], torch.Tensor]) -> float:
+            """Adds the gradients of a loss of the edited model, and returns it."""
+            rounded = {name: value.to(model.get_parameter(name).dtype) for name, value in cut.items()}
+            loss = with_weights(model, rounded, loss_of)
+            with full_precision(loss.device):
+                (scale * weight * loss).backward()
+            return float(loss.detach())
+
+        losses = {
+            "edit": added(config.edit_weight, lambda: sample().losses().mean()),
+            "generality": sum(added(config.generality_weight, self._misfit(batch)) for batch in case.generality),
+            "locality": sum(added(config.locality_weight, self._drift(batch)) for batch in case.locality),
+        }
+        with full_precision(editors.rates.device):
+            torch.autograd.backward(list(edited.values()), [weight.grad for weight in cut.values()])
+        total = sum(getattr(config, f"{part}_weight") * loss for part, loss in losses.items())
+        return CaseLosses({"loss": total, **losses}, moments)
+
+    def _misfit(self, batch: Encoded) -> Callable[[], torch.Tensor]:
+        """The sum of the losses of answers."""
+        score = self._scorer(batch)
+        return lambda: score().losses().sum()
+
+    def _drift(self, batch: Encoded) -> Callable[[], torch.Tensor]:
+        """The divergence from the plain model, which is run at once."""
+        score = self._scorer(batch)
+        with torch.no_grad():
+            plain = score()
+        return lambda: divergence(plain, score())
+
+    def _encoded(self, items: Sequence[Insertion]) -> list[Encoded]:
+        return self._model.encode_in_batches([(item.query, item.answer) for item in items], self._batch_size)
+
+    def _scorer(self, batch: Encoded) -> RepeatedPass[AnswerLogits]:
+        """Scores answers; all that comes before the edited weights is computed once."""
+        edited = [f"{name}.weight" for name in self._editors.linears]
+        return RepeatedPass(self._model.model, edited, self._model.answer_scorer(batch))
+
+
+def divergence(plain: AnswerLogits, edited: AnswerLogits) -> torch.Tensor:
+    """Returns the Kullback-Leibler divergence of edited predictions of answers from plain ones, a scalar, 0 or more.
+
+    It is the sum over the vocabulary of p_plain * (log p_plain - log p_edited), its mean over the tokens of an answer,
+    and the sum of that over answers.
+    """
+    before, after = (torch.log_softmax(logits.logits.float(), dim=-1) for logits in (plain, edited))
+    tokens = (before.exp() * (before - after)).sum(-1)
+    mask = plain.mask.to(tokens.dtype)
+    return ((tokens * mask).sum(-1) / mask.sum(-1)).sum()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from pydantic import Field
 from torch import nn
 from torch.nn.functional import linear
 
@@ -14,8 +18,6 @@ from culture_tasks.insertion.core.descent import descend
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.layer_outputs import OutputMethod, layer_output
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, text_part
-from culture_tasks.insertion.methods.wise.config import WiseConfig
-from culture_tasks.insertion.methods.wise.side_memory import SideMemory, margin_loss, routing_activations, ties_merged
 
 PUBLISHED_LAYERS = {36: 30, 32: 23, 28: 23}
 """EasyEdit's layers for Qwen3-VL-4B, Qwen3.5-9B and Qwen2-VL-7B, by their number of layers."""
@@ -25,6 +27,44 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 Prefill = tuple[torch.Tensor, torch.Tensor]
 """Inputs of the linear map, shape (1, tokens, inputs), and which of them are a prompt's, shape (1, tokens)."""
+
+
+class WiseConfig(MethodConfig):
+    """Options of WISE, with EasyEdit's values for multimodal models as defaults.
+
+    Attributes:
+        steps: Steps of gradient descent on each insertion sample.
+        learning_rate: The paper's eta.
+        norm_limit: Largest difference between an entry of a side memory and of the main memory.
+        mask_ratio: Share of a side memory's entries that a shard trains, the paper's rho.
+        alpha: Routing activations of irrelevant requests should be below it.
+        beta: Routing activations of inserted requests should be above it.
+        gamma: Margin between the two.
+        activation_ratio: A request goes to a side memory if its activation is above this share of the smallest one of
+            the requests inserted there; 1 is the paper's rule.
+        shard_size: Insertions that one shard takes.
+        shards: Shards that are merged to one side memory, the paper's k.
+        density: Share of a shard's entries that merging leaves, those of the largest size.
+        layer: Number of the layer, from 0; negative ones count from the last, which is -1. None takes the published
+            one: 30 of 36 layers, 23 of 32, 23 of 28, and in proportion in models of other depths.
+        module: Name of the linear map inside the layer that has side memories.
+        seed: Of the masks.
+    """
+
+    steps: int = Field(default=10, ge=1)
+    learning_rate: float = Field(default=1.0, gt=0)
+    norm_limit: float = Field(default=1.0, gt=0)
+    mask_ratio: float = Field(default=0.2, gt=0, le=1)
+    alpha: float = Field(default=5.0, ge=0)
+    beta: float = Field(default=20.0, ge=0)
+    gamma: float = Field(default=10.0, ge=0)
+    activation_ratio: float = Field(default=0.4, ge=0)
+    shard_size: int = Field(default=500, ge=1)
+    shards: int = Field(default=2, ge=1)
+    density: float = Field(default=0.53, gt=0, le=1)
+    layer: int | None = None
+    module: str = Field(default="mlp.down_proj", min_length=1)
+    seed: int = 0
 
 
 class WiseMethod(OutputMethod):
@@ -104,14 +144,11 @@ class WiseMethod(OutputMethod):
             other = routing_activations(self._delta, *irrelevant)
             return answer_loss + margin_loss(edit, other, config).mean().to(answer_loss.device)
 
-        descend(
-            torch.optim.SGD([parameter], lr=config.learning_rate),
-            loss,
-            config.steps,
-            insertion=insertion,
-            method=self.name,
-            after=lambda: parameter.data.clamp_(-config.norm_limit, config.norm_limit),
-        )
+        def limit() -> None:
+            parameter.data.clamp_(-config.norm_limit, config.norm_limit)
+
+        optimizer = torch.optim.SGD([parameter], lr=config.learning_rate)
+        descend(optimizer, loss, config.steps, insertion=insertion, method=self.name, after=limit)
         memory.delta = parameter.detach().to(weight.dtype)
         memory.least = min(memory.least, float(routing_activations(memory.delta, *self._prefill)))
 
@@ -153,3 +190,54 @@ class WiseMethod(OutputMethod):
         largest, number = activations.max(dim=0)
         thresholds = largest.new_tensor([memory.least * self.config.activation_ratio for memory in self.memories])
         return torch.where(largest > thresholds[number], number, -1)
+
+
+@dataclass
+class SideMemory:
+    """One side memory W', as its difference W' - W from the main memory, in the model's data type.
+
+    ``least`` is the smallest routing activation of the requests that were inserted here; infinite before the first.
+    """
+
+    delta: torch.Tensor
+    least: float = math.inf
+
+
+def routing_activations(delta: torch.Tensor, inputs: torch.Tensor, prompts: torch.Tensor) -> torch.Tensor:
+    """Returns the activations of equation 3, the norm of A(x) (W' - W), as a mean over the prompt's tokens.
+
+    ``delta`` is W' - W, shape (outputs, inputs); ``inputs`` are A(x), the feed-forward network's last activations,
+    shape (requests, tokens, inputs). Activations are float32, shape (requests,); 0 where both memories are equal.
+    """
+    norms = torch.linalg.vector_norm(torch.nn.functional.linear(inputs, delta).float(), dim=-1)
+    return (norms * prompts).sum(-1) / prompts.sum(-1)
+
+
+def margin_loss(edit: torch.Tensor, irrelevant: torch.Tensor, config: WiseConfig) -> torch.Tensor:
+    """Returns the loss of equation 5, 0 if both activations are as far apart as they should be.
+
+    max(0, i - alpha) + max(0, beta - e) + max(0, gamma - (e - i)), with e and i the activations.
+    """
+    return (
+        torch.relu(irrelevant - config.alpha)
+        + torch.relu(config.beta - edit)
+        + torch.relu(config.gamma - (edit - irrelevant))
+    )
+
+
+def ties_merged(deltas: Sequence[torch.Tensor], density: float) -> torch.Tensor:
+    """Merges shards as in equation 8: trims them, elects each entry's sign, and takes the mean of those that have it.
+
+    Of each shard the share ``density`` of its entries stays, those of the largest size; at least one does. Where the
+    sum over shards is 0, the elected sign is plus.
+    """
+    trimmed = torch.stack([delta.float() * _largest(delta, density) for delta in deltas])
+    elected = torch.where(trimmed.sum(0) >= 0, 1.0, -1.0)
+    agreeing = trimmed.sign() == elected
+    return (trimmed * agreeing).sum(0) / agreeing.sum(0).clamp(min=1)
+
+
+def _largest(delta: torch.Tensor, density: float) -> torch.Tensor:
+    sizes = delta.float().abs().flatten()
+    largest = sizes.topk(max(1, int(density * len(sizes)))).indices
+    return torch.zeros_like(sizes).index_fill_(0, largest, 1.0).view_as(delta)
