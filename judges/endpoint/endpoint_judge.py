@@ -44,9 +44,9 @@ class EndpointJudge(Judge):
     def __init__(self, model: str, settings: Settings, patience: Patience | None = None) -> None:
         self.address = address_of(settings, model)
         self._settings = settings
-        self._budget = shared_budget(settings)
-        if self._budget is not None:
-            self._budget.check(model)
+        self.budget = shared_budget(settings)
+        if self.budget is not None:
+            self.budget.check(model)
         self._patience = patience or Patience(settings.judge_patience)
         self._by = JudgedBy(
             backend="openai",
@@ -76,7 +76,7 @@ class EndpointJudge(Judge):
     def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Asks for a verdict on one item; identical requests are asked once."""
         job = self._job(rubric, item)
-        self._running().submit(job)
+        self.engine.submit(job)
         return job
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> Verdict | None:
@@ -93,7 +93,7 @@ class EndpointJudge(Judge):
             JudgeUnreachableError: If key, model or address are wrong, there is no answer, or the reply can't be read.
         """
         self._run_began = time.time()
-        items, engine, by = list(expected), self._running(), self._by
+        items, engine, by = list(expected), self.engine, self._by
         with engine.check_lock:
             adaptations = engine.asker.adaptations
             if not items or engine.is_checked:
@@ -134,11 +134,13 @@ class EndpointJudge(Judge):
             rubric,
             item,
             progress=self._progress,
-            adaptations=self._running().asker.adaptations,
+            adaptations=self.engine.asker.adaptations,
             run_began=self._run_began,
         )
 
-    def _running(self) -> Engine:
+    @property
+    def engine(self) -> Engine:
+        """What answers this process's jobs, made on first use."""
         engine = self._engine
         if engine is not None and engine.pid == os.getpid():
             return engine
