@@ -169,8 +169,7 @@ def opened(file: Path | None, layout: TableLayout) -> sqlite3.Connection:
     database = sqlite3.connect(uri, timeout=SECONDS_TO_LOCK, check_same_thread=False, uri=True)
     try:
         database.text_factory = _text
-        if _is_new(database, layout):
-            _lay_out(database, layout)
+        _lay_out(database, layout)
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KILOBYTES}")
     except BaseException:  # also an interrupt must not leave the file open
@@ -184,21 +183,18 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _is_new(database: sqlite3.Connection, layout: TableLayout) -> bool:
+def _lay_out(database: sqlite3.Connection, layout: TableLayout) -> None:
+    """Makes the table of a new file, and makes sure that another file has it."""
     tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     program = database.execute("PRAGMA application_id").fetchone()[0]
     version = database.execute("PRAGMA user_version").fetchone()[0]
     if program not in (0, layout.application_id) or (program == 0 and tables):
         raise sqlite3.OperationalError("it is another program's database")
-    if not tables and version == 0:
-        return True
-    columns = [row[1] for row in database.execute(f"PRAGMA table_info({layout.table})")]
-    if version != layout.version or columns != list(layout.columns):
-        raise LayoutError(f"layout {version}; this version of culture-tasks writes {layout.version}")
-    return False
-
-
-def _lay_out(database: sqlite3.Connection, layout: TableLayout) -> None:
+    if tables or version:
+        columns = [row[1] for row in database.execute(f"PRAGMA table_info({layout.table})")]
+        if version != layout.version or columns != list(layout.columns):
+            raise LayoutError(f"layout {version}; this version of culture-tasks writes {layout.version}")
+        return
     until = time.monotonic() + SECONDS_TO_LOCK
     while True:
         try:

@@ -74,16 +74,10 @@ class Asker:
 
         All requests share the time that an endpoint without answers is given. A request that fails while others are
         answered is asked again for just as long, counted by itself; one that only came too early for a known limit of
-        the rate is never given up.
+        the rate is never given up. With less patience, no further attempt begins after that long.
 
-        A reply that thinking cut off is asked for again with a larger limit of tokens, as far as request and endpoint
-        allow; its tokens are counted in the usage of the reply that follows.
-
-        Args:
-            request: The request.
-            patience: Less patience than with all requests: no further attempt begins after that long.
-            on_rest: Called whenever this request begins to wait after a fault, so that others are asked meanwhile: a
-                request that always fails must not keep the endpoint from showing that it answers.
+        ``on_rest`` is called whenever this request begins to wait after a fault, so that others are asked meanwhile: a
+        request that always fails must not keep the endpoint from showing that it answers.
         """
         loop = asyncio.get_running_loop()
         ends = loop.time() + patience.longest if patience else float("inf")
@@ -111,9 +105,9 @@ class Asker:
             began = await (self._admitted(exchange) if is_slowed else self._rested(exchange, wait, on_rest))
         why, last = gate.silence.given_up, self._last_problem
         if exchange.unaffordable and self.budget is not None:
-            refusal = Problem(self.budget.reason, retry=False, code=USED_UP)
+            refusal = Problem(self.budget.reason, code=USED_UP)
         elif why is None:
-            refusal = Problem("the judge was closed before it answered", retry=False)
+            refusal = Problem("the judge was closed before it answered")
         else:
             refusal = replace(last, message=f"{why}. Its last reply: {last.message}", retry=False)
         return Answer(refusal, attempts)

@@ -139,9 +139,8 @@ def shared_budget(settings: Settings) -> Budget | None:
     key = (os.getpid(), settings.judge_budget, settings.prices_file)
     with _lock:
         if key not in _budgets:
-            ranks = os.environ.get("WORLD_SIZE", "1")
-            ranks_of_run = max(1, int(ranks)) if ranks.isdecimal() else 1
-            _budgets[key] = Budget(settings.judge_budget, read_prices(settings.prices_file), ranks_of_run)
+            ranks = int(os.environ.get("WORLD_SIZE") or 1)
+            _budgets[key] = Budget(settings.judge_budget, read_prices(settings.prices_file), ranks)
         return _budgets[key]
 
 

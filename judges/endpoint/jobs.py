@@ -186,30 +186,21 @@ class VerdictJob:
             self._reminder = self.rubric.reminder_messages(text) if text.strip() else ()
             self._sample += 1
             return None
-        error = None
-        if reading is None:
-            error = "the reply holds no rating that can be read without doubt"
-            if reply.is_cut_off:
-                error = "the reply was cut off at the largest number of tokens"
-        return self._ended(
-            "unparsable" if reading is None else "scored",
-            score=None if reading is None else float(reading.rating),
-            rationale=reply.text.strip() if reading is None else reading.rationale,
-            completion=reply.text,
-            error=error,
-            cached=is_cached and self._attempts == 0,
-            reply_model=reply.model if reply.model != self.by.model else None,
-        )
+        completion: dict[str, Any] = {
+            "completion": reply.text,
+            "cached": is_cached and self._attempts == 0,
+            "reply_model": reply.model if reply.model != self.by.model else None,
+        }
+        if reading is not None:
+            return self._ended("scored", score=float(reading.rating), rationale=reading.rationale, **completion)
+        error = "the reply holds no rating that can be read without doubt"
+        if reply.is_cut_off:
+            error = "the reply was cut off at the largest number of tokens"
+        return self._ended("unparsable", rationale=reply.text.strip(), error=error, **completion)
 
     def _ended(self, outcome: Outcome, **reply: Any) -> Verdict:
-        return Verdict(
-            outcome,
-            usage=self._usage,
-            attempts=self._attempts,
-            asked_again=self._sample > 0,
-            endpoint=self.by.endpoint,
-            **reply,
-        )
+        asked = {"attempts": self._attempts, "asked_again": self._sample > 0, "endpoint": self.by.endpoint}
+        return Verdict(outcome, usage=self._usage, **asked, **reply)
 
     def abandon(self, error: str, *, quietly: bool = False) -> None:
         """Ends without an answer, if it has not ended yet; quietly where nobody waits for it."""

@@ -33,7 +33,7 @@ def test_keys_cover_all_that_changes_the_answer():
 def test_a_look_up_that_fails_is_not_the_end(judge_for, item, monkeypatch, caplog):
     monkeypatch.setattr(VerdictCache, "get_many", lambda self, keys: 1 // 0)
     assert ask(judge_for(), item).outcome == "scored"
-    assert "could not be looked up" in caplog.text
+    assert "can't be kept or looked up" in caplog.text
 
 
 def test_a_better_parser_needs_no_new_calls(server, judge_for, item):
