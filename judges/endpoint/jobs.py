@@ -199,8 +199,14 @@ class VerdictJob:
         return self._ended("unparsable", rationale=reply.text.strip(), error=error, **completion)
 
     def _ended(self, outcome: Outcome, **reply: Any) -> Verdict:
-        asked = {"attempts": self._attempts, "asked_again": self._sample > 0, "endpoint": self.by.endpoint}
-        return Verdict(outcome, usage=self._usage, **asked, **reply)
+        return Verdict(
+            outcome,
+            usage=self._usage,
+            attempts=self._attempts,
+            asked_again=self._sample > 0,
+            endpoint=self.by.endpoint,
+            **reply,
+        )
 
     def abandon(self, error: str, *, quietly: bool = False) -> None:
         """Ends without an answer, if it has not ended yet; quietly where nobody waits for it."""
