@@ -149,7 +149,3 @@ def test_much_of_the_same_is_no_verdict_and_twice_as_much_no_more_than_twice_the
 @pytest.mark.parametrize("statement", ["rating=2\n", "Rating: [[2]]. ", '{"rating": 2} '])
 def test_a_rating_that_is_stated_up_to_a_hundred_times_is_read(statement):
     assert [read("lave", statement * count) for count in (100, 101)] == [2, None]
-
-
-def test_nesting_without_end_is_no_verdict():
-    assert read("crosscult", '{"a":' * 100_000 + "1" + "}" * 100_000) is None
