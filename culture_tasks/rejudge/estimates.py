@@ -23,12 +23,10 @@ from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
 from culture_tasks.settings import Settings
 
+# From how many kept replies on their mean length counts.
 FEWEST_REPLIES = 20
-"""From how many kept replies on their mean length counts."""
-
+# Tokens of a reply that holds a rating and nothing else.
 SHORTEST_REPLY = 5
-"""Tokens of a reply that holds a rating and nothing else."""
-
 _TOKENS_A_MESSAGE = 4
 _TOKENS_A_REQUEST = 3
 

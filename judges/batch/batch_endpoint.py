@@ -28,21 +28,17 @@ from culture_tasks.settings import Settings
 T = TypeVar("T")
 
 PATH: Final = "/v1/chat/completions"
+# The largest file that an endpoint takes: lines, and bytes (200 MB).
 MOST_LINES, MOST_BYTES = 50_000, 200_000_000
-"""The largest file that an endpoint takes: lines, and bytes (200 MB)."""
-
 _BATCHES_TO_SEARCH = 1_000
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+# Loggers that note each request with its URL, which may hold a key.
 _CHATTY = ("httpx", "httpx2", "httpcore", "httpcore2", "openai")
-"""Loggers that note each request with its URL, which may hold a key."""
-
 _NOT_OFFERED = 501
+# Statuses that leave it open whether a request was carried out.
 _UNDECIDED = (408, 409)
-"""Statuses that leave it open whether a request was carried out."""
-
+# Errors of reading a reply that isn't laid out as OpenAI's are.
 _UNREADABLE = (AttributeError, TypeError, ValueError)
-"""Errors of reading a reply that isn't laid out as OpenAI's are."""
-
 _NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
 
 

@@ -37,9 +37,8 @@ from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
 from culture_tasks.settings import Settings
 
+# Name of the file beside the results.
 STATE_FILE = "judge_batches.json"
-"""Name of the file beside the results."""
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
 _ANSWERED = 200
 _MOST_TIMES = 3

@@ -25,9 +25,8 @@ from culture_tasks.settings import Settings
 
 logger = logging.getLogger(__name__)
 
+# Code of the problem that a request had which wasn't sent for that reason.
 USED_UP = "judge_budget_used_up"
-"""Code of the problem that a request had which wasn't sent for that reason."""
-
 _UNLIMITED_REPLY = 32_768
 # A number, with commas or underscores between its digits, and what it counts: "5", "5 USD", "2,000,000 tokens".
 _AMOUNT = re.compile(r"(?P<number>[0-9][0-9_,]*(?:\.[0-9]+)?)\s*(?P<unit>[^\W\d_]*)")

@@ -40,8 +40,8 @@ logger = logging.getLogger(__name__)
 
 _PATIENCE_BEFORE_A_RUN = Patience(longest=10.0)
 _JOBS_PER_LOOKUP = 1000
+# What a user can do who has no judge that works now.
 OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`."
-"""What a user can do who has no judge that works now."""
 
 
 _JOBS_A_BATCH = 128
@@ -72,11 +72,8 @@ class EndpointJudge(Judge):
             endpoint=self.address.shown,
             model=model,
             place=self.address.fingerprint,
-            delimiters=settings.judge_delimiters == "on",
-            ask_again=settings.judge_ask_again,
-            form=settings.judge_form,
-            parameters=settings.judge_parameters,
             hides=self.address.secrets,
+            settings=settings,
         )
         self._progress = JudgingProgress(f"judge {model}")
         self._run_began = time.time()
@@ -124,7 +121,12 @@ class EndpointJudge(Judge):
                 job.take(answer)
             verdict = job.verdict()
             if verdict.outcome != "scored":
-                raise JudgeUnreachableError(unreadable(who, rubric, verdict))
+                raise JudgeUnreachableError(
+                    f"{who} was asked to grade a reference answer ({rubric.name}), and {verdict.error}: "
+                    f"{one_line(verdict.completion or '') or 'an empty reply'!r}. A judge that thinks for long needs a "
+                    "larger CULTURE_JUDGE_MAX_TOKENS; one that doesn't keep to the format can't grade: name another "
+                    f"with CULTURE_JUDGE. {OTHERWISE}"
+                )
             engine.is_checked = True
             return verdict
 
@@ -182,16 +184,6 @@ def is_at_hand(
             return False
     logger.info("judge %s: every verdict is in the cache, so the judge is not asked", by.model)
     return True
-
-
-def unreadable(who: str, rubric: Rubric, verdict: Verdict) -> str:
-    """Says that a judge gave no verdict on a reference answer, why that may be, and what to do."""
-    return (
-        f"{who} was asked to grade a reference answer ({rubric.name}), and "
-        f"{verdict.error}: {one_line(verdict.completion or '') or 'an empty reply'!r}. A judge that thinks for long "
-        "needs a larger CULTURE_JUDGE_MAX_TOKENS; one that doesn't keep to the format can't grade: name another with "
-        f"CULTURE_JUDGE. {OTHERWISE}"
-    )
 
 
 class Engine:
@@ -256,7 +248,7 @@ class Engine:
         if self._loader is not None:
             self._loader.cancel()
         self._ready.clear()
-        self.asker.stop()
+        self.asker.gate.close()
         if self._workers:
             await asyncio.wait(self._workers, timeout=_SECONDS_FOR_REPLIES_ON_THEIR_WAY)
         tasks = [*self._workers, *(task for task in (self._loader, self._watcher) if task is not None)]
@@ -381,7 +373,7 @@ class Engine:
                 answer = Answer(Problem(f"the judge broke down: {type(error).__name__}: {error}"))
             self._answered.append((job, answer))
             if len(self._answered) == 1:
-                self._loop.call_later(_SECONDS_BETWEEN_HANDOVERS if self.asker.in_flight else 0.0, self._hand_over)
+                self._loop.call_later(_SECONDS_BETWEEN_HANDOVERS if self.asker.gate.in_flight else 0.0, self._hand_over)
 
     def _hand_over(self) -> None:
         """Has the completions that came stored, and hands all answers that came to those who wait."""

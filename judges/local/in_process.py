@@ -53,12 +53,10 @@ _PROBE = "e5b1c7"
 # Packages whose engines are processes beside this one. They batch by themselves where they are given all at once.
 _ENGINES = ("vllm", "sglang")
 
+# Sampling parameters that lm-eval's backends take from a request.
 _PARAMETERS = ("temperature", "top_p", "top_k", "max_tokens")
-"""Sampling parameters that lm-eval's backends take from a request."""
-
+# Parameters that hold a reply to a form (see :meth:`Rubric.form`).
 _FORMS = ("response_format", "structured_outputs")
-"""Parameters that hold a reply to a form (see :meth:`Rubric.form`)."""
-
 # Arguments that say where and how fast a model runs, and don't change its answers.
 _PLACE_AND_SPEED = frozenset(
     ("base_url", "device", "batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout")
@@ -66,9 +64,8 @@ _PLACE_AND_SPEED = frozenset(
 _MODEL_FILES = frozenset((".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".model", ".txt", ".jinja", ".py"))
 
 
+# Backends that serve a model on GPUs, and the package that each imports when a model of it is made.
 _SERVING: Mapping[str, str] = {"vllm": "vllm", "vllm-vlm": "vllm", "sglang": "sglang"}
-"""Backends that serve a model on GPUs, and the package that each imports when a model of it is made."""
-
 _LOCAL = frozenset(("hf", "hf-auto", "huggingface", *_SERVING))
 _FOR_CONFIG = ("revision", "subfolder", "token", "gguf_file", "trust_remote_code")
 _OTHER_HUBS = ("VLLM_USE_MODELSCOPE", "SGLANG_USE_MODELSCOPE")
@@ -109,12 +106,9 @@ class InProcessJudge(Judge):
             endpoint=f"lm_eval:{self._backend}",
             model=model,
             place=fingerprint,
-            delimiters=settings.judge_delimiters == "on",
-            ask_again=settings.judge_ask_again,
-            form=settings.judge_form,
-            parameters=parameters,
-            takes=_PARAMETERS if settings.judge_form == "free" else (*_PARAMETERS, *_FORMS),
             hides=self._secrets,
+            settings=settings,
+            takes=_PARAMETERS if settings.judge_form == "free" else (*_PARAMETERS, *_FORMS),
         )
         self._progress = JudgingProgress(f"judge lm_eval:{self._backend},{model}", self._flush)
         self._run_began = time.time()
@@ -257,10 +251,9 @@ class InProcessJudge(Judge):
 
 
 def named_by(arguments: str) -> tuple[str, str]:
-    """Returns the model that arguments name: those that make it the model it is, without secrets, and a fingerprint.
+    """Returns the arguments that make a model what it is, without secrets, and a fingerprint.
 
-    The fingerprint is a SHA-256 of all that tells it from another model of that name: its address, the absolute path
-    and the files of a local folder.
+    The fingerprint also tells two models of one name apart: by address, and by path and files of a local folder.
     """
     given = [argument for argument in arguments.split(",") if argument]
     names = {argument: argument.partition("=")[0].strip() for argument in given}
@@ -286,11 +279,7 @@ def _files_at(value: str) -> list[Any] | None:
 
 
 def check_model(backend: str, arguments: str, secrets: Secrets) -> None:
-    """Makes sure that a judge can be loaded, as far as that can be known without its weights.
-
-    Raises:
-        JudgeUnreachableError: If it can't.
-    """
+    """Makes sure that a judge can be loaded, as far as that can be known without its weights."""
     import lm_eval.models  # noqa: F401  # fills the registry
     from lm_eval.api import registry
     from lm_eval.models.api_models import TemplateAPI
@@ -428,8 +417,7 @@ class LocalModel:
     def completed(self, prompt: str, text: str, sampling: Mapping[str, Any]) -> Completion:
         """Returns a completion with the reason why it ended, which lm-eval doesn't tell.
 
-        A reply as long as the limit was cut off, as far as the model's tokenizer tells, and one that never ends its
-        thinking. Thinking begins in the reply, or in the prompt where the template opens it.
+        Thinking begins in the reply, or in the prompt where the template opens it.
         """
         encode, limit = getattr(self._model, "tok_encode", None), sampling["max_tokens"]
         thinks = prompt.rstrip().endswith("<think>") and "</think>" not in text
