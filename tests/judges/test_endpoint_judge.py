@@ -124,14 +124,6 @@ def test_identical_requests_in_flight_are_asked_once(server, judge_for, item, re
     assert sum(verdict.attempts for verdict in verdicts) == len(replies)
 
 
-def test_a_process_asks_once_with_two_judges_and_without_a_cache_file(server, judge_for, items):
-    first, second = items(2)
-    without_file = judge_for(judge_cache="off")
-    for item, judges in ((first, (judge_for(), judge_for())), (second, (without_file, without_file))):
-        assert [ask(judge, item).cached for judge in judges] == [False, True]
-    assert len(server.requests) == 2
-
-
 def test_sampling_and_identity(server, judge_for, item):
     judge = judge_for()
     verdict = ask(judge, item, CARE)
@@ -143,28 +135,6 @@ def test_sampling_and_identity(server, judge_for, item):
     assert identity.json["sampling"] == dict(CARE.sampling)
     assert identity != judge_for(judge_delimiters="off").identity(CARE)
     assert identity == judge_for(openai_base_url="http://elsewhere:8001/v1").identity(CARE)
-
-
-def test_parameters_that_a_model_refuses_are_adapted_once(server, judge_for, items):
-    renamed = (
-        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
-    )
-
-    def decide(seen):
-        if "max_tokens" in seen.body:
-            return fails(400, code="unsupported_parameter", param="max_tokens", message=renamed)
-        if "temperature" in seen.body:
-            return fails(400, code="unsupported_value", message="'temperature' does not support 0.0 with this model.")
-        return says()
-
-    server.decide = decide
-    judge = judge_for(judge_concurrency=1)
-    assert [ask(judge, item).attempts for item in items(3)] == [3, 1, 1]
-    assert dict(judge.identity(LAVE).sampling) == {"max_completion_tokens": 512}
-    judge.close()
-    warm = judge_for(judge_concurrency=1)
-    assert ask(warm, items(1)[0]).cached
-    assert dict(warm.identity(LAVE).sampling) == {"max_completion_tokens": 512}
 
 
 def test_replies_on_their_way_when_a_judge_is_closed_are_kept(server, judge_for, items):

@@ -144,8 +144,3 @@ def test_much_of_the_same_is_no_verdict_and_twice_as_much_no_more_than_twice_the
     for rubric in (rubrics()[name] for name in FORMATS):
         assert rubric.read(twice) is None
         assert steps(rubric.read, twice) <= 2.1 * steps(rubric.read, once)
-
-
-@pytest.mark.parametrize("statement", ["rating=2\n", "Rating: [[2]]. ", '{"rating": 2} '])
-def test_a_rating_that_is_stated_up_to_a_hundred_times_is_read(statement):
-    assert [read("lave", statement * count) for count in (100, 101)] == [2, None]

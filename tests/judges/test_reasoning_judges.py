@@ -11,6 +11,7 @@ from support.judging import ask, ask_all
 
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
+from culture_tasks.errors import SettingsError
 from culture_tasks.settings import Settings
 
 
@@ -140,6 +141,20 @@ def test_the_user_s_parameters_are_sent_and_name_the_judge(server, judge_for, it
     assert json.loads(json.dumps(judge.identity(LAVE).json))["sampling"] == dict(judge.identity(LAVE).sampling) == mine
     assert "response_format" not in judge.identity(CROSSCULT).sampling
     hash(Settings(**changes))
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        *((value, "not a JSON object") for value in ("[1]", '{"a": NaN}', "[" * 100_000)),
+        ('{"model": "x"}', "may not set 'model'"),
+        ('{"max_tokens": 2}', "use CULTURE_JUDGE_MAX_TOKENS"),
+    ],
+)
+def test_an_extra_body_that_can_not_be_is_refused(value, complaint):
+    with pytest.raises(SettingsError, match=rf"CULTURE_JUDGE_EXTRA_BODY[\s\S]*{complaint}") as caught:
+        Settings.from_environment({"CULTURE_JUDGE_EXTRA_BODY": value})
+    assert len(str(caught.value)) < 1000
 
 
 SCHEMA_REFUSED = {
