@@ -323,8 +323,9 @@ class Engine:
         """Whether no identical request is under way; one that is takes the job along."""
         try:
             key = job.request.key
-        except Exception as error:  # noqa: BLE001  # broad, since a rubric may come from anywhere; see _is_finished
-            self._break_down(job, error)
+        except Exception as error:  # noqa: BLE001  # broad, since a rubric may come from anywhere
+            self._unfinished.discard(job)
+            job.abandon(f"the judge broke down: {type(error).__name__}: {error}")
             return False
         if key in self._followers:
             self._followers[key].append(job)
@@ -343,18 +344,9 @@ class Engine:
         return rest + [job for job in followers if not self._is_finished(job, shared)]
 
     def _is_finished(self, job: VerdictJob, answer: Answer) -> bool:
-        try:
-            is_finished = job.take(answer)
-        except Exception as error:  # noqa: BLE001  # broad: no bug may leave a caller waiting for ever
-            self._break_down(job, error)
-            return True
-        if is_finished:
+        if is_finished := job.take(answer):
             self._unfinished.discard(job)
         return is_finished
-
-    def _break_down(self, job: VerdictJob, error: Exception) -> None:
-        self._unfinished.discard(job)
-        job.abandon(f"the judge broke down: {type(error).__name__}: {error}")
 
     def _start_workers(self) -> None:
         wanted = self.asker.concurrency + min(self.asker.resting, _MOST_RESTING)
@@ -369,7 +361,7 @@ class Engine:
             self._room.set()
             try:
                 answer = await self.asker.ask(job.request, on_rest=self._start_workers)
-            except Exception as error:  # noqa: BLE001  # broad, as in _is_finished
+            except Exception as error:  # noqa: BLE001  # broad: no bug may end a worker
                 answer = Answer(Problem(f"the judge broke down: {type(error).__name__}: {error}"))
             self._answered.append((job, answer))
             if len(self._answered) == 1:

@@ -152,6 +152,13 @@ class VerdictJob:
 
     def take(self, answer: Answer) -> bool:
         """Takes an answer; False where there is another request to answer first."""
+        try:
+            return self._take(answer)
+        except Exception as error:  # noqa: BLE001  # broad: no bug, of any rubric, may leave a caller waiting for ever
+            self.abandon(f"the judge broke down: {type(error).__name__}: {error}")
+            return True
+
+    def _take(self, answer: Answer) -> bool:
         reply, meant = answer.reply, self.request.sampling
         is_old = answer.kept_since is not None and answer.kept_since <= self.run_began
         if is_old and self.afresh:

@@ -16,10 +16,11 @@ import logging
 import os
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,7 +29,7 @@ from pydantic import SecretStr
 
 from culture_tasks.errors import JudgeUnreachableError, SettingsError, nearest
 from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, released
-from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
+from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import (
     Secrets,
     is_secret_name,
@@ -115,6 +116,7 @@ class InProcessJudge(Judge):
         self._adaptations = Adaptations()
         self._lock = threading.RLock()
         self._pending: deque[VerdictJob] = deque()
+        self._times: Counter[bytes] = Counter()  # how often open requests were answered
         self._model: LocalModel | None = None
         self._broken: str | None = None
         self._cache: CacheThread | None = None
@@ -157,8 +159,8 @@ class InProcessJudge(Judge):
         with self._lock:
             jobs = self._taken()
             try:
-                while jobs:
-                    jobs = self._answered(open_requests(jobs, self._opened_cache()))
+                while open_ := open_requests(jobs, self._opened_cache()):
+                    jobs = self._answered(open_)
             except BaseException as error:  # at an interrupt, too, no thread may be left waiting
                 for job in jobs:
                     job.abandon(self._reason(error))
@@ -170,64 +172,54 @@ class InProcessJudge(Judge):
         return [self._pending.popleft() for _ in range(len(self._pending))]
 
     def _answered(self, open_: dict[bytes, list[VerdictJob]]) -> list[VerdictJob]:
-        """Has the model answer open requests and stores its completions; returns the jobs that have another request."""
-        rest: list[VerdictJob] = []
+        """Has the model answer open requests and stores its completions; returns the jobs that have another request.
 
-        def settle(key: bytes, answer: Answer) -> None:
-            jobs = open_.pop(key, [])  # none where the completion was reported before
-            if jobs and isinstance(answer.reply, Completion):
-                self._opened_cache().put([jobs[0].row(answer.reply)])
-            for job in jobs:
-                rest.extend([] if job.take(answer) else [job])
-                answer = answer._replace(attempts=0)
-
-        by_sampling: dict[str, dict[bytes, ChatRequest]] = {}
-        for key, (first, *_) in open_.items():
-            by_sampling.setdefault(repr(first.request.sampling), {})[key] = first.request
-        for requests in by_sampling.values():
-            try:
-                self._complete(requests, settle)
-            except Exception as error:  # noqa: BLE001  # broad: a backend may fail in any way, and ends verdicts, not the run
-                for key in requests:
-                    settle(key, Answer(Problem(self._reason(error))))
-        return rest
-
-    def _complete(self, requests: Mapping[bytes, ChatRequest], settle: Callable[[bytes, Answer], None]) -> None:
-        """Completes requests with the same sampling parameters.
-
-        A completion that thinking cuts off is asked for again with a larger limit, if the context has room for it.
+        What thinking cut off is asked for again with a larger limit, if the context has room for it.
         """
-        model, meant = self._loaded(), next(iter(requests.values())).sampling
-        keys: dict[str, list[bytes]] = {}
-        for key, request in requests.items():
-            prompt = model.prompt(request.chat)
-            if model.fits(prompt, meant["max_tokens"]):
-                keys.setdefault(prompt, []).append(key)
-            else:
-                settle(key, Answer(Problem("the prompt is longer than the judge's context")))
-        times, prompts, again = 0, list(keys), dict[str, None]()
+        model, most_tokens = self._loaded(), self._by.most_tokens
+        rest: list[VerdictJob] = []
+        batches: dict[str, tuple[Mapping[str, Any], dict[str, list[bytes]]]] = {}
 
-        def take(prompt: str, text: str, sampling: Mapping[str, Any]) -> None:
-            if prompt in again:
+        def settle(key: bytes, reply: Completion | Problem) -> None:
+            jobs = open_.pop(key, [])  # none where the completion was reported before
+            attempts = self._times.pop(key, 0)
+            if jobs and isinstance(reply, Completion):
+                self._opened_cache().put([jobs[0].row(reply)])
+            for number, job in enumerate(jobs):
+                rest.extend([] if job.take(Answer(reply, 0 if number else attempts)) else [job])
+
+        def take(prompt: str, text: str, sampling: Mapping[str, Any], prompts: Mapping[str, list[bytes]]) -> None:
+            keys = prompts[prompt]
+            if keys[0] not in open_:
                 return
             completion = model.completed(prompt, storable(self._secrets.hidden_in_reply(text)), sampling)
-            if completion.is_cut_off_by_thinking and self._adaptations.grow(sampling, self._by.most_tokens):
-                larger = self._adaptations.apply(sampling, self._by.most_tokens)["max_tokens"]
-                if model.fits(prompt, larger):
-                    again[prompt] = None
-                    return
-            for key in keys[prompt]:
-                settle(key, Answer(completion, attempts=times))
+            for key in keys:
+                self._times[key] += 1
+            if (
+                completion.is_cut_off_by_thinking
+                and self._adaptations.grow(sampling, most_tokens)
+                and model.fits(prompt, self._adaptations.apply(sampling, most_tokens)["max_tokens"])
+            ):
+                rest.extend(job for key in keys for job in open_.pop(key))
+                return
+            for key in keys:
+                settle(key, completion)
 
-        while prompts:
-            times += 1
-            grown = self._adaptations.apply(meant, self._by.most_tokens)
-            roomy = [prompt for prompt in prompts if model.fits(prompt, grown["max_tokens"])]
-            for sampling, some in ((grown, roomy), (meant, sorted(set(prompts).difference(roomy)))):
-                if some:
-                    model.generate(some, sampling, partial(take, sampling=sampling))
-            prompts = list(again)
-            again.clear()
+        for key, (first, *_) in list(open_.items()):
+            prompt, meant = model.prompt(first.request.chat), first.request.sampling
+            both = (self._adaptations.apply(meant, most_tokens), meant)
+            if fitting := [sampling for sampling in both if model.fits(prompt, sampling["max_tokens"])]:
+                _, prompts = batches.setdefault(repr(fitting[0]), (fitting[0], {}))
+                prompts.setdefault(prompt, []).append(key)
+            else:
+                settle(key, Problem("the prompt is longer than the judge's context"))
+        for sampling, prompts in batches.values():
+            try:
+                model.generate(list(prompts), sampling, partial(take, sampling=sampling, prompts=prompts))
+            except Exception as error:  # noqa: BLE001  # broad: a backend may fail in any way, and ends verdicts, not the run
+                for key in chain(*prompts.values()):
+                    settle(key, Problem(self._reason(error)))
+        return rest
 
     def _loaded(self) -> LocalModel:
         if self._broken is not None:
