@@ -150,6 +150,7 @@ def test_replies_on_their_way_when_a_judge_is_closed_are_kept(server, judge_for,
     for _ in range(3):
         arrived.acquire()
     judge.close()
+    server.decide = lambda seen: says()
     assert Counter(ticket.verdict().outcome for ticket in tickets) == {"scored": 3, "failed": 47}
     assert sum(verdict.cached for verdict in ask_all(judge_for(judge_concurrency=3), items(50))) == 3
     assert len(server.requests) == 50

@@ -177,7 +177,7 @@ def test_an_endpoint_that_does_not_slow_down_is_driven_at_the_ceiling():
     assert endpoint.most_in_flight == 64
 
 
-@pytest.mark.parametrize(("concurrency", "share"), [(8, 0.3), (64, 0.05), (256, 0.3)])
+@pytest.mark.parametrize(("concurrency", "share"), [(8, 0.3), (64, 0.3), (256, 0.05)])
 def test_a_lone_complaint_delays_its_own_request_alone(concurrency, share):
     chance, requests = random.Random(1), 50 * concurrency
     endpoint = Replying(lambda: chance.uniform(0.07, 0.13), lambda _: problem(429) if chance.random() < share else None)
