@@ -278,26 +278,22 @@ class Engine:
             await self._route(jobs)
 
     async def _route(self, jobs: Iterable[VerdictJob]) -> None:
-        """Has each job follow an identical one, answers it from the cache, or leaves it to the workers."""
-        while leaders := [job for job in jobs if self._leads(job)]:
-            jobs = await self._begin(leaders)
-        self._start_workers()
-
-    async def _begin(self, leaders: Iterable[VerdictJob]) -> list[VerdictJob]:
-        """Begins to answer jobs, but for those that another process asks for; returns those with another request.
+        """Has each job follow an identical one, wait for another process, be answered from the cache, or be asked.
 
         A claim comes before the look-up: what another process has asked for is in the cache once its claim has ended.
         """
-        claimed: list[VerdictJob] = []
-        for job in leaders:
-            (claimed if self.cache.claims.claim(job.request.key) else self._elsewhere).append(job)
+        while leaders := [job for job in jobs if self._leads(job)]:
+            claimed: list[VerdictJob] = []
+            for job in leaders:
+                (claimed if self.cache.claims.claim(job.request.key) else self._elsewhere).append(job)
+            keys = [job.request.key for job in claimed if not job.afresh]
+            stored = await asyncio.wrap_future(self.cache.get_many(keys))
+            self._ready.extend(job for job in claimed if job.request.key not in stored)
+            hits = [(job, stored[job.request.key]) for job in claimed if job.request.key in stored]
+            jobs = [rest for job, answer in hits for rest in self._settle(job, answer)]
         if self._elsewhere and self._watcher is None:
             self._watcher = self._loop.create_task(self._watch())
-        keys = [job.request.key for job in claimed if not job.afresh]
-        stored = await asyncio.wrap_future(self.cache.get_many(keys))
-        self._ready.extend(job for job in claimed if job.request.key not in stored)
-        hits = [(job, stored[job.request.key]) for job in claimed if job.request.key in stored]
-        return [rest for job, answer in hits for rest in self._settle(job, answer)]
+        self._start_workers()
 
     async def _watch(self) -> None:
         """Takes up jobs again that other processes asked for, as these get their answers, fail or end.
@@ -305,18 +301,17 @@ class Engine:
         A process that holds its claims for the whole patience without an answer, such as a suspended one, isn't waited
         for any longer.
         """
-        loop = self._loop
-        waiting, until = len(self._elsewhere), loop.time() + self.asker.patience.longest
+        waiting, until = 0, 0.0
         while self._elsewhere:
+            if len(self._elsewhere) != waiting:
+                waiting, until = len(self._elsewhere), self._loop.time() + self.asker.patience.longest
             await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
             jobs, self._elsewhere = self._elsewhere, []
-            if loop.time() > until:
+            if self._loop.time() > until:
                 self._ready.extend(jobs)
-            elif rest := await self._begin(jobs):
-                await self._route(rest)
-            if len(self._elsewhere) != waiting:
-                waiting, until = len(self._elsewhere), loop.time() + self.asker.patience.longest
-            self._start_workers()
+                self._start_workers()
+            else:
+                await self._route([each for job in jobs for each in (job, *self._followers.pop(job.request.key))])
         self._watcher = None
 
     def _leads(self, job: VerdictJob) -> bool:
