@@ -10,7 +10,7 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -18,9 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
+# How long to wait for another process that writes.
 SECONDS_TO_LOCK = 10.0
-"""How long to wait for another process that writes."""
-
 _KEYS_PER_QUERY = 500
 _PAGE_CACHE_KILOBYTES = 65_536
 
@@ -127,16 +126,14 @@ class KeyValueStore:
                 with database, closing(sqlite3.connect(f"{aside.resolve().as_uri()}?mode=ro", uri=True)) as old:
                     old.text_factory = _text
                     for order in ("ASC", "DESC"):  # the rows before the damage, and those behind it
-                        self._insert(database, self._readable(old, order))
+                        with suppress(sqlite3.Error):
+                            query = f"SELECT * FROM {self._layout.table} ORDER BY rowid {order}"  # noqa: S608
+                            self._insert(database, old.execute(query))
                 saved = len(self) - before
         finally:
             logger.warning(
                 "%s can't be read (%s): set aside as %s; %d rows were saved", self._file, error, aside.name, saved
             )
-
-    def _readable(self, database: sqlite3.Connection, order: str) -> Iterator[tuple[Any, ...]]:
-        with suppress(sqlite3.Error):
-            yield from database.execute(f"SELECT * FROM {self._layout.table} ORDER BY rowid {order}")  # noqa: S608
 
 
 def is_read_only(file: Path) -> bool:
@@ -147,12 +144,7 @@ def is_read_only(file: Path) -> bool:
 def opened(file: Path | None, layout: TableLayout) -> sqlite3.Connection:
     """Opens a file, made with its folders if it doesn't exist; None is one in memory.
 
-    One that is read-only is opened to be read. SQLite can't share it with others then, unless they have it open: it
-    would need to write beside it.
-
-    Raises:
-        LayoutError: If another version wrote it.
-        sqlite3.Error: If it is damaged, another program's, or can't be opened now.
+    A read-only file is opened to be read. Another version's is a LayoutError, any other trouble a ``sqlite3.Error``.
     """
     uri = "file::memory:"
     if file is not None:
@@ -169,8 +161,7 @@ def opened(file: Path | None, layout: TableLayout) -> sqlite3.Connection:
     database = sqlite3.connect(uri, timeout=SECONDS_TO_LOCK, check_same_thread=False, uri=True)
     try:
         database.text_factory = _text
-        if _is_new(database, layout):
-            _lay_out(database, layout)
+        _lay_out(database, layout)
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KILOBYTES}")
     except BaseException:  # also an interrupt must not leave the file open
@@ -184,21 +175,18 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
 
 
-def _is_new(database: sqlite3.Connection, layout: TableLayout) -> bool:
+def _lay_out(database: sqlite3.Connection, layout: TableLayout) -> None:
+    """Makes the table of a new file, and makes sure that another file has it."""
     tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     program = database.execute("PRAGMA application_id").fetchone()[0]
     version = database.execute("PRAGMA user_version").fetchone()[0]
     if program not in (0, layout.application_id) or (program == 0 and tables):
         raise sqlite3.OperationalError("it is another program's database")
-    if not tables and version == 0:
-        return True
-    columns = [row[1] for row in database.execute(f"PRAGMA table_info({layout.table})")]
-    if version != layout.version or columns != list(layout.columns):
-        raise LayoutError(f"layout {version}; this version of culture-tasks writes {layout.version}")
-    return False
-
-
-def _lay_out(database: sqlite3.Connection, layout: TableLayout) -> None:
+    if tables or version:
+        columns = [row[1] for row in database.execute(f"PRAGMA table_info({layout.table})")]
+        if version != layout.version or columns != list(layout.columns):
+            raise LayoutError(f"layout {version}; this version of culture-tasks writes {layout.version}")
+        return
     until = time.monotonic() + SECONDS_TO_LOCK
     while True:
         try:

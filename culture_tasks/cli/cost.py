@@ -14,7 +14,7 @@ from culture_tasks.cli.options import AddParser, at_least, names, positive, task
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
-from culture_tasks.judges.batch.batch_judge import BatchJudge
+from culture_tasks.judges.batch.batch_rounds import BatchJudge
 from culture_tasks.judges.cache.cache_files import stats
 from culture_tasks.judges.selection import parse_spec
 from culture_tasks.rejudge.estimates import (

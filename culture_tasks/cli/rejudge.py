@@ -17,12 +17,11 @@ from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
 from culture_tasks.harness.scoring import JudgedDocument
 from culture_tasks.harness.session import Session, hold_session
 from culture_tasks.judges.batch.batch_endpoint import BatchEndpoint
-from culture_tasks.judges.batch.batch_judge import BatchJudge
+from culture_tasks.judges.batch.batch_rounds import BatchJudge, BatchRounds, described, state_file, state_files
 from culture_tasks.judges.endpoint.budget import refused_requests
 from culture_tasks.judges.rubric.verdicts import discounts_of
 from culture_tasks.judges.selection import close_judges, parse_spec, spec_for
 from culture_tasks.rejudge import rejudging
-from culture_tasks.rejudge.batch_rounds import BatchRounds, described, state_file, state_files
 from culture_tasks.rejudge.rejudging import TaskToGrade
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.settings import Settings
@@ -109,8 +108,8 @@ def _graded(options: argparse.Namespace) -> int:
             rejudging.submit(_tasks(graded), failed_only=failed_only)
         if rounds is not None and (status := _status(rounds, options.batches)) is not None:
             return status
-        for judge in judges.values():
-            judge.finish()
+        if rounds is not None:
+            rounds.end_verdicts()
         for session, graded in work:
             for run, tasks in graded:
                 new = rejudging.finish(run, tasks, progress=_progress, prices=prices, now=datetime.now())

@@ -127,7 +127,7 @@ def warn_of_limit(task: Any, limit: float | None) -> None:
 
 
 def refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
-    """Refuses ``--cache_requests`` for parts of tasks and shuffled options: harnesses find requests by a task's name."""
+    """Refuses ``--cache_requests`` for parts of tasks and shuffled options: a harness finds them by the task's name."""
     name = name_of(task)
     own = {
         "CULTURE_SHARD": part.shard if (part := shard_of(name)) else None,

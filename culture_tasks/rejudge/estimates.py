@@ -18,18 +18,16 @@ from culture_tasks.costs.prices import Price
 from culture_tasks.costs.token_counts import TokenCounter
 from culture_tasks.harness.scoring import scorer_of
 from culture_tasks.harness.subsets import drawn
-from culture_tasks.judges.batch.batch_judge import BatchJudge
+from culture_tasks.judges.batch.batch_rounds import BatchJudge
 from culture_tasks.judges.cache.cache_files import JudgeStats
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
 from culture_tasks.settings import Settings
 
+# From how many kept replies on their mean length counts.
 FEWEST_REPLIES = 20
-"""From how many kept replies on their mean length counts."""
-
+# Tokens of a reply that holds a rating and nothing else.
 SHORTEST_REPLY = 5
-"""Tokens of a reply that holds a rating and nothing else."""
-
 _TOKENS_A_MESSAGE = 4
 _TOKENS_A_REQUEST = 3
 
@@ -127,12 +125,12 @@ class Estimator:
     def of_responses(self, task: str, judge: BatchJudge, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
         """Estimates the cost of grading known responses; those that the judge's cache has cost nothing."""
         tickets = [judge.submit(rubric, item) for rubric, item in items]
-        prompts = judge.open_prompts()
+        open_jobs = judge.open_jobs().values()
         kept = sum(ticket.is_resolved for ticket in tickets)
         total = Estimate(task, judge.model, len({item.question for _, item in items}), len(items), kept)
-        for rubric, messages in prompts:
-            prompt = self._tokens(messages)
-            total = self._requests(total, rubric, prompt=Bounds(prompt, prompt), times=1)
+        for job in open_jobs:
+            prompt = self._tokens(job.request.chat)
+            total = self._requests(total, job.rubric, prompt=Bounds(prompt, prompt), times=1)
         return total
 
     def _requests(self, of: Estimate, rubric: Rubric, *, prompt: Bounds, times: int) -> Estimate:

@@ -99,10 +99,7 @@ class FoundRun(NamedTuple):
 
 
 def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
-    """Finds the runs that result files, folders or patterns name, in the order of their dates.
-
-    Of a run that was graded again, a folder means its gradings alone, one or several.
-    """
+    """Finds the runs that files, folders or patterns name, by date; of a regraded run, a folder means its gradings."""
     runs: dict[Path, RunFiles] = {}
     for path in paths:
         found = find([path])
@@ -159,10 +156,9 @@ def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
 def to_grade(
     found: Sequence[tuple[FoundRun, Sequence[TaskToGrade]]], session: Session, *, failed_only: bool
 ) -> list[tuple[RunFiles, list[TaskToGrade]]]:
-    """Returns the runs that one judge is to grade: of several gradings of the same responses, one.
+    """Returns the runs that one judge is to grade, the oldest first: of several gradings of a run, the newest.
 
-    It is the newest; where scored verdicts are kept, it is the newest whose verdicts are this judge's. The runs with
-    their tasks come with the oldest first.
+    Where scored verdicts are kept, it is the newest whose verdicts are this judge's.
     """
     gradings: dict[Path, tuple[RunFiles, Sequence[TaskToGrade]]] = {}
     by_this_judge: set[Path] = set()
@@ -213,11 +209,9 @@ def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
 def finish(
     run: RunFiles, tasks: Sequence[TaskToGrade], *, progress: Progress, prices: Prices, now: datetime
 ) -> RunFiles:
-    """Waits for the verdicts and writes the new run beside the old one.
+    """Waits for the verdicts and writes the new run, whose files ``now`` names, beside the old one.
 
-    The new run has the tasks that were graded, and the groups all of whose tasks were. The samples of the others stay
-    with the old run, and so do their numbers. ``progress`` wraps the documents that are waited for, and ``now`` names
-    the new files.
+    It has the tasks that were graded, and the groups all of whose tasks were; the others stay with the old run.
     """
     results = copy.deepcopy(run.content)
     new = new_run(run, results, now)

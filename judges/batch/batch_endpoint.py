@@ -13,11 +13,9 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
@@ -30,21 +28,17 @@ from culture_tasks.settings import Settings
 T = TypeVar("T")
 
 PATH: Final = "/v1/chat/completions"
+# The largest file that an endpoint takes: lines, and bytes (200 MB).
 MOST_LINES, MOST_BYTES = 50_000, 200_000_000
-"""The largest file that an endpoint takes: lines, and bytes (200 MB)."""
-
 _BATCHES_TO_SEARCH = 1_000
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+# Loggers that note each request with its URL, which may hold a key.
 _CHATTY = ("httpx", "httpx2", "httpcore", "httpcore2", "openai")
-"""Loggers that note each request with its URL, which may hold a key."""
-
 _NOT_OFFERED = 501
+# Statuses that leave it open whether a request was carried out.
 _UNDECIDED = (408, 409)
-"""Statuses that leave it open whether a request was carried out."""
-
+# Errors of reading a reply that isn't laid out as OpenAI's are.
 _UNREADABLE = (AttributeError, TypeError, ValueError)
-"""Errors of reading a reply that isn't laid out as OpenAI's are."""
-
 _NO_MONEY = ("insufficient_quota", "billing_hard_limit_reached")
 
 
@@ -53,27 +47,19 @@ def name_of(key: bytes) -> str:
     return key.hex()[:32]
 
 
-class BatchLine(NamedTuple):
-    """A request in a batch: its name in the output, and the body, which is made when it is written."""
-
-    name: str
-    make_body: Callable[[], bytes]
-
-
-def write_files(lines: Iterable[BatchLine], folder: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Writes lines to as few files as the limits allow, and yields each file with the names of its lines."""
-    rest = deque(lines)
-    while rest:
-        path, names = folder / "batch.jsonl", list[str]()
-        with path.open("wb") as file:
-            while rest and len(names) < MOST_LINES:
-                head = json.dumps({"custom_id": rest[0].name, "method": "POST", "url": PATH})
-                line = b'%s, "body": %s}\n' % (head[:-1].encode(), rest[0].make_body())
-                if names and file.tell() + len(line) > MOST_BYTES:
-                    break
-                file.write(line)
-                names.append(rest.popleft().name)
-        yield path, names
+def batch_files(lines: Iterable[tuple[str, bytes]]) -> Iterator[tuple[bytes, list[str]]]:
+    """Yields named bodies as the contents of files, as few as the limits allow, each with the names of its lines."""
+    file, names = BytesIO(), list[str]()
+    for name, body in lines:
+        head = json.dumps({"custom_id": name, "method": "POST", "url": PATH})
+        line = b'%s, "body": %s}\n' % (head[:-1].encode(), body)
+        if names and (len(names) == MOST_LINES or file.tell() + len(line) > MOST_BYTES):
+            yield file.getvalue(), names
+            file, names = BytesIO(), []
+        file.write(line)
+        names.append(name)
+    if names:
+        yield file.getvalue(), names
 
 
 def read_results(content: bytes, secrets: Secrets) -> tuple[dict[str, Completion | Problem], int]:
@@ -146,11 +132,10 @@ class BatchEndpoint:
             http_client=openai.DefaultHttpxClient(follow_redirects=False, proxy=settings.proxy_for(address.url)),
         )
 
-    def upload(self, file: Path) -> str:
+    def upload(self, content: bytes) -> str:
         """Uploads a batch file and returns its name at the endpoint; repeated if need be, since it costs nothing."""
-        return self._patiently(
-            "upload a batch file", lambda: _name_of(self._client.files.create(file=file, purpose="batch"))
-        )
+        create, file = self._client.files.create, ("batch.jsonl", content)
+        return self._patiently("upload a batch file", lambda: _name_of(create(file=file, purpose="batch")))
 
     def begin(self, file: str) -> str:
         """Begins the batch of an uploaded file and returns its name; one that was begun already is found.

@@ -177,10 +177,7 @@ class CopyCount(NamedTuple):
 
 
 def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
-    """Copies the completions of caches into one, safely for processes that use it; of two by one key the newer stays.
-
-    Read-only caches may be among the files, and so may ``into``, which is made with its folders if it isn't there.
-    """
+    """Copies completions of caches into one, safely for processes that use it; of two by one key the newer stays."""
     others = [file for file in files if file.resolve() != into.resolve()]
     if absent := [file for file in others if not file.is_file()]:
         raise JudgeError(f"verdict cache: {absent[0]} isn't there. Name the files of caches.")
@@ -206,8 +203,8 @@ def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
     return counts
 
 
+# Rows that are written together; processes that use the cache wait no longer than that takes.
 _ROWS_PER_COMMIT = 5_000
-"""Rows that are written together; processes that use the cache wait no longer than that takes."""
 
 
 @contextmanager

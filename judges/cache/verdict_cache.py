@@ -22,7 +22,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Literal, NamedTuple
 
 from culture_tasks.judges.cache.cache_files import LAYOUT, CachedRow, read_row
 from culture_tasks.judges.completions import Answer
@@ -50,8 +49,8 @@ class VerdictCache:
         self._file = writable_file(file)
         self._clock = clock
         self._store = KeyValueStore(self._file, LAYOUT)
-        self._read_only = None if file == self._file else KeyValueStore(file, LAYOUT)
-        if self._read_only is not None:
+        self._read_only = [] if file == self._file else [KeyValueStore(file, LAYOUT)]
+        if self._read_only:
             here = "for this process alone. Name a writable file, made with `culture-tasks cache merge`, to keep them"
             where = f"in {self._file}" if self._file else here
             logger.warning("verdict cache: %s is read-only: new completions are kept %s", file, where)
@@ -63,37 +62,30 @@ class VerdictCache:
         """Reads the completions of these keys, as far as they are there."""
         waiting = [self._waiting[key] for key in keys if key in self._waiting]
         completions = {row.request.key: Answer(row.completion, kept_since=row.created) for row in waiting}
-        damaged: list[bytes] = []
-        try:
-            for row in self._store.get_many([key for key in keys if key not in completions]):
-                if (kept := read_row(row)) is not None:
-                    completions[row[0]] = kept
-                else:
-                    damaged.append(row[0])
-            if damaged:
+        for store in (self._store, *self._read_only):
+            damaged: list[bytes] = []
+            try:
+                for row in store.get_many([key for key in keys if key not in completions]):
+                    if (kept := read_row(row)) is not None:
+                        completions[row[0]] = kept
+                    elif store is self._store:
+                        damaged.append(row[0])
+                if damaged:
+                    logger.warning(
+                        "verdict cache: %s: %d rows are not as they were written; they are deleted and asked again",
+                        self._file,
+                        len(damaged),
+                    )
+                    store.put_many([], replaced=damaged)
+            except (sqlite3.Error, OSError) as error:
+                if store is self._store:
+                    self._begin_trouble(error)
+                    continue
+                self._read_only = []
                 logger.warning(
-                    "verdict cache: %s: %d rows are not as they were written; they are deleted and asked again",
-                    self._file,
-                    len(damaged),
+                    "verdict cache: the read-only file can't be used (%s): its completions are asked again", error
                 )
-                self._store.put_many([], replaced=damaged)
-        except (sqlite3.Error, OSError) as error:
-            self._begin_trouble(error)
-        return completions | self._read([key for key in keys if key not in completions])
-
-    def _read(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
-        """Reads the completions of these keys in the read-only file, if there is one that can be read."""
-        if self._read_only is None:
-            return {}
-        try:
-            rows = self._read_only.get_many(keys)
-        except (sqlite3.Error, OSError) as error:
-            self._read_only = None
-            logger.warning(
-                "verdict cache: the read-only file can't be used (%s): its completions are asked again", error
-            )
-            return {}
-        return {row[0]: kept for row in rows if (kept := read_row(row)) is not None}
+        return completions
 
     def put_many(self, rows: Sequence[CachedRow]) -> None:
         """Stores completions, in one transaction; one that is there stays, unless the row replaces it."""
@@ -113,9 +105,8 @@ class VerdictCache:
                 self._file,
                 len(self._waiting),
             )
-        self._store.close()
-        if self._read_only is not None:
-            self._read_only.close()
+        for store in (self._store, *self._read_only):
+            store.close()
 
     def _write(self) -> None:
         rows = self._waiting.values()
@@ -212,7 +203,8 @@ class CacheThread:
         self._file = file
         self._lock = threading.Lock()
         self._arrived: list[CachedRow] = []
-        self._calls: SimpleQueue[Literal["commit", "end"] | _LookUp] = SimpleQueue()
+        # Keys to look up, with the future that takes what is there; none where only a commit is due; None ends it.
+        self._calls: SimpleQueue[tuple[Sequence[bytes], Future[dict[bytes, Answer]] | None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="culture-tasks-cache", daemon=True)
         self._thread.start()
 
@@ -222,13 +214,13 @@ class CacheThread:
             wakes = not self._arrived
             self._arrived += rows
         if wakes:
-            self._calls.put("commit")
+            self._calls.put(([], None))
 
     def get_many(self, keys: Sequence[bytes]) -> Future[dict[bytes, Answer]]:
         """Reads the completions of these keys, as far as they are there."""
-        look_up = _LookUp(keys, Future())
-        self._calls.put(look_up)
-        return look_up.future
+        future: Future[dict[bytes, Answer]] = Future()
+        self._calls.put((keys, future))
+        return future
 
     def flush(self) -> None:
         """Waits until all that was put is committed, or waits for a file that can't be written for now."""
@@ -236,7 +228,7 @@ class CacheThread:
 
     def close(self) -> None:
         """Commits all rows that were put, closes the file and ends the thread."""
-        self._calls.put("end")
+        self._calls.put(None)
         self._thread.join()
         self.claims.close()
 
@@ -244,28 +236,23 @@ class CacheThread:
         cache = VerdictCache(self._file)
         while True:
             call = self._calls.get()
+            keys, future = call or ((), None)
             with self._lock:
                 rows, self._arrived = self._arrived, []
+            completions: dict[bytes, Answer] = {}
             try:
                 cache.put_many(rows)
+                completions = cache.get_many(keys) if keys else {}
             except Exception:
                 # Broad: the cache handles errors of files itself, and no other may end the thread that others need.
-                logger.exception("verdict cache: completions are not kept")
+                logger.exception("verdict cache: completions can't be kept or looked up")
             for row in rows:
                 self.claims.release(row.request.key)
-            if call == "end":
+            if future is not None and future.set_running_or_notify_cancel():
+                future.set_result(completions)
+            if call is None:
                 cache.close()
                 return
-            if isinstance(call, _LookUp) and call.future.set_running_or_notify_cancel():
-                try:
-                    call.future.set_result(cache.get_many(call.keys))
-                except Exception as error:  # noqa: BLE001  # broad: any error is the caller's
-                    call.future.set_exception(error)
-
-
-class _LookUp(NamedTuple):
-    keys: Sequence[bytes]
-    future: Future[dict[bytes, Answer]]
 
 
 _lock = threading.Lock()

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from pydantic import SecretStr
@@ -131,36 +131,45 @@ class Address:
 
 
 def address_of(settings: Settings, model: str) -> Address:
-    """Finds the endpoint that the settings name, by the rules of the ``openai`` package.
-
-    Raises:
-        SettingsError: If the address is no URL, Azure's API version is missing, or a header can't be sent.
-    """
-    if settings.azure_endpoint and not settings.openai_base_url:
-        return _azure(settings, model)
-    base = _split("OPENAI_BASE_URL", settings.openai_base_url or OPENAI_BASE_URL)
-    key = _plain(settings.openai_api_key)
-    headers = {
-        "Authorization": f"Bearer {key}" if key else None,
-        "OpenAI-Organization": settings.openai_organization,
-        "OpenAI-Project": settings.openai_project,
-    }
-    address = _address(base, path="/chat/completions", query=base.query, headers=headers, settings=settings)
-    return replace(address, url_variable="OPENAI_BASE_URL" if settings.openai_base_url else None)
-
-
-def _azure(settings: Settings, model: str) -> Address:
-    if not settings.openai_api_version:
-        raise SettingsError(
-            "AZURE_OPENAI_ENDPOINT is set without OPENAI_API_VERSION: set it, for example to 2024-10-21."
-        )
-    base = _split("AZURE_OPENAI_ENDPOINT", settings.azure_endpoint or "")
-    key = _plain(settings.azure_api_key) or _plain(settings.openai_api_key)
-    path = f"/openai/deployments/{quote(model, safe='')}/chat/completions"
-    query = f"api-version={quote(settings.openai_api_version)}"
-    address = _address(base, path=path, query=query, headers={"api-key": key}, settings=settings)
-    key_variable = "OPENAI_API_KEY" if key and not _plain(settings.azure_api_key) else "AZURE_OPENAI_API_KEY"
-    return replace(address, url_variable="AZURE_OPENAI_ENDPOINT", key_variable=key_variable)
+    """Finds the endpoint that the settings name, by the rules of the ``openai`` package."""
+    is_azure = bool(settings.azure_endpoint) and not settings.openai_base_url
+    key, azure_key = _plain(settings.openai_api_key), _plain(settings.azure_api_key)
+    if is_azure:
+        if not settings.openai_api_version:
+            raise SettingsError(
+                "AZURE_OPENAI_ENDPOINT is set without OPENAI_API_VERSION: set it, for example to 2024-10-21."
+            )
+        base = _split("AZURE_OPENAI_ENDPOINT", settings.azure_endpoint or "")
+        path = f"/openai/deployments/{quote(model, safe='')}/chat/completions"
+        query = f"api-version={quote(settings.openai_api_version)}"
+        headers = {"api-key": azure_key or key}
+    else:
+        base = _split("OPENAI_BASE_URL", settings.openai_base_url or OPENAI_BASE_URL)
+        path, query = "/chat/completions", base.query
+        headers = {
+            "Authorization": f"Bearer {key}" if key else None,
+            "OpenAI-Organization": settings.openai_organization,
+            "OpenAI-Project": settings.openai_project,
+        }
+    fields = {name: value for name, value in headers.items() if value}
+    for name, value in fields.items():
+        if not value.isprintable():
+            raise SettingsError(
+                f"The judge's key, organization or project (the header {name}) holds a line break or another character "
+                "that no header can have. Set it without that character."
+            )
+    if base.username is not None:
+        pair = f"{unquote(base.username)}:{unquote(base.password or '')}"
+        fields["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    host, root = base.netloc.rpartition("@")[2], base.path.rstrip("/")
+    return Address(
+        url=urlunsplit((base.scheme, host, root + path, query, "")),
+        headers=fields,
+        shown=urlunsplit((base.scheme, host, root, "", "")),
+        secrets=Secrets(secrets_of_url(urlunsplit(base))) | secrets_of(settings),
+        url_variable="AZURE_OPENAI_ENDPOINT" if is_azure else "OPENAI_BASE_URL" if settings.openai_base_url else None,
+        key_variable="AZURE_OPENAI_API_KEY" if is_azure and (azure_key or not key) else "OPENAI_API_KEY",
+    )
 
 
 def _split(variable: str, url: str) -> SplitResult:
@@ -174,29 +183,6 @@ def _split(variable: str, url: str) -> SplitResult:
             f"{variable} is not a URL such as {OPENAI_BASE_URL} or http://localhost:8000/v1. Correct it."
         )
     return parts
-
-
-def _address(
-    base: SplitResult, *, path: str, query: str, headers: Mapping[str, str | None], settings: Settings
-) -> Address:
-    host = base.netloc.rpartition("@")[2]
-    root = base.path.rstrip("/")
-    fields = {name: value for name, value in headers.items() if value}
-    for name in fields:
-        if not fields[name].isprintable():
-            raise SettingsError(
-                f"The judge's key, organization or project (the header {name}) holds a line break or another character "
-                "that no header can have. Set it without that character."
-            )
-    if base.username is not None:
-        pair = f"{unquote(base.username)}:{unquote(base.password or '')}"
-        fields["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-    return Address(
-        url=urlunsplit((base.scheme, host, root + path, query, "")),
-        headers=fields,
-        shown=urlunsplit((base.scheme, host, root, "", "")),
-        secrets=Secrets(secrets_of_url(urlunsplit(base))) | secrets_of(settings),
-    )
 
 
 def secrets_of(settings: Settings) -> Secrets:

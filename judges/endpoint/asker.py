@@ -25,12 +25,10 @@ from culture_tasks.judges.rubric.verdicts import Usage
 logger = logging.getLogger(__name__)
 
 _TOO_MANY_REQUESTS = 429
+# Names of the limit of tokens.
 LIMITS = ("max_tokens", "max_completion_tokens")
-"""Names of the limit of tokens."""
-
+# How far a limit grows by itself.
 MOST_TOKENS = 32_768
-"""How far a limit grows by itself."""
-
 _GROWTH = 4
 _SUCCESSORS = {"max_tokens": "max_completion_tokens"}
 _SIMPLER_VALUES: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
@@ -60,12 +58,7 @@ class Asker:
 
     def __post_init__(self) -> None:
         self.adaptations = Adaptations()
-        self._gate = Gate(self.concurrency, self.patience)
-
-    @property
-    def in_flight(self) -> int:
-        """Requests in flight now."""
-        return self._gate.in_flight
+        self.gate = Gate(self.concurrency, self.patience)
 
     async def ask(
         self, request: ChatRequest, *, patience: Patience | None = None, on_rest: Callable[[], None] | None = None
@@ -74,22 +67,16 @@ class Asker:
 
         All requests share the time that an endpoint without answers is given. A request that fails while others are
         answered is asked again for just as long, counted by itself; one that only came too early for a known limit of
-        the rate is never given up.
+        the rate is never given up. With less patience, no further attempt begins after that long.
 
-        A reply that thinking cut off is asked for again with a larger limit of tokens, as far as request and endpoint
-        allow; its tokens are counted in the usage of the reply that follows.
-
-        Args:
-            request: The request.
-            patience: Less patience than with all requests: no further attempt begins after that long.
-            on_rest: Called whenever this request begins to wait after a fault, so that others are asked meanwhile: a
-                request that always fails must not keep the endpoint from showing that it answers.
+        ``on_rest`` is called whenever this request begins to wait after a fault, so that others are asked meanwhile: a
+        request that always fails must not keep the endpoint from showing that it answers.
         """
         loop = asyncio.get_running_loop()
         ends = loop.time() + patience.longest if patience else float("inf")
         patience = patience or self.patience
         exchange = _Exchange(request, self.adaptations, patience, request.most_tokens)
-        gate = self._gate
+        gate = self.gate
         attempts = 0
         began = await self._admitted(exchange)
         while began is not None:
@@ -111,9 +98,9 @@ class Asker:
             began = await (self._admitted(exchange) if is_slowed else self._rested(exchange, wait, on_rest))
         why, last = gate.silence.given_up, self._last_problem
         if exchange.unaffordable and self.budget is not None:
-            refusal = Problem(self.budget.reason, retry=False, code=USED_UP)
+            refusal = Problem(self.budget.reason, code=USED_UP)
         elif why is None:
-            refusal = Problem("the judge was closed before it answered", retry=False)
+            refusal = Problem("the judge was closed before it answered")
         else:
             refusal = replace(last, message=f"{why}. Its last reply: {last.message}", retry=False)
         return Answer(refusal, attempts)
@@ -124,14 +111,10 @@ class Asker:
             await self._client.close()
             self._client = None
 
-    def stop(self) -> None:
-        """Begins no further request; those in flight go on."""
-        self._gate.close()
-
     async def _admitted(self, exchange: _Exchange) -> float | None:
         """Waits until a request may be sent, and returns when that is; None where it may not."""
         if self.budget is None:
-            return await self._gate.enter()
+            return await self.gate.enter()
         # Made before it may be sent, so that the amount set aside for it fits.
         exchange.encode()
         exchange.most = self.budget.most(exchange.request.model, exchange.body, limit_of(exchange.sent))
@@ -140,7 +123,7 @@ class Asker:
             return None
         began: float | None = None
         try:
-            began = await self._gate.enter()
+            began = await self.gate.enter()
         finally:
             if began is None:
                 self.budget.settle(exchange.most, 0.0)
@@ -160,7 +143,7 @@ class Asker:
             if isinstance(result, Problem) and kind != "answer":
                 self._last_problem = result
         finally:
-            self._gate.leave(began, kind, pause)
+            self.gate.leave(began, kind, pause)
             if self.budget is not None:
                 cost = self.budget.charged(exchange.request.model, result, exchange.most)
                 self.budget.settle(exchange.most, cost)
@@ -179,7 +162,7 @@ class Asker:
 
     def _tell(self) -> None:
         """Logs, once each, that the endpoint has stopped answering, that it is given up, and that it is back."""
-        silence = self._gate.silence
+        silence = self.gate.silence
         news = silence.given_up
         if news is None and silence.out:
             news = f"{NO_ANSWERS} {self.patience.longest:g} s at most"

@@ -25,9 +25,8 @@ from culture_tasks.settings import Settings
 
 logger = logging.getLogger(__name__)
 
+# Code of the problem that a request had which wasn't sent for that reason.
 USED_UP = "judge_budget_used_up"
-"""Code of the problem that a request had which wasn't sent for that reason."""
-
 _UNLIMITED_REPLY = 32_768
 # A number, with commas or underscores between its digits, and what it counts: "5", "5 USD", "2,000,000 tokens".
 _AMOUNT = re.compile(r"(?P<number>[0-9][0-9_,]*(?:\.[0-9]+)?)\s*(?P<unit>[^\W\d_]*)")
@@ -139,9 +138,8 @@ def shared_budget(settings: Settings) -> Budget | None:
     key = (os.getpid(), settings.judge_budget, settings.prices_file)
     with _lock:
         if key not in _budgets:
-            ranks = os.environ.get("WORLD_SIZE", "1")
-            ranks_of_run = max(1, int(ranks)) if ranks.isdecimal() else 1
-            _budgets[key] = Budget(settings.judge_budget, read_prices(settings.prices_file), ranks_of_run)
+            ranks = int(os.environ.get("WORLD_SIZE") or 1)
+            _budgets[key] = Budget(settings.judge_budget, read_prices(settings.prices_file), ranks)
         return _budgets[key]
 
 

@@ -77,10 +77,7 @@ class Client:
         )
 
     async def post(self, body: bytes) -> Reply:
-        """Sends one request and reads the whole reply, within the timeout.
-
-        Redirects are never followed: a key must not travel on.
-        """
+        """Sends one request and reads the whole reply, within the timeout; a key must not follow a redirect."""
         try:
             async with asyncio.timeout(self._timeout):
                 post = self._session.post(self._url, data=body, proxy=self._proxy, allow_redirects=False)
@@ -231,9 +228,8 @@ def one_line(text: str) -> str:
 def asked_to_wait(status: int, headers: Mapping[str, str], now: float) -> float | None:
     """Reads how many seconds an endpoint wants to be left alone.
 
-    ``Retry-After-Ms`` and ``Retry-After`` (seconds or a date) count with any error status. The reset times of
-    ``X-RateLimit-*`` count where the header beside them says that nothing remains. Names of headers are in lower case,
-    and ``now`` is in seconds since 1970.
+    ``Retry-After-Ms`` and ``Retry-After`` (seconds or a date) count with any error status, the reset times of
+    ``X-RateLimit-*`` where nothing remains. ``now`` is in seconds since 1970.
     """
     if status >= 400:
         if _NUMBER.fullmatch(milliseconds := headers.get("retry-after-ms", "")):

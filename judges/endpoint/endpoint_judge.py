@@ -1,25 +1,33 @@
-"""Judges behind an OpenAI-compatible endpoint (``openai:<model>``).
+"""Judges behind an OpenAI-compatible endpoint (``openai:<model>``), and the engine that answers their jobs.
 
-Whether one can grade is found out before any inference: it gets one real question, graded as all others.
+Whether a judge can grade is found out before any inference: it gets one real question, graded as all others.
+
+The engine answers jobs from the cache in batches, or by asking the endpoint, identical requests once. That holds for
+all processes of the machine that share the cache: what one of them is asking for, the others wait for. All of it runs
+in one event loop, in one background thread for the whole process. Memory stays flat: prompts exist for about twice as
+many jobs as may be in flight, and for those that wait to be sent again after a fault, 1,000 at most.
 """
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import logging
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from culture_tasks.errors import WAYS_OUT, JudgeUnreachableError
-from culture_tasks.judges.cache.verdict_cache import CacheThread
-from culture_tasks.judges.completions import Problem
-from culture_tasks.judges.endpoint.addresses import address_of
-from culture_tasks.judges.endpoint.asker import Adaptations
+from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, released
+from culture_tasks.judges.completions import Answer, Completion, Problem
+from culture_tasks.judges.endpoint.addresses import Address, address_of
+from culture_tasks.judges.endpoint.asker import Adaptations, Asker
 from culture_tasks.judges.endpoint.budget import USED_UP, shared_budget
-from culture_tasks.judges.endpoint.client import one_line
-from culture_tasks.judges.endpoint.engine import Engine
+from culture_tasks.judges.endpoint.client import Client, one_line
 from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, VerdictJob, open_requests
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.judges.judge import Judge
@@ -27,12 +35,23 @@ from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Verdict
 from culture_tasks.settings import Settings
 
+T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _PATIENCE_BEFORE_A_RUN = Patience(longest=10.0)
 _JOBS_PER_LOOKUP = 1000
+# What a user can do who has no judge that works now.
 OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`."
-"""What a user can do who has no judge that works now."""
+
+
+_JOBS_A_BATCH = 128
+# At most this many requests that wait after a fault have others asked in their place: the prompts of all exist.
+_MOST_RESTING = 1_000
+# Answers are handed out together after so long: waking the threads that wait costs more than an answer does.
+_SECONDS_BETWEEN_HANDOVERS = 0.005
+_SECONDS_FOR_REPLIES_ON_THEIR_WAY = 2.0
+_SECONDS_TO_STOP = 10.0
+_SECONDS_BETWEEN_LOOKS = 0.25
 
 
 class EndpointJudge(Judge):
@@ -44,20 +63,17 @@ class EndpointJudge(Judge):
     def __init__(self, model: str, settings: Settings, patience: Patience | None = None) -> None:
         self.address = address_of(settings, model)
         self._settings = settings
-        self._budget = shared_budget(settings)
-        if self._budget is not None:
-            self._budget.check(model)
+        self.budget = shared_budget(settings)
+        if self.budget is not None:
+            self.budget.check(model)
         self._patience = patience or Patience(settings.judge_patience)
         self._by = JudgedBy(
             backend="openai",
             endpoint=self.address.shown,
             model=model,
             place=self.address.fingerprint,
-            delimiters=settings.judge_delimiters == "on",
-            ask_again=settings.judge_ask_again,
-            form=settings.judge_form,
-            parameters=settings.judge_parameters,
             hides=self.address.secrets,
+            settings=settings,
         )
         self._progress = JudgingProgress(f"judge {model}")
         self._run_began = time.time()
@@ -65,35 +81,23 @@ class EndpointJudge(Judge):
         self._lock = threading.Lock()
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
-        """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far.
-
-        The limit of tokens is the one that was meant, whether or not thinking made it grow: each verdict says what
-        was sent.
-        """
+        """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far."""
         engine, sampling = self._engine, self._by.wording(rubric).sampling
         return self._by.identity(rubric, sampling if engine is None else engine.asker.adaptations.apply(sampling))
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Asks for a verdict on one item; identical requests are asked once."""
         job = self._job(rubric, item)
-        self._running().submit(job)
+        self.engine.submit(job)
         return job
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> Verdict | None:
-        """Asks the endpoint for one verdict, once.
+        """Asks the endpoint for one verdict, once: on the first question, with a reference in place of the response.
 
-        The question is the first one that will be graded, with a reference in place of the response: a judge that
-        gives no readable verdict on it gives none on anything. The reply isn't kept. Nothing is asked where the cache
-        holds every verdict, which can be told only where the responses are known.
-
-        Returns:
-            The verdict; None where nothing was asked, or where a rate limit or a content filter leaves it open.
-
-        Raises:
-            JudgeUnreachableError: If key, model or address are wrong, there is no answer, or the reply can't be read.
+        The reply isn't kept. Returns None where nothing was asked, or a rate limit or a content filter leaves it open.
         """
         self._run_began = time.time()
-        items, engine, by = list(expected), self._running(), self._by
+        items, engine, by = list(expected), self.engine, self._by
         with engine.check_lock:
             adaptations = engine.asker.adaptations
             if not items or engine.is_checked:
@@ -117,7 +121,12 @@ class EndpointJudge(Judge):
                 job.take(answer)
             verdict = job.verdict()
             if verdict.outcome != "scored":
-                raise JudgeUnreachableError(unreadable(who, rubric, verdict))
+                raise JudgeUnreachableError(
+                    f"{who} was asked to grade a reference answer ({rubric.name}), and {verdict.error}: "
+                    f"{one_line(verdict.completion or '') or 'an empty reply'!r}. A judge that thinks for long needs a "
+                    "larger CULTURE_JUDGE_MAX_TOKENS; one that doesn't keep to the format can't grade: name another "
+                    f"with CULTURE_JUDGE. {OTHERWISE}"
+                )
             engine.is_checked = True
             return verdict
 
@@ -129,16 +138,12 @@ class EndpointJudge(Judge):
             engine.close()
 
     def _job(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
-        return VerdictJob(
-            self._by,
-            rubric,
-            item,
-            progress=self._progress,
-            adaptations=self._running().asker.adaptations,
-            run_began=self._run_began,
-        )
+        adaptations, began = self.engine.asker.adaptations, self._run_began
+        return VerdictJob(self._by, rubric, item, progress=self._progress, adaptations=adaptations, run_began=began)
 
-    def _running(self) -> Engine:
+    @property
+    def engine(self) -> Engine:
+        """What answers this process's jobs, made on first use."""
         engine = self._engine
         if engine is not None and engine.pid == os.getpid():
             return engine
@@ -153,13 +158,11 @@ class EndpointJudge(Judge):
             return "Raise CULTURE_JUDGE_BUDGET."
         if problem.status in (401, 403):
             return f"Correct the key ({key}), or ask for access to the model."
+        if problem.says_unknown_model and where == "AZURE_OPENAI_ENDPOINT":
+            return "Name one of your deployments by CULTURE_JUDGE=openai:<deployment>, or correct OPENAI_API_VERSION."
         if problem.says_unknown_model:
-            model = "Name a model that it has by CULTURE_JUDGE=openai:<model>"
-            if where == "AZURE_OPENAI_ENDPOINT":
-                return (
-                    "Name one of your deployments by CULTURE_JUDGE=openai:<deployment>, or correct OPENAI_API_VERSION."
-                )
-            return f"{model}, or correct {where}, which usually ends in /v1." if where else f"{model}."
+            address = f", or correct {where}, which usually ends in /v1" if where else ""
+            return f"Name a model that it has by CULTURE_JUDGE=openai:<model>{address}."
         if problem.code == "insufficient_quota":
             return f"Its account has no credit left: add some, or use another key ({key})."
         if problem.status is None:
@@ -183,11 +186,215 @@ def is_at_hand(
     return True
 
 
-def unreadable(who: str, rubric: Rubric, verdict: Verdict) -> str:
-    """Says that a judge gave no verdict on a reference answer, why that may be, and what to do."""
-    return (
-        f"{who} was asked to grade a reference answer ({rubric.name}), and "
-        f"{verdict.error}: {one_line(verdict.completion or '') or 'an empty reply'!r}. A judge that thinks for long "
-        "needs a larger CULTURE_JUDGE_MAX_TOKENS; one that doesn't keep to the format can't grade: name another with "
-        f"CULTURE_JUDGE. {OTHERWISE}"
-    )
+class Engine:
+    """Answers one judge's jobs. Its public methods are called from any thread but the event loop's."""
+
+    def __init__(self, address: Address, settings: Settings, patience: Patience) -> None:
+        self.pid = os.getpid()  # a forked child needs another engine
+        self.is_checked = False  # whether the judge has given a readable verdict
+        self.check_lock = threading.Lock()
+        self._file = settings.cache_file
+        self.cache = opened_cache(self._file)
+        proxy = settings.proxy_for(address.url)
+        self.asker = Asker(
+            lambda: Client(address, settings.judge_timeout, proxy),
+            name=f"judge at {address.shown}",
+            concurrency=settings.judge_concurrency,
+            patience=patience,
+            budget=shared_budget(settings),
+        )
+        self._loop = _shared_loop()
+        atexit.register(self.close)
+        self._is_closed = False
+        self._lock = threading.Lock()
+        self._inbox: deque[VerdictJob] = deque()
+        self._unfinished: set[VerdictJob] = set()
+        self._is_loading = False
+        self._loader: asyncio.Task[None] | None = None
+        self._ready: deque[VerdictJob] = deque()
+        self._elsewhere: list[VerdictJob] = []
+        self._watcher: asyncio.Task[None] | None = None
+        self._room = asyncio.Event()
+        self._workers: set[asyncio.Task[None]] = set()
+        self._followers: dict[bytes, list[VerdictJob]] = {}
+        self._answered: list[tuple[VerdictJob, Answer]] = []
+
+    def submit(self, job: VerdictJob) -> None:
+        """Takes a job; returns at once."""
+        with self._lock:
+            self._inbox.append(job)
+            self._unfinished.add(job)
+            was_loading, self._is_loading = self._is_loading, True
+        if not was_loading:
+            self._loop.call_soon_threadsafe(self._start_loading)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine in the event loop and waits for its result."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self) -> None:
+        """Ends what runs, commits what came, and closes connections and cache."""
+        if not self._is_closed and self.pid == os.getpid():
+            self._is_closed = True
+            atexit.unregister(self.close)
+            self.run(self._close())
+            released(self._file)
+
+    def _start_loading(self) -> None:
+        self._loader = self._loop.create_task(self._load())
+
+    async def _close(self) -> None:
+        """Ends every job: with an answer where one is on its way and comes soon, for it is paid for; else without."""
+        if self._loader is not None:
+            self._loader.cancel()
+        self._ready.clear()
+        self.asker.gate.close()
+        if self._workers:
+            await asyncio.wait(self._workers, timeout=_SECONDS_FOR_REPLIES_ON_THEIR_WAY)
+        tasks = [*self._workers, *(task for task in (self._loader, self._watcher) if task is not None)]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._hand_over()
+        for key in self._followers:
+            self.cache.claims.release(key)
+        with self._lock:
+            unfinished = list(self._unfinished)
+            self._unfinished.clear()
+        for job in unfinished:
+            job.abandon("the judge was closed before it answered", quietly=True)
+        await self.asker.close()
+
+    async def _load(self) -> None:
+        while True:
+            with self._lock:
+                jobs = [self._inbox.popleft() for _ in range(min(_JOBS_A_BATCH, len(self._inbox)))]
+                self._is_loading = bool(jobs)
+            if not jobs:
+                return
+            while len(self._ready) > 2 * self.asker.concurrency:
+                self._room.clear()
+                await self._room.wait()
+            await self._route(jobs)
+
+    async def _route(self, jobs: Iterable[VerdictJob]) -> None:
+        """Has each job follow an identical one, wait for another process, be answered from the cache, or be asked.
+
+        A claim comes before the look-up: what another process has asked for is in the cache once its claim has ended.
+        """
+        while leaders := [job for job in jobs if self._leads(job)]:
+            claimed: list[VerdictJob] = []
+            for job in leaders:
+                (claimed if self.cache.claims.claim(job.request.key) else self._elsewhere).append(job)
+            keys = [job.request.key for job in claimed if not job.afresh]
+            stored = await asyncio.wrap_future(self.cache.get_many(keys))
+            self._ready.extend(job for job in claimed if job.request.key not in stored)
+            hits = [(job, stored[job.request.key]) for job in claimed if job.request.key in stored]
+            jobs = [rest for job, answer in hits for rest in self._settle(job, answer)]
+        if self._elsewhere and self._watcher is None:
+            self._watcher = self._loop.create_task(self._watch())
+        self._start_workers()
+
+    async def _watch(self) -> None:
+        """Takes up jobs again that other processes asked for, as these get their answers, fail or end.
+
+        A process that holds its claims for the whole patience without an answer, such as a suspended one, isn't waited
+        for any longer.
+        """
+        waiting, until = 0, 0.0
+        while self._elsewhere:
+            if len(self._elsewhere) != waiting:
+                waiting, until = len(self._elsewhere), self._loop.time() + self.asker.patience.longest
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+            jobs, self._elsewhere = self._elsewhere, []
+            if self._loop.time() > until:
+                self._ready.extend(jobs)
+                self._start_workers()
+            else:
+                await self._route([each for job in jobs for each in (job, *self._followers.pop(job.request.key))])
+        self._watcher = None
+
+    def _leads(self, job: VerdictJob) -> bool:
+        """Whether no identical request is under way; one that is takes the job along."""
+        try:
+            key = job.request.key
+        except Exception as error:  # noqa: BLE001  # broad, since a rubric may come from anywhere
+            self._unfinished.discard(job)
+            job.abandon(f"the judge broke down: {type(error).__name__}: {error}")
+            return False
+        if key in self._followers:
+            self._followers[key].append(job)
+            return False
+        self._followers[key] = []
+        return True
+
+    def _settle(self, leader: VerdictJob, answer: Answer) -> list[VerdictJob]:
+        """Hands an answer to a job and its followers; returns those that have another request to answer."""
+        key = leader.request.key
+        followers = self._followers.pop(key)
+        if answer.kept_since is not None or isinstance(answer.reply, Problem):
+            self.cache.claims.release(key)  # else when the completion is committed
+        rest = [] if self._is_finished(leader, answer) else [leader]
+        shared = answer._replace(attempts=0)
+        return rest + [job for job in followers if not self._is_finished(job, shared)]
+
+    def _is_finished(self, job: VerdictJob, answer: Answer) -> bool:
+        if is_finished := job.take(answer):
+            self._unfinished.discard(job)
+        return is_finished
+
+    def _start_workers(self) -> None:
+        wanted = self.asker.concurrency + min(self.asker.resting, _MOST_RESTING)
+        for _ in range(min(len(self._ready), wanted - len(self._workers))):
+            worker = self._loop.create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+
+    async def _work(self) -> None:
+        while self._ready:
+            job = self._ready.popleft()
+            self._room.set()
+            try:
+                answer = await self.asker.ask(job.request, on_rest=self._start_workers)
+            except Exception as error:  # noqa: BLE001  # broad: no bug may end a worker
+                answer = Answer(Problem(f"the judge broke down: {type(error).__name__}: {error}"))
+            self._answered.append((job, answer))
+            if len(self._answered) == 1:
+                self._loop.call_later(_SECONDS_BETWEEN_HANDOVERS if self.asker.gate.in_flight else 0.0, self._hand_over)
+
+    def _hand_over(self) -> None:
+        """Has the completions that came stored, and hands all answers that came to those who wait."""
+        answered, self._answered = self._answered, []
+        rows = [job.row(answer.reply) for job, answer in answered if isinstance(answer.reply, Completion)]
+        if rows:
+            self.cache.put(rows)
+        if rest := [job for leader, answer in answered for job in self._settle(leader, answer)]:
+            with self._lock:
+                self._inbox.extendleft(reversed(rest))  # before all others
+                was_loading, self._is_loading = self._is_loading, True
+            if not was_loading:
+                self._start_loading()
+
+
+_starting = threading.Lock()
+_running: tuple[int, asyncio.AbstractEventLoop] | None = None
+
+
+def _shared_loop() -> asyncio.AbstractEventLoop:
+    """Returns the process's event loop, which runs in a daemon thread. A forked child gets another."""
+    global _running
+    with _starting:
+        if _running is None or _running[0] != os.getpid():
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="culture-tasks-judges", daemon=True)
+            thread.start()
+            _running = os.getpid(), loop
+            atexit.register(_stop, thread, *_running)
+        return _running[1]
+
+
+def _stop(thread: threading.Thread, pid: int, loop: asyncio.AbstractEventLoop) -> None:
+    if pid == os.getpid() and thread.is_alive():
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_SECONDS_TO_STOP)
+        loop.close()

@@ -20,8 +20,9 @@ from culture_tasks.judges.cache.verdict_cache import CacheThread
 from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
 from culture_tasks.judges.endpoint.addresses import Secrets
 from culture_tasks.judges.endpoint.asker import MOST_TOKENS, Adaptations, limit_of
-from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, Form, Message, Rubric
+from culture_tasks.judges.rubric.rubrics import LONGEST_TEXT, Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem, Outcome, Usage, Verdict
+from culture_tasks.settings import Settings
 from culture_tasks.text import without_reasoning
 
 logger = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ class Wording(NamedTuple):
     layout: str  # hash of how an item's texts become messages: the wording, the delimiters and the place of each text
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JudgedBy:
     """Who grades, and how, besides the rubric."""
 
@@ -50,21 +51,18 @@ class JudgedBy:
     # Fingerprint of all else that tells one model from another of that name: the whole URL, or the files of a local
     # model. It is part of the cache's key, and shown nowhere.
     place: str
-    delimiters: bool  # whether texts to grade are wrapped in delimiters
-    ask_again: int  # how often an unreadable reply is asked again
     hides: Secrets  # secrets that no verdict's error may show, whatever broke down
-    form: Form = "free"  # form that the endpoint holds replies to (see :meth:`Rubric.form`)
-    # Sampling parameters that the user sets; None leaves one of the rubric's out.
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = field(repr=False)
     takes: Collection[str] | None = None  # names of the sampling parameters that the backend takes; None means all
+    delimiters: bool = field(init=False)  # whether texts to grade are wrapped in delimiters
+    most_tokens: int = field(init=False)  # how far the limit of tokens may grow where thinking uses it up
     # The source of the delimiters' codes, new in each run and part of no key: no author of a graded text can know it.
     secret: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False, compare=False)
     _wordings: dict[str, Wording] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @property
-    def most_tokens(self) -> int:
-        """How far the limit of tokens may grow where thinking uses it up: not at all where the user sets it."""
-        return 0 if "max_tokens" in self.parameters else MOST_TOKENS
+    def __post_init__(self) -> None:
+        self.delimiters = self.settings.judge_delimiters == "on"
+        self.most_tokens = 0 if "max_tokens" in self.settings.judge_parameters else MOST_TOKENS
 
     def identity(self, rubric: Rubric, sampling: Mapping[str, Any]) -> JudgeIdentity:
         """Returns who grades by this rubric, with the sampling parameters as sent."""
@@ -81,7 +79,8 @@ class JudgedBy:
     def wording(self, rubric: Rubric) -> Wording:
         """Returns the wording of requests by a rubric, made once."""
         if rubric.name not in self._wordings:
-            both = {**rubric.sampling, **rubric.form(self.form), **self.parameters}
+            # What the user sets to None leaves a parameter of the rubric's out.
+            both = {**rubric.sampling, **rubric.form(self.settings.judge_form), **self.settings.judge_parameters}
             taken = both if self.takes is None else {name: both[name] for name in both if name in self.takes}
             messages = rubric.messages(_ANY_ITEM, delimiters=self.delimiters)
             self._wordings[rubric.name] = Wording(
@@ -153,6 +152,13 @@ class VerdictJob:
 
     def take(self, answer: Answer) -> bool:
         """Takes an answer; False where there is another request to answer first."""
+        try:
+            return self._take(answer)
+        except Exception as error:  # noqa: BLE001  # broad: no bug, of any rubric, may leave a caller waiting for ever
+            self.abandon(f"the judge broke down: {type(error).__name__}: {error}")
+            return True
+
+    def _take(self, answer: Answer) -> bool:
         reply, meant = answer.reply, self.request.sampling
         is_old = answer.kept_since is not None and answer.kept_since <= self.run_began
         if is_old and self.afresh:
@@ -180,26 +186,23 @@ class VerdictJob:
         self._usage += reply.usage
         # A reply that was cut off may have been about to say something else: it is no verdict.
         reading = None if reply.is_cut_off else self.rubric.read(reply.text)
-        if reading is None and self._sample < self.by.ask_again:
+        if reading is None and self._sample < self.by.settings.judge_ask_again:
             text = without_reasoning(reply.text)
             # An endpoint may refuse an empty message: without a reply to remind of, the question gets a fresh sample.
             self._reminder = self.rubric.reminder_messages(text) if text.strip() else ()
             self._sample += 1
             return None
-        error = None
-        if reading is None:
-            error = "the reply holds no rating that can be read without doubt"
-            if reply.is_cut_off:
-                error = "the reply was cut off at the largest number of tokens"
-        return self._ended(
-            "unparsable" if reading is None else "scored",
-            score=None if reading is None else float(reading.rating),
-            rationale=reply.text.strip() if reading is None else reading.rationale,
-            completion=reply.text,
-            error=error,
-            cached=is_cached and self._attempts == 0,
-            reply_model=reply.model if reply.model != self.by.model else None,
-        )
+        completion: dict[str, Any] = {
+            "completion": reply.text,
+            "cached": is_cached and self._attempts == 0,
+            "reply_model": reply.model if reply.model != self.by.model else None,
+        }
+        if reading is not None:
+            return self._ended("scored", score=float(reading.rating), rationale=reading.rationale, **completion)
+        error = "the reply holds no rating that can be read without doubt"
+        if reply.is_cut_off:
+            error = "the reply was cut off at the largest number of tokens"
+        return self._ended("unparsable", rationale=reply.text.strip(), error=error, **completion)
 
     def _ended(self, outcome: Outcome, **reply: Any) -> Verdict:
         return Verdict(

@@ -15,8 +15,8 @@ Kind = Literal["answer", "limited", "overload", "fault"]
 """What a reply says of the endpoint: that it answers (if only "wrong key"), that requests come too often, that too
 many are in flight, or that something else went wrong which may pass."""
 
+# How messages about a silent endpoint begin; the seconds follow.
 NO_ANSWERS = "the endpoint gives no answers, and the judge waits"
-"""How messages about a silent endpoint begin; the seconds follow."""
 
 
 @dataclass(frozen=True, slots=True)

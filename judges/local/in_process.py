@@ -1,45 +1,82 @@
-"""Judges that lm-eval loads into this process (``lm_eval:<backend>,<model args>``)."""
+"""Judges that lm-eval loads into this process (``lm_eval:<backend>,<model args>``).
+
+Before any inference the model is looked at without its weights: the evaluated model may fill the GPU by the time that
+the judge is needed, so the judge is loaded after it. Some things can be known before: whether the backend's package is
+installed, the GPUs are there, configuration and tokenizer load, and a local folder holds all weights.
+"""
 
 from __future__ import annotations
 
+import gc
+import hashlib
+import importlib.metadata
+import inspect
+import json
+import logging
 import os
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from pydantic import SecretStr
 
-from culture_tasks.errors import SettingsError
+from culture_tasks.errors import JudgeUnreachableError, SettingsError, nearest
 from culture_tasks.judges.cache.verdict_cache import CacheThread, opened_cache, released
-from culture_tasks.judges.completions import Answer, ChatRequest, Completion, Problem
-from culture_tasks.judges.endpoint.addresses import secrets_of, secrets_of_arguments
+from culture_tasks.judges.completions import Answer, Completion, Problem
+from culture_tasks.judges.endpoint.addresses import (
+    Secrets,
+    is_secret_name,
+    secrets_of,
+    secrets_of_arguments,
+    shown_arguments,
+)
 from culture_tasks.judges.endpoint.asker import Adaptations
-from culture_tasks.judges.endpoint.endpoint_judge import is_at_hand
+from culture_tasks.judges.endpoint.endpoint_judge import OTHERWISE, is_at_hand
 from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, VerdictJob, open_requests
 from culture_tasks.judges.judge import Judge
-from culture_tasks.judges.local.local_model import (
-    BACKEND_WITH_FORMS,
-    FORMS,
-    PARAMETERS,
-    LocalModel,
-    check_model,
-    named_by,
-)
-from culture_tasks.judges.rubric.rubrics import Rubric
+from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem
 from culture_tasks.settings import Settings
-from culture_tasks.text import storable
+from culture_tasks.text import storable, without_reasoning
+
+logger = logging.getLogger(__name__)
+
+_BATCH_SIZE = 8  # lm-eval's default is one prompt at a time
+_PROBE = "e5b1c7"
+
+# Packages whose engines are processes beside this one. They batch by themselves where they are given all at once.
+_ENGINES = ("vllm", "sglang")
+
+# Sampling parameters that lm-eval's backends take from a request.
+_PARAMETERS = ("temperature", "top_p", "top_k", "max_tokens")
+# Parameters that hold a reply to a form (see :meth:`Rubric.form`).
+_FORMS = ("response_format", "structured_outputs")
+# Arguments that say where and how fast a model runs, and don't change its answers.
+_PLACE_AND_SPEED = frozenset(
+    ("base_url", "device", "batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout")
+)
+_MODEL_FILES = frozenset((".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".model", ".txt", ".jinja", ".py"))
+
+
+# Backends that serve a model on GPUs, and the package that each imports when a model of it is made.
+_SERVING: Mapping[str, str] = {"vllm": "vllm", "vllm-vlm": "vllm", "sglang": "sglang"}
+_LOCAL = frozenset(("hf", "hf-auto", "huggingface", *_SERVING))
+_FOR_CONFIG = ("revision", "subfolder", "token", "gguf_file", "trust_remote_code")
+_OTHER_HUBS = ("VLLM_USE_MODELSCOPE", "SGLANG_USE_MODELSCOPE")
+_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 
 
 class InProcessJudge(Judge):
     """Grades with a model in this process, all at once: the first verdict waited for has everything graded.
 
-    The model is loaded then, after the evaluated model has done its work. Greedy, with the model's chat template.
-
-    The model is ``<backend>,<model args>``, such as ``hf,pretrained=Qwen/Qwen3-8B,dtype=bfloat16``.
+    The model, ``<backend>,<model args>``, is loaded then. Greedy, with the model's chat template.
     """
 
     def __init__(self, model: str, settings: Settings) -> None:
@@ -49,17 +86,17 @@ class InProcessJudge(Judge):
                 "variable, or name the judge as openai:<model>."
             )
         self._backend, _, arguments = model.partition(",")
-        if settings.judge_form != "free" and self._backend != BACKEND_WITH_FORMS:
+        if settings.judge_form != "free" and self._backend != "vllm":
             raise SettingsError(
                 f"CULTURE_JUDGE_FORM={settings.judge_form}: lm-eval's {self._backend} can't hold replies to a form. "
-                f"Unset the variable, or name the judge as lm_eval:{BACKEND_WITH_FORMS},<model args> or openai:<model>."
+                "Unset the variable, or name the judge as lm_eval:vllm,<model args> or openai:<model>."
             )
         parameters = settings.judge_parameters
-        if unknown := [name for name in parameters if parameters[name] is not None and name not in PARAMETERS]:
+        if unknown := [name for name in parameters if parameters[name] is not None and name not in _PARAMETERS]:
             raise SettingsError(
                 f"CULTURE_JUDGE=lm_eval:…: a judge in this process takes no {unknown[0]} (set by "
-                f"CULTURE_JUDGE_REASONING_EFFORT or CULTURE_JUDGE_EXTRA_BODY), only {', '.join(PARAMETERS)}. Unset it; "
-                "model arguments such as enable_thinking=False say whether it thinks."
+                f"CULTURE_JUDGE_REASONING_EFFORT or CULTURE_JUDGE_EXTRA_BODY), only {', '.join(_PARAMETERS)}. Unset "
+                "it; model arguments such as enable_thinking=False say whether it thinks."
             )
         self._arguments = SecretStr(arguments)
         self._secrets = secrets_of_arguments(arguments) | secrets_of(settings)
@@ -70,18 +107,16 @@ class InProcessJudge(Judge):
             endpoint=f"lm_eval:{self._backend}",
             model=model,
             place=fingerprint,
-            delimiters=settings.judge_delimiters == "on",
-            ask_again=settings.judge_ask_again,
-            form=settings.judge_form,
-            parameters=parameters,
-            takes=PARAMETERS if settings.judge_form == "free" else (*PARAMETERS, *FORMS),
             hides=self._secrets,
+            settings=settings,
+            takes=_PARAMETERS if settings.judge_form == "free" else (*_PARAMETERS, *_FORMS),
         )
         self._progress = JudgingProgress(f"judge lm_eval:{self._backend},{model}", self._flush)
         self._run_began = time.time()
         self._adaptations = Adaptations()
         self._lock = threading.RLock()
         self._pending: deque[VerdictJob] = deque()
+        self._times: Counter[bytes] = Counter()  # how often open requests were answered
         self._model: LocalModel | None = None
         self._broken: str | None = None
         self._cache: CacheThread | None = None
@@ -101,11 +136,7 @@ class InProcessJudge(Judge):
         return job
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
-        """Makes sure that the model can be loaded, as far as that can be known before it is.
-
-        Raises:
-            JudgeUnreachableError: If not.
-        """
+        """Makes sure that the model can be loaded, as far as that can be known before it is."""
         self._run_began = time.time()
         items, cache = list(expected), self._opened_cache()
         if not (responses_known and is_at_hand(cache, adaptations=Adaptations(), by=self._by, expected=items)):
@@ -128,8 +159,8 @@ class InProcessJudge(Judge):
         with self._lock:
             jobs = self._taken()
             try:
-                while jobs:
-                    jobs = self._answered(open_requests(jobs, self._opened_cache()))
+                while open_ := open_requests(jobs, self._opened_cache()):
+                    jobs = self._answered(open_)
             except BaseException as error:  # at an interrupt, too, no thread may be left waiting
                 for job in jobs:
                     job.abandon(self._reason(error))
@@ -141,64 +172,54 @@ class InProcessJudge(Judge):
         return [self._pending.popleft() for _ in range(len(self._pending))]
 
     def _answered(self, open_: dict[bytes, list[VerdictJob]]) -> list[VerdictJob]:
-        """Has the model answer open requests and stores its completions; returns the jobs that have another request."""
-        rest: list[VerdictJob] = []
+        """Has the model answer open requests and stores its completions; returns the jobs that have another request.
 
-        def settle(key: bytes, answer: Answer) -> None:
-            jobs = open_.pop(key, [])  # none where the completion was reported before
-            if jobs and isinstance(answer.reply, Completion):
-                self._opened_cache().put([jobs[0].row(answer.reply)])
-            for job in jobs:
-                rest.extend([] if job.take(answer) else [job])
-                answer = answer._replace(attempts=0)
-
-        by_sampling: dict[str, dict[bytes, ChatRequest]] = {}
-        for key, (first, *_) in open_.items():
-            by_sampling.setdefault(repr(first.request.sampling), {})[key] = first.request
-        for requests in by_sampling.values():
-            try:
-                self._complete(requests, settle)
-            except Exception as error:  # noqa: BLE001  # broad: a backend may fail in any way, and ends verdicts, not the run
-                for key in requests:
-                    settle(key, Answer(Problem(self._reason(error))))
-        return rest
-
-    def _complete(self, requests: Mapping[bytes, ChatRequest], settle: Callable[[bytes, Answer], None]) -> None:
-        """Completes requests with the same sampling parameters.
-
-        A completion that thinking cuts off is asked for again with a larger limit, if the context has room for it.
+        What thinking cut off is asked for again with a larger limit, if the context has room for it.
         """
-        model, meant = self._loaded(), next(iter(requests.values())).sampling
-        keys: dict[str, list[bytes]] = {}
-        for key, request in requests.items():
-            prompt = model.prompt(request.chat)
-            if model.fits(prompt, meant["max_tokens"]):
-                keys.setdefault(prompt, []).append(key)
-            else:
-                settle(key, Answer(Problem("the prompt is longer than the judge's context")))
-        times, prompts, again = 0, list(keys), dict[str, None]()
+        model, most_tokens = self._loaded(), self._by.most_tokens
+        rest: list[VerdictJob] = []
+        batches: dict[str, tuple[Mapping[str, Any], dict[str, list[bytes]]]] = {}
 
-        def take(prompt: str, text: str, sampling: Mapping[str, Any]) -> None:
-            if prompt in again:
+        def settle(key: bytes, reply: Completion | Problem) -> None:
+            jobs = open_.pop(key, [])  # none where the completion was reported before
+            attempts = self._times.pop(key, 0)
+            if jobs and isinstance(reply, Completion):
+                self._opened_cache().put([jobs[0].row(reply)])
+            for number, job in enumerate(jobs):
+                rest.extend([] if job.take(Answer(reply, 0 if number else attempts)) else [job])
+
+        def take(prompt: str, text: str, sampling: Mapping[str, Any], prompts: Mapping[str, list[bytes]]) -> None:
+            keys = prompts[prompt]
+            if keys[0] not in open_:
                 return
             completion = model.completed(prompt, storable(self._secrets.hidden_in_reply(text)), sampling)
-            if completion.is_cut_off_by_thinking and self._adaptations.grow(sampling, self._by.most_tokens):
-                larger = self._adaptations.apply(sampling, self._by.most_tokens)["max_tokens"]
-                if model.fits(prompt, larger):
-                    again[prompt] = None
-                    return
-            for key in keys[prompt]:
-                settle(key, Answer(completion, attempts=times))
+            for key in keys:
+                self._times[key] += 1
+            if (
+                completion.is_cut_off_by_thinking
+                and self._adaptations.grow(sampling, most_tokens)
+                and model.fits(prompt, self._adaptations.apply(sampling, most_tokens)["max_tokens"])
+            ):
+                rest.extend(job for key in keys for job in open_.pop(key))
+                return
+            for key in keys:
+                settle(key, completion)
 
-        while prompts:
-            times += 1
-            grown = self._adaptations.apply(meant, self._by.most_tokens)
-            roomy = [prompt for prompt in prompts if model.fits(prompt, grown["max_tokens"])]
-            for sampling, some in ((grown, roomy), (meant, sorted(set(prompts).difference(roomy)))):
-                if some:
-                    model.generate(some, sampling, partial(take, sampling=sampling))
-            prompts = list(again)
-            again.clear()
+        for key, (first, *_) in list(open_.items()):
+            prompt, meant = model.prompt(first.request.chat), first.request.sampling
+            both = (self._adaptations.apply(meant, most_tokens), meant)
+            if fitting := [sampling for sampling in both if model.fits(prompt, sampling["max_tokens"])]:
+                _, prompts = batches.setdefault(repr(fitting[0]), (fitting[0], {}))
+                prompts.setdefault(prompt, []).append(key)
+            else:
+                settle(key, Problem("the prompt is longer than the judge's context"))
+        for sampling, prompts in batches.values():
+            try:
+                model.generate(list(prompts), sampling, partial(take, sampling=sampling, prompts=prompts))
+            except Exception as error:  # noqa: BLE001  # broad: a backend may fail in any way, and ends verdicts, not the run
+                for key in chain(*prompts.values()):
+                    settle(key, Problem(self._reason(error)))
+        return rest
 
     def _loaded(self) -> LocalModel:
         if self._broken is not None:
@@ -206,7 +227,7 @@ class InProcessJudge(Judge):
         if self._model is None:
             try:
                 self._model = LocalModel(self._backend, self._arguments.get_secret_value())
-            except Exception as error:  # broad, as in _grade_round; raised again
+            except Exception as error:
                 self._broken = self._secrets.hidden(f"it could not be loaded: {type(error).__name__}: {error}")
                 raise
         return self._model
@@ -219,3 +240,253 @@ class InProcessJudge(Judge):
         if self._cache is None or self._cache_pid != os.getpid():
             self._cache, self._cache_pid = opened_cache(self._settings.cache_file), os.getpid()
         return self._cache
+
+
+def named_by(arguments: str) -> tuple[str, str]:
+    """Returns the arguments that make a model what it is, without secrets, and a fingerprint.
+
+    The fingerprint also tells two models of one name apart: by address, and by path and files of a local folder.
+    """
+    given = [argument for argument in arguments.split(",") if argument]
+    names = {argument: argument.partition("=")[0].strip() for argument in given}
+    naming = [argument for argument in given if names[argument] not in _PLACE_AND_SPEED]
+    addresses = [argument.partition("=")[2] for argument in given if names[argument] == "base_url"]
+    files = [_files_at(argument.partition("=")[2]) for argument in naming]
+    told_apart = [[argument for argument in naming if not is_secret_name(names[argument])], addresses, files]
+    fingerprint = hashlib.sha256(json.dumps(told_apart).encode("utf-8", "surrogatepass")).hexdigest()
+    return shown_arguments(",".join(naming)), fingerprint
+
+
+def _files_at(value: str) -> list[Any] | None:
+    """Returns absolute path, names, sizes and times of a model's files; None where the value is no local path."""
+    path = Path(value).expanduser()
+    try:
+        if not value or not path.exists():
+            return None
+        files = [path] if path.is_file() else [file for file in path.iterdir() if file.suffix in _MODEL_FILES]
+        stats = sorted((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files)
+    except (OSError, ValueError, RuntimeError):
+        return None
+    return [str(path.resolve()), stats]
+
+
+def check_model(backend: str, arguments: str, secrets: Secrets) -> None:
+    """Makes sure that a judge can be loaded, as far as that can be known without its weights."""
+    import lm_eval.models  # noqa: F401  # fills the registry
+    from lm_eval.api import registry
+    from lm_eval.models.api_models import TemplateAPI
+    from lm_eval.utils import simple_parse_args_string
+
+    if backend not in registry.model_registry:
+        known = sorted(registry.model_registry.keys())
+        raise JudgeUnreachableError(
+            f"judge lm_eval:{backend}: lm-eval has no backend {backend!r}.{nearest(backend, known)} "
+            f"Known are {', '.join(known)}. Write CULTURE_JUDGE=lm_eval:<backend>,<model args>."
+        )
+    package = _SERVING.get(backend)
+    try:
+        if package is not None and find_spec(package) is None:
+            raise ModuleNotFoundError(f"No module named {package!r}")
+        cls: Any = registry.get_model(backend)
+    except ImportError as error:
+        raise JudgeUnreachableError(
+            f"judge lm_eval:{backend}: the backend can't be imported here ({error}). Install the package, or name "
+            f"another backend, such as lm_eval:hf. {OTHERWISE}"
+        ) from error
+    for problem in _problems(backend, simple_parse_args_string(arguments)) if backend in _LOCAL else ():
+        raise JudgeUnreachableError(secrets.hidden(f"judge lm_eval:{backend}: {problem} {OTHERWISE}"))
+    if isinstance(cls, type) and issubclass(cls, TemplateAPI):
+        raise JudgeUnreachableError(
+            f"judge lm_eval:{backend}: a model behind an API is no model in this process. Write "
+            "CULTURE_JUDGE=openai:<model>, and set OPENAI_BASE_URL to its OpenAI-compatible address."
+        )
+
+
+def _problems(backend: str, options: Mapping[str, Any]) -> Iterator[str]:
+    """Yields reasons why a model can't be loaded, each in a sentence with what to do."""
+    import torch
+
+    pretrained = options.get("pretrained")
+    if not isinstance(pretrained, str):
+        yield "it needs the argument pretrained=…, as in lm_eval:hf,pretrained=Qwen/Qwen3-8B."
+        return
+    # Without an argument lm-eval takes ``cuda``, whatever the machine has.
+    kind, _, number = str(options.get("device", "cuda")).partition(":")
+    needed: Any = int(number) + 1 if number.isdigit() else 1
+    others_choose = bool(options.get("parallelize") or options.get("tp_plan") or os.environ.get("WORLD_SIZE"))
+    if package := _SERVING.get(backend):
+        needed = options.get("tensor_parallel_size", options.get("tp_size", 1))
+        others = any(hasattr(torch, name) and getattr(torch, name).is_available() for name in ("xpu", "npu", "hpu"))
+        others_choose = others or bool(find_spec(package) and "cpu" in importlib.metadata.version(package))
+    count = torch.cuda.device_count()
+    if kind == "cuda" and not others_choose and isinstance(needed, int) and needed > count:
+        yield (
+            f"it needs {needed} CUDA GPUs, and this machine has {count}. Correct the number, or name another judge or "
+            "device, such as lm_eval:hf with device=cpu."
+        )
+    if (folder := Path(pretrained) / str(options.get("subfolder", ""))).is_dir():
+        yield from _missing_weights(folder)
+    elsewhere = "://" in pretrained or any(os.environ.get(name) for name in _OTHER_HUBS)
+    if not elsewhere and "mistral" not in (options.get("config_format"), options.get("tokenizer_mode")):
+        yield from _unreadable_model(pretrained, options)
+
+
+def _missing_weights(folder: Path) -> Iterator[str]:
+    for index in sorted(folder.glob("*.index.json")):
+        try:
+            shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+            yield f"{index} can't be read ({type(error).__name__}). Copy the model again."
+            continue
+        missing = sorted(shard for shard in shards if not (folder / str(shard)).exists())
+        if missing:
+            yield f"{folder} holds {len(shards) - len(missing)} of {len(shards)} weight files: {missing[0]} is missing."
+    if not any(file.suffix in _WEIGHTS for file in folder.iterdir()):
+        yield f"{folder} holds no weights ({', '.join(_WEIGHTS)}). Correct the path, or copy the model again."
+
+
+def _unreadable_model(pretrained: str, options: Mapping[str, Any]) -> Iterator[str]:
+    """Loads configuration and tokenizer as the backend will; the model's code runs only if the user says so."""
+    from transformers import AutoConfig, AutoTokenizer
+
+    settings = {name: options[name] for name in _FOR_CONFIG if options.get(name) is not None}
+    settings["trust_remote_code"] = bool(settings.get("trust_remote_code", False))
+    tokenizer = options.get("tokenizer") or options.get("tokenizer_path") or pretrained
+    for part, source, load in (
+        ("configuration", pretrained, AutoConfig.from_pretrained),
+        ("tokenizer", str(tokenizer), AutoTokenizer.from_pretrained),
+    ):
+        try:
+            load(source, **settings)
+        except Exception as error:  # noqa: BLE001  # transformers and the model's own code may raise anything
+            message = " ".join(str(error).split())
+            advice = "Correct the path or name, or load it into this machine's cache."
+            if "trust_remote_code" in message:
+                advice = "Add trust_remote_code=True if you trust the code that comes with it."
+            yield f"the {part} of {source} can't be loaded ({type(error).__name__}: {message[:300]}). {advice}"
+
+
+class LocalModel:
+    """One of lm-eval's model classes, loaded by its name in lm-eval's registry and its ``--model_args``."""
+
+    def __init__(self, backend: str, arguments: str) -> None:
+        from lm_eval.api.registry import get_model
+        from lm_eval.utils import simple_parse_args_string
+
+        cls = get_model(backend)
+        _release(_evaluated_model())
+        options = simple_parse_args_string(arguments)
+        if "batch_size" in inspect.signature(cls.__init__).parameters:
+            options.setdefault("batch_size", "auto" if backend in _ENGINES else _BATCH_SIZE)
+        self._model = cls.create_from_arg_obj(options)
+        self._has_template = self._rendered([{"role": "user", "content": _PROBE}]) is not None
+        if not self._has_template:
+            logger.warning("judge lm_eval:%s has no chat template: prompts are plain text", backend)
+        system: list[Message] = [{"role": "system", "content": _PROBE}, {"role": "user", "content": "?"}]
+        self._keeps_system = _PROBE in (self._rendered(system) or "")
+
+    def prompt(self, messages: Sequence[Message]) -> str:
+        """Returns the messages as one prompt, by the model's chat template, or without one as texts.
+
+        A template that takes no system message gets its text before the first user message.
+        """
+        if not self._has_template:
+            return "\n\n".join(message["content"] for message in messages) + "\n\n"
+        system = [message["content"] for message in messages if message["role"] == "system"]
+        if system and not self._keeps_system:
+            first, *rest = (message for message in messages if message["role"] != "system")
+            messages = [{"role": first["role"], "content": "\n\n".join([*system, first["content"]])}, *rest]
+        return self._rendered(messages) or ""
+
+    def fits(self, prompt: str, new_tokens: int) -> bool:
+        """Whether prompt and reply fit into the model's context; lm-eval would cut the prompt's beginning off."""
+        longest, encode = getattr(self._model, "max_length", None), getattr(self._model, "tok_encode", None)
+        if not isinstance(longest, int) or not callable(encode):
+            return True
+        # One token takes at least one character, but for byte fallbacks, so short prompts need no count.
+        return 4 * len(prompt) + new_tokens <= longest or len(encode(prompt)) + new_tokens <= longest
+
+    def completed(self, prompt: str, text: str, sampling: Mapping[str, Any]) -> Completion:
+        """Returns a completion with the reason why it ended, which lm-eval doesn't tell.
+
+        Thinking begins in the reply, or in the prompt where the template opens it.
+        """
+        encode, limit = getattr(self._model, "tok_encode", None), sampling["max_tokens"]
+        thinks = prompt.rstrip().endswith("<think>") and "</think>" not in text
+        unended = bool(text.strip()) and not without_reasoning(text).strip()
+        # One character takes four tokens at most, so short replies need no count.
+        is_cut_off = unended or (4 * len(text) >= limit and callable(encode) and len(encode(text)) >= limit)
+        return Completion(text, "length" if is_cut_off else "stop", sampling=sampling, thought=thinks)
+
+    def generate(
+        self, prompts: Sequence[str], sampling: Mapping[str, Any], arrived: Callable[[str, str], None]
+    ) -> None:
+        """Completes all prompts in one call, and reports each prompt with its completion as soon as it is there."""
+        from lm_eval.api.instance import Instance
+
+        def add_partial(attribute: str, request: Any, result: Any) -> None:
+            if attribute == "generate_until" and isinstance(result, str):
+                arrived(request[0], result)
+
+        # lm-eval's names; greedy unless a temperature says otherwise.
+        options = {"temperature": 0.0, **sampling, "until": [], "max_gen_toks": sampling["max_tokens"]}
+        form = options.pop("structured_outputs", {})
+        if response_format := options.pop("response_format", None):
+            form = {"json": response_format["json_schema"]["schema"]}
+        if form:
+            from vllm.sampling_params import StructuredOutputsParams  # type: ignore[import-not-found, unused-ignore]
+
+            options["structured_outputs"] = StructuredOutputsParams(**form)
+        del options["max_tokens"]
+        options["do_sample"] = options["temperature"] > 0
+        requests = [
+            Instance("generate_until", {}, (prompt, dict(options)), index, metadata=("judge", index, 1))
+            for index, prompt in enumerate(prompts)
+        ]
+        # lm-eval's response cache hears of each completion as it comes.
+        self._model.set_cache_hook(SimpleNamespace(add_partial=add_partial))
+        for prompt, text in zip(prompts, self._model.generate_until(requests), strict=True):
+            arrived(prompt, text)
+
+    def close(self) -> None:
+        """Lets go of the model."""
+        model, self._model = self._model, None
+        _release(model)
+
+    def _rendered(self, messages: Sequence[Message]) -> str | None:
+        try:
+            rendered: str = self._model.apply_chat_template([dict(message) for message in messages])
+        except (ValueError, NotImplementedError, AttributeError):
+            return None
+        return rendered
+
+
+def _evaluated_model() -> Any:
+    """Finds the model that a harness has made for the run whose verdicts are waited for; None where there is none.
+
+    Both harnesses hold it until their results are complete, though they ask it nothing more once a verdict is waited
+    for. A model that a caller has handed to a harness is the caller's, and isn't returned.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_name == "simple_evaluate" and isinstance(frame.f_locals.get("model"), str):
+            evaluated = frame.f_locals.get("lm")
+            return getattr(evaluated, "lm", evaluated)  # without lm-eval's response cache around it
+        frame = frame.f_back
+    return None
+
+
+def _release(model: Any) -> None:
+    """Gives the memory of one of a harness's models back: its weights are dropped, its engine's processes end."""
+    import torch
+
+    for part in getattr(model, "__dict__", {}).values():
+        engine = getattr(getattr(part, "llm_engine", None), "engine_core", part)
+        if isinstance(part, torch.nn.Module):
+            torch.nn.Module.to(part, "meta")  # it still tells its type and its number of parameters, which is logged
+        elif type(engine).__module__.partition(".")[0] in _ENGINES and hasattr(engine, "shutdown"):
+            engine.shutdown()
+    del model
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

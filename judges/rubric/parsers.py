@@ -24,9 +24,8 @@ from typing import Any, Literal, NamedTuple
 
 from culture_tasks.text import without_reasoning
 
+# The value of a statement that is no value of the scale: a fraction, a range, another scale's value, ….
 NOT_OFFERED = -1
-"""The value of a statement that is no value of the scale: a fraction, a range, another scale's value, …."""
-
 _MOST_STATEMENTS = 100
 
 

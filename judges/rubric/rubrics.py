@@ -21,9 +21,8 @@ from culture_tasks.text import storable
 if TYPE_CHECKING:
     from culture_tasks.judges.rubric.parsers import OfferedScale, Reading
 
+# Characters of one filled-in text that a judge is shown; the rest is cut, and the cut is named in the prompt.
 LONGEST_TEXT = 32_000
-"""Characters of one filled-in text that a judge is shown; the rest is cut, and the cut is named in the prompt."""
-
 Form = Literal["free", "json_schema", "regex"]
 """How an endpoint holds a reply to a form (see :meth:`Rubric.form`)."""
 

@@ -53,19 +53,11 @@ class JudgeIdentity:
     @cached_property
     def json(self) -> Mapping[str, Any]:
         """The identity as plain JSON data, made once: ten thousand records hold it."""
-        return {
-            "backend": self.backend,
-            "model": self.model,
-            "rubric": self.rubric,
-            "prompt": self.prompt,
-            "prompt_sha256": self.prompt_sha256,
-            "delimiters": self.delimiters,
-            "sampling": dict(self.sampling),
-        }
+        return {**vars(self), "sampling": dict(self.sampling)}
 
 
+# Names of the numbers of tokens that cost less.
 DISCOUNTS = frozenset(("cached_tokens", "batch_prompt_tokens", "batch_completion_tokens"))
-"""Names of the numbers of tokens that cost less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +83,7 @@ class Usage:
     @property
     def in_a_batch(self) -> Usage:
         """The same tokens of requests in a batch, whose discount is the only one that counts."""
-        return Usage(
-            self.prompt_tokens,
-            self.completion_tokens,
-            batch_prompt_tokens=self.prompt_tokens,
-            batch_completion_tokens=self.completion_tokens,
-        )
+        return Usage(self.prompt_tokens, self.completion_tokens, 0, self.prompt_tokens, self.completion_tokens)
 
     @property
     def discounts(self) -> dict[str, int]:

@@ -77,10 +77,16 @@ def test_export_leaves_out_rows_that_are_not_as_they_were_written(file, tmp_path
 
 def test_a_file_that_is_no_cache_is_named_and_left_alone(tmp_path, monkeypatch):
     (tmp_path / "x").write_text("no database" * 100)
-    for action in (["stats"], ["clear", "--yes"], ["export"]):
+    merge = ["merge", str(tmp_path / "x"), "--into", str(tmp_path / "merged" / "file")]
+    for action in (["stats", "--file"], ["clear", "--yes", "--file"], ["export", "--file"]):
         with pytest.raises(JudgeError, match="can't be used"):
-            run(*action, "--file", tmp_path / "x")
-    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+            run(*action, tmp_path / "x")
+    with pytest.raises(JudgeError, match="x can't be used"):
+        run(*merge)
+    (tmp_path / "x").rename(tmp_path / "y")
+    with pytest.raises(JudgeError, match="x isn't there"):
+        run(*merge)
+    assert (tmp_path / "y").is_file()
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", "off")
     with pytest.raises(SettingsError, match="there is no cache"):
         run("stats")
@@ -112,12 +118,3 @@ def test_caches_are_merged_into_one(file, tmp_path, capsys):
     assert found == {newer: "rating=3", older: "rating=2", new: "rating=3"}
     assert run("merge", file, other, "--into", into) == 0
     assert capsys.readouterr().out.count(" 0 copied") == 2
-
-
-def test_merging_needs_caches(file, tmp_path):
-    with pytest.raises(JudgeError, match=r"gone\.sqlite3 isn't there"):
-        run("merge", file, tmp_path / "gone.sqlite3", "--into", tmp_path / "merged.sqlite3")
-    assert not (tmp_path / "merged.sqlite3").exists()
-    (tmp_path / "x").write_text("no database" * 100)
-    with pytest.raises(JudgeError, match="x can't be used"):
-        run("merge", tmp_path / "x", "--into", tmp_path / "merged.sqlite3")

@@ -18,8 +18,6 @@ PASSING = {
     "429 without Retry-After": fails(429),
     "429 with Retry-After": fails(429, {"Retry-After": "0.05"}),
     "429 with Retry-After-Ms": fails(429, {"Retry-After-Ms": "20"}),
-    "429 with reset headers": fails(429, {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "30ms"}),
-    "408": fails(408),
     "500 with an HTML page": raw("<html><h1>Oops</h1></html>", 500),
     "503": fails(503),
     "reset before a reply": resets,
@@ -28,6 +26,8 @@ PASSING = {
     "invalid JSON": raw('{"choices": [{"message"'),
     "missing choices": raw('{"id": "x", "choices": []}'),
     "a reply that vLLM aborted": says("rating=1", "abort"),
+    "time-out": hangs,
+    "slow drip": drips,
 }
 ELSEWHERE = raw("", 307, {"Location": "http://127.0.0.1:9/"})
 
@@ -36,11 +36,11 @@ ELSEWHERE = raw("", 307, {"Location": "http://127.0.0.1:9/"})
 def test_a_passing_fault_costs_one_more_request_and_a_lasting_one_the_patience(server, judge_for, items, fault):
     first, second = items(2)
     server.script(fault, says())
-    verdict = ask(judge_for(), first)
+    verdict = ask(judge_for(judge_timeout=0.1), first)
     assert (verdict.outcome, verdict.score, verdict.attempts) == ("scored", 2.0, 2)
     assert len(server.requests) == 2
     server.script(fault)
-    verdict = ask(judge_for(patience=BRIEF), second)
+    verdict = ask(judge_for(patience=BRIEF, judge_timeout=0.1), second)
     assert (verdict.outcome, verdict.score, verdict.attempts) == ("failed", None, len(server.requests) - 2)
     assert verdict.attempts > 1
     assert "0.2 s at most (CULTURE_JUDGE_PATIENCE)" in verdict.error
@@ -66,6 +66,7 @@ ENDINGS = {
         ("scored", 1.0, 2, True),
         "",
     ),
+    "unreadable twice": ([says("no idea")], UNPARSABLE, "no rating that can be read without doubt"),
     "an empty reply once": ([says("  \n"), says("rating=2")], ("scored", 2.0, 2, True), ""),
     "nothing but thoughts": (  # as vLLM's reasoning parsers tell of a reply that never ends its thinking
         [says(None, reasoning="It fits.")],
@@ -86,17 +87,10 @@ def test_other_replies_end_a_verdict_or_ask_again_once(server, judge_for, item, 
     assert len(server.requests) == verdict.attempts
 
 
-@pytest.mark.parametrize("fault", [hangs, drips], ids=["time-out", "slow drip"])
-def test_every_call_has_a_timeout(server, judge_for, item, fault):
-    server.script(fault, says())
-    verdict = ask(judge_for(judge_timeout=0.3), item)
-    assert (verdict.outcome, verdict.attempts) == ("scored", 2)
-
-
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_wait_beyond_the_patience_ends_all_requests_at_once(server, judge_for, items, status):
     server.script(fails(status, {"Retry-After": "3600"}))
-    verdicts = ask_all(judge_for(judge_concurrency=4), items(500))
+    verdicts = ask_all(judge_for(judge_concurrency=4), items(100))
     assert {verdict.outcome for verdict in verdicts} == {"failed"}
     assert {verdict.attempts for verdict in verdicts} == {0, 1}
     assert all("left alone for 3600 s" in verdict.error for verdict in verdicts)
@@ -111,14 +105,6 @@ def test_an_unreadable_reply_is_asked_again_with_a_reminder(server, judge_for, i
     assert verdict.reply_model == "judge-2024"
     first, second = (request.body["messages"] for request in server.requests)
     assert second == first + LAVE.reminder_messages("Looks right to me.")
-
-
-@pytest.mark.parametrize("times", [0, 1, 3])
-def test_asking_again_is_bounded(server, judge_for, item, times):
-    server.script(says("no idea"))
-    verdict = ask(judge_for(judge_ask_again=times), item)
-    assert (verdict.outcome, verdict.completion) == ("unparsable", "no idea")
-    assert len(server.requests) == 1 + times
 
 
 def test_unstorable_replies_are_cleaned(server, judge_for, item):
@@ -138,14 +124,6 @@ def test_identical_requests_in_flight_are_asked_once(server, judge_for, item, re
     assert sum(verdict.attempts for verdict in verdicts) == len(replies)
 
 
-def test_a_process_asks_once_with_two_judges_and_without_a_cache_file(server, judge_for, items):
-    first, second = items(2)
-    without_file = judge_for(judge_cache="off")
-    for item, judges in ((first, (judge_for(), judge_for())), (second, (without_file, without_file))):
-        assert [ask(judge, item).cached for judge in judges] == [False, True]
-    assert len(server.requests) == 2
-
-
 def test_sampling_and_identity(server, judge_for, item):
     judge = judge_for()
     verdict = ask(judge, item, CARE)
@@ -157,28 +135,6 @@ def test_sampling_and_identity(server, judge_for, item):
     assert identity.json["sampling"] == dict(CARE.sampling)
     assert identity != judge_for(judge_delimiters="off").identity(CARE)
     assert identity == judge_for(openai_base_url="http://elsewhere:8001/v1").identity(CARE)
-
-
-def test_parameters_that_a_model_refuses_are_adapted_once(server, judge_for, items):
-    renamed = (
-        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
-    )
-
-    def decide(seen):
-        if "max_tokens" in seen.body:
-            return fails(400, code="unsupported_parameter", param="max_tokens", message=renamed)
-        if "temperature" in seen.body:
-            return fails(400, code="unsupported_value", message="'temperature' does not support 0.0 with this model.")
-        return says()
-
-    server.decide = decide
-    judge = judge_for(judge_concurrency=1)
-    assert [ask(judge, item).attempts for item in items(3)] == [3, 1, 1]
-    assert dict(judge.identity(LAVE).sampling) == {"max_completion_tokens": 512}
-    judge.close()
-    warm = judge_for(judge_concurrency=1)
-    assert ask(warm, items(1)[0]).cached
-    assert dict(warm.identity(LAVE).sampling) == {"max_completion_tokens": 512}
 
 
 def test_replies_on_their_way_when_a_judge_is_closed_are_kept(server, judge_for, items):
@@ -194,19 +150,20 @@ def test_replies_on_their_way_when_a_judge_is_closed_are_kept(server, judge_for,
     for _ in range(3):
         arrived.acquire()
     judge.close()
+    server.decide = lambda seen: says()
     assert Counter(ticket.verdict().outcome for ticket in tickets) == {"scored": 3, "failed": 47}
     assert sum(verdict.cached for verdict in ask_all(judge_for(judge_concurrency=3), items(50))) == 3
     assert len(server.requests) == 50
 
 
 @pytest.mark.slow
-def test_thirty_percent_faults_over_two_thousand_requests(server, judge_for, items):
+def test_thirty_percent_faults_over_a_thousand_requests(server, judge_for, items):
     chance = random.Random(7)
     faults = [*PASSING.values(), says("Rating: 2"), says("x", "content_filter"), says("The", "length"), hangs, drips]
     good = says(json.dumps({"echo": "{rating}"}) + " " + GOOD)
     server.decide = lambda seen: chance.choice(faults) if chance.random() < 0.3 else good
-    verdicts = ask_all(judge_for(judge_timeout=1.0, judge_concurrency=64), items(2000))
+    verdicts = ask_all(judge_for(judge_timeout=0.5, judge_concurrency=64), items(1000))
     outcomes = Counter(verdict.outcome for verdict in verdicts)
-    assert len({seen.body["messages"][1]["content"] for seen in server.requests}) == sum(outcomes.values()) == 2000
+    assert len({seen.body["messages"][1]["content"] for seen in server.requests}) == sum(outcomes.values()) == 1000
     assert {verdict.score for verdict in verdicts if verdict.outcome == "scored"} == {2.0}
-    assert outcomes["scored"] > 1900
+    assert outcomes["scored"] > 950

@@ -10,7 +10,7 @@ import torch
 
 from culture_tasks.errors import JudgeUnreachableError
 from culture_tasks.judges.endpoint.addresses import Secrets
-from culture_tasks.judges.local import local_model
+from culture_tasks.judges.local import in_process
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def gpus(monkeypatch):
 
 def check(text):
     backend, _, arguments = text.partition(",")
-    local_model.check_model(backend, arguments, Secrets())
+    in_process.check_model(backend, arguments, Secrets())
 
 
 def refusal(text):
@@ -44,28 +44,21 @@ def test_a_model_that_can_be_loaded_passes_without_its_weights_being_read(folder
     check(f"hf,pretrained={folder},device=cpu")
 
 
-@pytest.mark.parametrize("backend", ["vllm", "sglang"])
-def test_a_backend_that_is_not_installed(backend, monkeypatch):
-    monkeypatch.setattr(local_model, "find_spec", lambda name: None)
-    said = refusal(f"{backend},pretrained=x")
-    assert f"No module named '{backend}'" in said
-    assert "Install the package" in said
+def test_a_device_that_is_not_there(folder, gpus):
+    for count, device, needed in ((0, "", 1), (0, ",device=cuda:0", 1), (1, ",device=cuda:2", 3)):
+        gpus(count)
+        said = refusal(f"hf,pretrained={folder}{device}")
+        assert f"it needs {needed} CUDA GPUs, and this machine has {count}" in said
+    check(f"hf,pretrained={folder}")
 
 
-@pytest.mark.parametrize("device", ["", ",device=cuda", ",device=cuda:0"])
-def test_a_device_that_is_not_there(folder, gpus, device):
-    gpus(0)
-    assert "it needs 1 CUDA GPUs, and this machine has 0" in refusal(f"hf,pretrained={folder}{device}")
-    gpus(1)
-    check(f"hf,pretrained={folder}{device}")
-    assert "it needs 3 CUDA GPUs, and this machine has 1" in refusal(f"hf,pretrained={folder},device=cuda:2")
-
-
-def test_a_serving_backend_needs_its_gpus(gpus, monkeypatch, folder):
+def test_a_serving_backend_needs_its_package_and_its_gpus(gpus, monkeypatch, folder):
     from lm_eval.api import registry
 
-    monkeypatch.setattr(local_model, "find_spec", lambda name: True)
-    monkeypatch.setattr(local_model.importlib.metadata, "version", lambda name: "0.20.0")
+    monkeypatch.setattr(in_process, "find_spec", lambda name: None)
+    assert "No module named 'sglang'). Install the package" in refusal("sglang,pretrained=x")
+    monkeypatch.setattr(in_process, "find_spec", lambda name: True)
+    monkeypatch.setattr(in_process.importlib.metadata, "version", lambda name: "0.20.0")
     monkeypatch.setattr(registry, "get_model", lambda name: object)
     gpus(2)
     assert "needs 4 CUDA GPUs" in refusal(f"vllm,pretrained={folder},tensor_parallel_size=4")

@@ -33,13 +33,6 @@ def test_everything_is_graded_in_one_call_a_rubric_at_the_first_verdict(double, 
     assert (double.made, len(double.calls)) == (1, 2)
 
 
-def test_unreadable_replies_are_asked_again_together(double, local_judge_for, items):
-    double.says(lambda prompt: "rating=1" if "no rating" in prompt else "hm")
-    verdicts = ask_all(local_judge_for(), items(5))
-    assert {(verdict.score, verdict.asked_again) for verdict in verdicts} == {(1.0, True)}
-    assert [len(call) for call in double.calls] == [5, 5]
-
-
 def test_a_model_that_can_not_be_loaded_fails_all_once(double, local_judge_for, items, caplog):
     def refuse(options):
         double.made += 1
@@ -54,28 +47,24 @@ def test_a_model_that_can_not_be_loaded_fails_all_once(double, local_judge_for, 
     assert double.made == 1
 
 
-def test_replies_that_arrived_before_a_breakdown_are_kept(double, local_judge_for, items):
+@pytest.mark.parametrize("error", [RuntimeError("CUDA out of memory"), KeyboardInterrupt()])
+def test_replies_that_arrived_before_a_breakdown_are_kept_and_nobody_is_left_waiting(
+    double, local_judge_for, items, error
+):
     def reply(prompt):
         if "dish 3?" in prompt:
-            raise RuntimeError("CUDA out of memory")
+            raise error
         return "rating=2"
 
     double.says(reply)
-    verdicts = ask_all(local_judge_for(), items(5))
-    assert [verdict.outcome for verdict in verdicts] == ["scored"] * 3 + ["failed"] * 2
-    assert "out of memory" in verdicts[4].error
-
-
-def test_an_interrupt_leaves_nobody_waiting(double, local_judge_for, items):
-    def reply(prompt):
-        raise KeyboardInterrupt
-
-    double.says(reply)
     judge = local_judge_for()
-    tickets = [judge.submit(LAVE, item) for item in items(2)]
-    with pytest.raises(KeyboardInterrupt):
-        tickets[0].verdict()
-    assert "KeyboardInterrupt" in tickets[1].verdict().error
+    tickets = [judge.submit(LAVE, item) for item in items(5)]
+    if isinstance(error, KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt):
+            tickets[0].verdict()
+    verdicts = [ticket.verdict() for ticket in tickets]
+    assert [verdict.outcome for verdict in verdicts] == ["scored"] * 3 + ["failed"] * 2
+    assert type(error).__name__ in verdicts[4].error
 
 
 def test_prompts_that_do_not_fit_are_not_cut(double, local_judge_for, item):
@@ -91,12 +80,6 @@ def test_a_template_without_system_messages_still_shows_the_rubric(double, local
     assert "cultural anthropologist" in double.calls[0][0]
     assert "<system>" not in double.calls[0][0]
     assert ("no chat template" in caplog.text) == (lacks == "template")
-
-
-def test_a_reply_as_long_as_the_limit_was_cut_off(double, local_judge_for, item):
-    double.says(lambda prompt: "rating=1" if "no rating" in prompt else "rating=2 " + "and so " * 300)
-    verdict = ask(local_judge_for(), item)
-    assert (verdict.score, verdict.asked_again, verdict.max_tokens) == (1.0, True, None)
 
 
 @pytest.mark.parametrize("opened", ["<think>", ""], ids=["by the reply", "by the template"])
@@ -117,12 +100,18 @@ def test_thinking_gets_a_larger_limit_which_is_learnt(double, local_judge_for, i
     assert judge.identity(LAVE).sampling["max_tokens"] == 512
 
 
-def test_thinking_gets_no_limit_that_the_context_has_no_room_for(double, local_judge_for, item):
+@pytest.mark.parametrize(
+    "filler", ["<think>" + "hm " * 600, "rating=2 " + "and so " * 300], ids=["thinking", "rambling"]
+)
+def test_a_reply_as_long_as_the_limit_was_cut_off_and_grows_no_further_than_the_context(
+    double, local_judge_for, item, filler
+):
     double.max_length = 1500
-    double.says(lambda prompt: "<think>" + "hm " * 600)
+    double.says(lambda prompt: "rating=1" if "no rating" in prompt and "rating=2" in filler else filler)
     verdict = ask(local_judge_for(), item)
-    assert (verdict.outcome, verdict.attempts) == ("unparsable", 2)
-    assert "cut off" in verdict.error
+    ending = ("scored", None) if "rating=2" in filler else ("unparsable", "the reply was cut off at the largest number")
+    assert (verdict.outcome, verdict.error and verdict.error[:43]) == ending
+    assert (verdict.attempts, verdict.asked_again, verdict.max_tokens) == (2, True, None)
 
 
 def test_a_local_judge_takes_the_parameters_that_lm_eval_does(double, local_judge_for):
@@ -142,9 +131,7 @@ def test_a_real_model_of_lm_eval(local_judge_for, tiny_lm):
     items = [JudgeItem(f"What is dish {number}?", ("b",), "x" * number) for number in range(6)]
     judge = local_judge_for(f"hf,pretrained={tiny_lm},device=cpu,batch_size=4")
     judge.check([])
-    verdicts = ask_all(judge, items)
-    assert {verdict.outcome for verdict in verdicts} <= {"scored", "unparsable"}
-    assert len({verdict.completion for verdict in verdicts} - {None}) > 1
+    assert len({verdict.completion for verdict in ask_all(judge, items)} - {None}) > 1
     judge.close()
     again = local_judge_for(f"hf,pretrained={tiny_lm},device=cpu,batch_size=4")
     lenient = replace(LAVE, reader=lambda reply, scale: Reading(1, reply))  # a toy's reply would be asked again

@@ -33,15 +33,16 @@ def test_an_address_is_that_of_the_settings(settings, url, shown, headers):
     assert address_of(Settings(), "gpt-4o").is_keyless_openai
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://", "http://[x", "/v1"])
-def test_an_address_that_is_no_url_is_refused(url):
-    with pytest.raises(SettingsError, match="not a URL"):
-        address_of(Settings(openai_base_url=url), "m")
-
-
-def test_azure_needs_a_version():
-    with pytest.raises(SettingsError, match="OPENAI_API_VERSION"):
-        address_of(Settings(azure_endpoint="https://mine.openai.azure.com"), "m")
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        *(({"openai_base_url": url}, "not a URL") for url in ("localhost:8000", "ftp://x/v1", "http://[x", "/v1")),
+        ({"azure_endpoint": "https://mine.openai.azure.com"}, "without OPENAI_API_VERSION"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(settings, said):
+    with pytest.raises(SettingsError, match=said):
+        address_of(Settings(**settings), "m")
 
 
 @pytest.mark.parametrize("field", ["openai_api_key", "openai_organization", "openai_project"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.fault_server import fails, hangs, raw, says
 from support.judging import KEY, ask, ask_all
@@ -43,6 +45,11 @@ def refusal(judge, *items, **options):
         (raw("", 302), "redirects"),
         (raw("<html>Welcome</html>"), "not JSON"),
         (says(""), "an empty reply"),
+        (says("OK"), "reference answer (lave), and the reply holds no rating that can be read without doubt: 'OK'. A"),
+        (
+            says("I think, and I think. " * 100),
+            "…'. A judge that thinks for long needs a larger CULTURE_JUDGE_MAX_TOKENS",
+        ),
         (hangs, "no reply within 0.2 s"),
     ],
 )
@@ -59,45 +66,29 @@ def test_a_judge_that_can_not_work_is_found_and_a_failed_check_repeated(server, 
     judge.check([(LAVE, item)])
 
 
-@pytest.mark.parametrize("reply", ["OK", "I think, and I think. " * 100, "rating=7"])
-def test_a_judge_that_gives_no_readable_verdict_is_found(server, judge_for, item, reply):
-    server.script(says(reply))
-    said = refusal(judge_for(), item)
-    for part in (reply[:20], "reference answer (lave)", "CULTURE_JUDGE_MAX_TOKENS", "keep to the format"):
-        assert part in said
-    assert len(said) < 1200
-
-
-def test_the_question_is_the_first_one_asked_as_all_are_with_a_reference_as_the_response(server, judge_for, items):
+def test_the_question_is_the_first_one_with_a_reference_as_the_response_and_its_reply_not_kept(
+    server, judge_for, items
+):
+    server.script(says("hm"), says())
     judge_for().check([(LAVE, JudgeItem(each.question, each.references, "")) for each in items(5)])
-    [seen] = server.requests
+    seen, reminder = server.requests
+    assert reminder.body["messages"][:2] == seen.body["messages"]
+    assert not ask(judge_for(), replace(items(1)[0], response="biryani")).cached
     assert {name: seen.body[name] for name in LAVE.sampling} == dict(LAVE.sampling)
     assert [message["role"] for message in seen.body["messages"]] == ["system", "user"]
     assert "What is dish 0?" in seen.text
     assert seen.text.count("biryani") == 2
 
 
-def test_the_reply_to_the_check_is_not_kept_and_may_take_a_reminder(server, judge_for, item):
-    reference = JudgeItem(item.question, item.references, item.references[0])
-    server.script(says("hm"), says())
-    judge_for().check([(LAVE, reference)])
-    assert len(server.requests) == 2
-    ask(judge_for(), reference)
-    assert len(server.requests) == 3
-
-
-def test_a_first_question_that_the_provider_s_filter_stops_is_not_the_end(server, judge_for, items, caplog):
-    server.decide = lambda seen: fails(400, code="content_filter")
-    assert judge_for().check([(LAVE, item) for item in items(10)]) is None
-    assert len(server.requests) == 1
-    assert "declines the first question" in caplog.text
-
-
-def test_a_rate_limit_is_for_a_time(server, judge_for, item, caplog):
-    server.script(fails(429))
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [(fails(400, code="content_filter"), "declines the first question"), (fails(429), "limits the rate")],
+)
+def test_a_filter_or_a_rate_limit_is_not_the_end(server, judge_for, item, caplog, reply, said):
+    server.script(reply)
     judge = judge_for()
-    judge.check([(LAVE, item)])
-    assert "limits the rate" in caplog.text
+    assert judge.check([(LAVE, item)]) is None
+    assert said in caplog.text
     server.script(WRONG_KEY)
     assert "Correct the key" in refusal(judge, item)
 
@@ -126,11 +117,9 @@ def test_advice_names_the_variables_that_the_user_has_set(server, judge_for, ite
 def test_a_judge_is_checked_once_and_not_without_anything_to_grade(server, judge_for, item):
     judge_for(openai_base_url=CLOSED).check([])
     judge = judge_for()
-    judge.check([(LAVE, item)])
-    judge.check([(LAVE, item), (CARE, item)])
+    for expected in ([(LAVE, item)], [(LAVE, item), (CARE, item)]):
+        judge.check(expected)
     assert len(server.requests) == 1
-    judge_for("other").check([(LAVE, item)])
-    assert len(server.requests) == 2
 
 
 def test_only_where_every_verdict_is_at_hand_nothing_is_asked(server, judge_for, items):
@@ -142,14 +131,3 @@ def test_only_where_every_verdict_is_at_hand_nothing_is_asked(server, judge_for,
     judge_for().check([(LAVE, item) for item in items(3)], responses_known=True)
     for expected, is_known in ((items(3), False), (items(4), True), ([*items(3), items(5)[4]], True)):
         assert "Correct the key" in refusal(judge_for(), *expected, responses_known=is_known)
-
-
-def test_verdicts_at_hand_tell_which_parameters_the_model_accepts(server, judge_for, item):
-    server.script(NO_TEMPERATURE, says())
-    judge = judge_for()
-    ask(judge, item)
-    identity = judge.identity(LAVE)
-    judge.close()
-    again = judge_for()
-    again.check([(LAVE, item)], responses_known=True)
-    assert again.identity(LAVE) == identity

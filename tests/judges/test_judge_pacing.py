@@ -56,23 +56,19 @@ def test_an_outage_up_to_the_patience_loses_nothing_and_is_probed_with_few(secon
 
 
 @pytest.mark.parametrize(
-    ("spans", "status", "requests"),
-    [
-        ([(0, 590)], 503, 2_000),  # from the first request on
-        *(([(10, 13), (30, 33), (40, 60), (100, 105)], status, 6_000) for status in (None, 503)),  # bursts
-    ],
+    ("spans", "status"), [([(0, 590)], 503), *(([(10, 13), (30, 33), (40, 60)], status) for status in (None, 503))]
 )
-def test_faults_from_the_beginning_and_in_bursts_lose_nothing(spans, status, requests):
+def test_faults_from_the_beginning_and_in_bursts_lose_nothing(spans, status):
     endpoint = Failing(*spans, status=status)
-    assert run(endpoint, requests).lost == 0
-    assert len(endpoint.posts) < requests + 64 * 4 + 200
+    assert run(endpoint, 3_000).lost == 0
+    assert len(endpoint.posts) < 3_000 + 64 * 4 + 200
 
 
 @pytest.mark.parametrize("status", [None, 503, 429])
 def test_a_dead_endpoint_is_given_up_when_patience_ends_for_all_at_once(status):
     endpoint = Failing((0, float("inf")), status=status)
-    outcome = run(endpoint, 4_000)
-    assert outcome.lost == 4_000
+    outcome = run(endpoint, 1_000)
+    assert outcome.lost == 1_000
     assert PATIENCE <= min(outcome.ended) <= max(outcome.ended) < PATIENCE + 60
     assert "600 s at most (CULTURE_JUDGE_PATIENCE)" in outcome.answers[-1].reply.message
     assert "Its last reply" in outcome.answers[-1].reply.message
@@ -121,8 +117,7 @@ class Poisoned(Simulated):
         return GOOD
 
 
-@pytest.mark.parametrize("concurrency", [4, 64])
-@pytest.mark.parametrize("status", [None, 503])
+@pytest.mark.parametrize(("concurrency", "status"), [(4, None), (16, 503)])
 def test_requests_that_fail_alone_end_when_their_own_patience_does_and_hold_up_nobody(status, concurrency):
     endpoint = Poisoned(status, 0, 7, 8, 9)
     outcome = run(endpoint, 400 * concurrency, concurrency=concurrency)
@@ -143,9 +138,9 @@ LIMITS = {
 
 @pytest.mark.parametrize("tells", [False, True], ids=["without Retry-After", "with Retry-After"])
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
-@pytest.mark.parametrize("rate", [10.0, 1.0, 0.1])
+@pytest.mark.parametrize("rate", [10.0, 0.1])
 def test_a_steady_rate_limit_loses_nothing_and_is_used_well(rate, limit, tells):
-    requests = max(30, int(800 * rate))
+    requests = max(30, int(400 * rate))
     endpoint = Limited(rate, tells=tells, **limit)
     outcome = run(endpoint, requests)
     assert outcome.lost == 0
@@ -182,8 +177,7 @@ def test_an_endpoint_that_does_not_slow_down_is_driven_at_the_ceiling():
     assert endpoint.most_in_flight == 64
 
 
-@pytest.mark.parametrize("share", [0.05, 0.3])
-@pytest.mark.parametrize("concurrency", [8, 64, 256])
+@pytest.mark.parametrize(("concurrency", "share"), [(8, 0.3), (64, 0.3), (256, 0.05)])
 def test_a_lone_complaint_delays_its_own_request_alone(concurrency, share):
     chance, requests = random.Random(1), 50 * concurrency
     endpoint = Replying(lambda: chance.uniform(0.07, 0.13), lambda _: problem(429) if chance.random() < share else None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from importlib import resources
 
@@ -69,13 +67,6 @@ def test_every_prompt_has_a_version_is_clean_text_and_stands_in_the_folder_s_rea
         readme = resources.files(package).joinpath("prompts/README.md")
         if readme.is_file():  # it is not installed
             assert f"`{name}`" in readme.read_text(encoding="utf-8")
-
-
-def test_the_hash_is_that_of_the_files_hashes():
-    rubric = rubrics()["care_literacy"]
-    texts = [load(rubric.package, name).text for name in (rubric.user, rubric.reminder)]
-    hashes = json.dumps([None, *(hashlib.sha256(text.encode()).hexdigest() for text in texts), None])
-    assert rubric.prompt_sha256(delimiters=False) == hashlib.sha256(hashes.encode()).hexdigest()
 
 
 def test_an_unknown_rubric_is_refused_with_the_nearest():

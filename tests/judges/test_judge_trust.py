@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 
@@ -34,11 +35,10 @@ ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=[]), max_size=200)
 
 
 @pytest.mark.parametrize("text", ADVERSARIAL.values(), ids=ADVERSARIAL)
-@pytest.mark.parametrize("place", ["question", "reference", "response"])
-def test_adversarial_text_stays_data(text, place):
-    texts = {"question": "What?", "reference": "biryani", "response": "rice", place: text}
-    item = JudgeItem(texts["question"], (texts["reference"],), texts["response"])
-    for rubric in (LAVE, LAVE3, CARE):
+def test_adversarial_text_stays_data(text):
+    for place, rubric in itertools.product(("question", "reference", "response"), (LAVE, LAVE3, CARE)):
+        texts = {"question": "What?", "reference": "biryani", "response": "rice", place: text}
+        item = JudgeItem(texts["question"], (texts["reference"],), texts["response"])
         messages = rubric.messages(item, secret="of this run")
         user = messages[-1]["content"]
         # One opening and one closing tag, whatever the text holds, and the text between them as it is.
@@ -49,19 +49,6 @@ def test_adversarial_text_stays_data(text, place):
         body = ChatRequest("e", "m", messages, rubric.sampling).body(rubric.sampling)
         assert json.loads(body.decode("utf-8"))["messages"] == messages
         assert b"\x00" not in body
-
-
-@given(st.text(alphabet=st.characters(exclude_categories=[])), st.sampled_from(["question", "reference", "response"]))
-def test_delimiters_can_not_be_forged(text, name):
-    shown = shortened(text)
-    opening, closing = (delimited(name, shown, "of this run").split("\n")[at] for at in (0, -1))
-    assert re.fullmatch(rf"<{name}-[0-9a-f]{{12}}>", opening)
-    assert closing == f"</{opening[1:]}"
-    assert delimited(name, shown, "of this run") == f"{opening}\n{shown}\n{closing}"
-    assert opening not in shown
-    assert closing not in shown
-    assert len(shown) <= len(text)
-    assert json.loads(json.dumps(shown).encode()) == shown == shown.encode("utf-8").decode()
 
 
 def code_of(seen):

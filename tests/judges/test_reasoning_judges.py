@@ -146,17 +146,14 @@ def test_the_user_s_parameters_are_sent_and_name_the_judge(server, judge_for, it
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ("[1]", "not a JSON object"),
-        ('{"a": NaN}', "not a JSON object"),
-        ("[" * 100_000, "not a JSON object"),
+        *((value, "not a JSON object") for value in ("[1]", '{"a": NaN}', "[" * 100_000)),
         ('{"model": "x"}', "may not set 'model'"),
         ('{"max_tokens": 2}', "use CULTURE_JUDGE_MAX_TOKENS"),
     ],
 )
 def test_an_extra_body_that_can_not_be_is_refused(value, complaint):
-    with pytest.raises(SettingsError, match=complaint) as caught:
+    with pytest.raises(SettingsError, match=rf"CULTURE_JUDGE_EXTRA_BODY[\s\S]*{complaint}") as caught:
         Settings.from_environment({"CULTURE_JUDGE_EXTRA_BODY": value})
-    assert "CULTURE_JUDGE_EXTRA_BODY" in str(caught.value)
     assert len(str(caught.value)) < 1000
 
 

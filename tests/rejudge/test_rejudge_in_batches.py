@@ -13,9 +13,8 @@ from support.judging import KEY
 from support.rejudged import content, result_files, samples_of, verdicts_of
 
 from culture_tasks.cli.main import main
-from culture_tasks.judges.batch import batch_endpoint
+from culture_tasks.judges.batch import batch_endpoint, batch_rounds
 from culture_tasks.judges.endpoint.budget import forget_budgets
-from culture_tasks.rejudge import batch_rounds
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -1,4 +1,8 @@
-"""Sending judges' requests in batches, and fetching the results, over as many rounds and commands as it takes.
+"""A judge behind an endpoint that is asked in batches, over as many rounds and commands as it takes.
+
+Its verdicts are those that the endpoint's judge gives: the same requests, reading of replies and reminder after an
+unreadable one. A request that neither the verdict cache nor a batch answers is open, and is part of the next
+batch. One that failed for a reason that may pass, expired, or was cut off by thinking is given up after three batches.
 
 A small file beside the results lists the batches: which requests, as which file and batch at the endpoint. It is
 written before and after each step, so that a command that was killed goes on where it stopped and pays for no request
@@ -8,33 +12,82 @@ twice; where it is copied with the results, another machine can collect. It hold
 from __future__ import annotations
 
 import os
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from culture_tasks.errors import DataError, JudgeUnreachableError, SettingsError
 from culture_tasks.judges.batch.batch_endpoint import (
     BatchEndpoint,
-    BatchLine,
     RefusedError,
     Status,
+    batch_files,
+    name_of,
     read_results,
-    write_files,
 )
-from culture_tasks.judges.batch.batch_judge import BatchJudge
-from culture_tasks.judges.completions import Completion, Problem
+from culture_tasks.judges.completions import Answer, Completion, Problem
+from culture_tasks.judges.endpoint.asker import limit_of
+from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
+from culture_tasks.judges.endpoint.jobs import VerdictJob, kept_answer, open_requests
 from culture_tasks.judges.rubric.rubrics import Rubric
+from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
+from culture_tasks.settings import Settings
 
+# Name of the file beside the results.
 STATE_FILE = "judge_batches.json"
-"""Name of the file beside the results."""
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
 _ANSWERED = 200
+_MOST_TIMES = 3
+_NO_REPLY = Problem("the batch ended without a reply", retry=True)
+
+
+class BatchJudge(EndpointJudge):
+    """Notes the items to grade; ``asks`` says whether :meth:`check` may ask the endpoint a question."""
+
+    def __init__(self, model: str, settings: Settings, *, asks: bool) -> None:
+        super().__init__(model, settings)
+        self.model = model
+        self.unfinished: list[VerdictJob] = []
+        self._asks = asks
+
+    def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
+        """Notes an item."""
+        self.unfinished.append(self._job(rubric, item))
+        return self.unfinished[-1]
+
+    def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
+        """Asks the endpoint for one verdict, which tells what parameters it takes; not where results are collected."""
+        if self._asks:
+            super().check(expected, responses_known=responses_known)
+
+    def sent_sampling(self, rubric: Rubric) -> Mapping[str, Any]:
+        """Returns the sampling parameters that requests by a rubric are sent with now."""
+        return self.engine.asker.adaptations.apply(self._by.wording(rubric).sampling, self._by.most_tokens)
+
+    def adopt_sampling(self, rubric: Rubric, sent: Mapping[str, Any]) -> None:
+        """Takes over the sampling parameters that an earlier batch was sent with."""
+        self.engine.asker.adaptations.adopt(self._by.wording(rubric).sampling, sent)
+
+    def open_jobs(
+        self, answer: Callable[[VerdictJob, Answer | None], Answer | None] = kept_answer
+    ) -> dict[str, VerdictJob]:
+        """Returns a job for each open request, by the name of its line; all others are answered."""
+        open_ = open_requests(self.unfinished, self.engine.cache, answer)
+        self.unfinished = [job for jobs in open_.values() for job in jobs]
+        return {name_of(key): jobs[0] for key, jobs in open_.items()}
+
+
+class _Reply(NamedTuple):
+    """The last result of a request."""
+
+    result: Completion | Problem  # the completion, or why there is none
+    sent: Mapping[str, Mapping[str, Any]]  # the sampling parameters of the batch by rubric, as sent
+    usage: Usage  # tokens of earlier completions, which thinking had cut off
+    times: int  # how many batches it was in that have ended
 
 
 class _Batch(BaseModel):
@@ -80,7 +133,7 @@ def state_files(results: Iterable[Path]) -> list[Path]:
 class BatchRounds:
     """The batches of some results."""
 
-    judges: Mapping[str, BatchJudge]  # by model; they have noted all items
+    judges: Mapping[str, BatchJudge]  # by model
     rubrics: Mapping[str, Rubric]  # by name
     _: KW_ONLY
     endpoint: BatchEndpoint
@@ -90,6 +143,10 @@ class BatchRounds:
     _collected: set[str] = field(default_factory=set, init=False)
     _patient_until: dict[str, float] = field(default_factory=dict, init=False)
     _content: bytes | None = field(default=None, init=False)
+    _replies: dict[str, _Reply] = field(default_factory=dict, init=False)
+    _used: set[str] = field(default_factory=set, init=False)  # names of replies that answered a request
+    _requested: set[str] = field(default_factory=set, init=False)
+    _held: dict[str, float] = field(default_factory=dict, init=False)  # what the budget has set aside, by request
 
     def __post_init__(self) -> None:
         self._state = self._read(next(iter(self.judges.values())).address.shown)
@@ -117,16 +174,17 @@ class BatchRounds:
         Requests that batches which have ended left open are sent again, unless their results can't be fetched.
         """
         self.collect()
-        sent = 0
-        for model, judge in self.judges.items():
-            under_way = {n for batch in self._state.batches if batch.id not in self._collected for n in batch.names}
-            lines = [line for line in judge.open_lines() if line.name not in under_way]
-            affordable = judge.affordable(lines)
-            self._send(model, judge, affordable)
-            sent += len(affordable)
-            if len(affordable) < len(lines):
-                self.say(f"{len(lines) - len(affordable):,} requests are not sent now, to keep to the budget")
-        return sent
+        under_way = {n for batch in self._state.batches if batch.id not in self._collected for n in batch.names}
+        total = 0
+        for judge in self.judges.values():
+            jobs = [(name, job) for name, job in self._open(judge).items() if name not in under_way]
+            # Requests that begin alike together, for the endpoint's prompt cache.
+            jobs.sort(key=lambda named: named[1].rubric.prompt_order(named[1].item))
+            sent = sum(self._send(judge, *file) for file in batch_files(self._affordable_lines(judge, jobs)))
+            if sent < len(jobs):
+                self.say(f"{len(jobs) - sent:,} requests are not sent now, to keep to the budget")
+            total += sent
+        return total
 
     def collect(self) -> list[Status]:
         """Takes the results of all batches that have ended, and returns how far the others are.
@@ -174,11 +232,26 @@ class BatchRounds:
 
     def open_requests(self) -> int:
         """Returns how many requests neither the cache nor the results so far answer."""
-        return sum(len(judge.open_lines()) for judge in self.judges.values())
+        return sum(len(self._open(judge)) for judge in self.judges.values())
 
     def foreign_results(self) -> int:
         """Returns how many results so far belong to no sample that is graded now, or to other settings."""
-        return sum(judge.foreign for judge in self.judges.values())
+        self.open_requests()
+        return len(self._replies.keys() - self._requested)
+
+    def end_verdicts(self) -> None:
+        """Ends all verdicts: open requests have failed, for their last problem or for lack of money."""
+        for judge in self.judges.values():
+            budget, unsent = judge.budget, len(self._open(judge).keys() - self._replies.keys())
+            reason = "no batch has answered it" if budget is None else budget.reason
+            if unsent and budget is not None:
+                budget.refuse(unsent)
+            for job in judge.unfinished:
+                reply = self._replies.get(name_of(job.request.key))
+                is_known = reply is not None and isinstance(reply.result, Problem)
+                job.take(Answer(reply.result if reply is not None and is_known else Problem(reason)))
+            judge.unfinished = []
+            judge.engine.cache.flush()
 
     def finish(self) -> None:
         """Removes the file, once the verdicts are in result files; keeps it where others may still need it."""
@@ -205,17 +278,61 @@ class BatchRounds:
                     ) from None
                 self._begin(batch, batch.file)
 
-    def _send(self, model: str, judge: BatchJudge, lines: Sequence[BatchLine]) -> None:
+    def _open(self, judge: BatchJudge) -> dict[str, VerdictJob]:
+        return judge.open_jobs(self._answer)
+
+    def _answer(self, job: VerdictJob, kept: Answer | None) -> Answer | None:
+        """Returns the answer to a request: a batch's, or else the cache's; None where it is open."""
+        name = name_of(job.request.key)
+        self._requested.add(name)
+        reply = self._replies.get(name)
+        if reply is None:
+            return kept_answer(job, kept)
+        result = self._settled(reply, job)
+        if not isinstance(result, Completion):
+            problem = None if result is None else Answer(result, attempts=reply.times)
+            return kept_answer(job, kept) or problem
+        if name in self._used:
+            return Answer(result)
+        self._used.add(name)
+        self.judges[job.by.model].engine.cache.put([replace(job.row(result), replaces=True)])
+        return Answer(result, attempts=reply.times)
+
+    def _settled(self, reply: _Reply, job: VerdictJob) -> Completion | Problem | None:
+        """Returns what a request's last result comes to; None if it is to be sent again."""
+        result, may_go_on = reply.result, reply.times < _MOST_TIMES
+        if isinstance(result, Problem):
+            return None if result.retry and may_go_on else result
+        sent = reply.sent.get(job.rubric.name, job.request.sampling)
+        if may_go_on and result.is_cut_off_by_thinking and job.adaptations.grow(sent, job.by.most_tokens):
+            return None
+        return replace(result, usage=reply.usage + result.usage, sampling=sent)
+
+    def _affordable_lines(
+        self, judge: BatchJudge, jobs: Iterable[tuple[str, VerdictJob]]
+    ) -> Iterator[tuple[str, bytes]]:
+        """Yields the lines that the budget pays for, and sets their highest cost aside."""
+        for name, job in jobs:
+            sent = judge.sent_sampling(job.rubric)
+            body = job.request.body(sent)
+            if judge.budget is not None:
+                most = judge.budget.most(judge.model, body, limit_of(sent), in_a_batch=True)
+                if not judge.budget.reserve_now(most):
+                    return
+                self._held[name] = most
+            yield name, body
+
+    def _send(self, judge: BatchJudge, content: bytes, names: list[str]) -> int:
+        """Sends a file of lines as a batch, and returns how many requests it has."""
         sampling = {name: dict(judge.sent_sampling(rubric)) for name, rubric in self.rubrics.items()}
-        with tempfile.TemporaryDirectory() as folder:
-            for path, names in write_files(lines, Path(folder)):
-                batch = _Batch(model=model, names=names, sampling=sampling)
-                self._state.batches.append(batch)
-                self._save()
-                batch.file = self.endpoint.upload(path)
-                self._save()
-                self._begin(batch, batch.file)
-                self.say(f"sent batch {batch.id}: {len(names):,} requests to {model}")
+        batch = _Batch(model=judge.model, names=names, sampling=sampling)
+        self._state.batches.append(batch)
+        self._save()
+        batch.file = self.endpoint.upload(content)
+        self._save()
+        self._begin(batch, batch.file)
+        self.say(f"sent batch {batch.id}: {len(names):,} requests to {judge.model}")
+        return len(names)
 
     def _begin(self, batch: _Batch, file: str) -> None:
         """Begins a batch that hasn't begun; one that the endpoint doesn't take is forgotten, to be sent anew."""
@@ -266,11 +383,25 @@ class BatchRounds:
         if damaged:
             self.say(f"batch {batch.id}: {damaged:,} lines of its results can't be read")
         for name in batch.names:
-            judge.give(name, results.get(name), batch.sampling)
+            self._give(judge, name, results.get(name), batch)
         missing = len(batch.names) - len(results)
         unanswered = f", {missing:,} without a result" if missing else ""
         self.say(f"batch {batch.id} is {status.name}: {len(batch.names):,} requests{unanswered}")
         return True
+
+    def _give(self, judge: BatchJudge, name: str, result: Completion | Problem | None, batch: _Batch) -> None:
+        """Takes the result of a line, in the order of the batches; None where the batch has ended without one."""
+        before = self._replies.get(name)
+        usage = Usage() if before is None else before.usage
+        if before is not None and isinstance(before.result, Completion):
+            usage += before.result.usage
+        if isinstance(result, Completion):
+            result = replace(result, usage=result.usage.in_a_batch)
+        times = 1 if before is None else before.times + 1
+        self._replies[name] = _Reply(result or _NO_REPLY, batch.sampling, usage, times)
+        if judge.budget is not None and name in self._held:
+            most = self._held.pop(name)
+            judge.budget.settle(most, judge.budget.charged(judge.model, result, most))
 
     def _read(self, endpoint: str) -> _State:
         try:
