@@ -8,6 +8,7 @@ from support.reports import report_of
 from support.sharded import content, run_shards
 from support.written_runs import write_lm_eval, write_lmms_eval
 
+from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.loading import load_for_evaluation, subset_of
@@ -80,7 +81,7 @@ def test_results_say_what_was_drawn_and_the_report_compares_it_with_the_whole(ha
     monkeypatch.delenv("CULTURE_SUBSET")
     report = report_of(tmp_path)
     cells = {report.entrants[key].label: cell for key, cell in report.units[task].cells.items()}
-    assert (cells["part"].flags, cells["part"].note) == (("own_data", "subset"), f"{task}: 4 of 6 documents")
+    assert (cells["part"].flags, cells["part"].note) == (("own_data", "subset"), f"{title_of(task)}: 4 of 6 documents")
     assert cells["part"].comparable
     scores = [record["score"] for record in records]
     found = subset_interval(scores, None, subset.drawn_from, shares=True)
