@@ -22,7 +22,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.harness.subsets import Structure, structure_of
 from culture_tasks.judges.cache.cache_files import stats
 from culture_tasks.judges.selection import parse_spec
-from culture_tasks.metrics.subsets import Components, components, draw, half_width
+from culture_tasks.metrics.subsets import Components, components, half_width, population
 from culture_tasks.rejudge.estimates import Bounds, Estimator, total_by_judge
 from culture_tasks.results.loaded_runs import LoadedRun, Names, load
 from culture_tasks.settings import Settings
@@ -128,7 +128,7 @@ def _planned(
     with reading_data(settings):
         rows = task.data.load(settings).rows
     structure = structure_of(task.name, rows)
-    order = draw(len(structure.items), structure.items, structure.clusters, structure.strata)
+    order = structure.draw(len(structure.items))
     known = [run for run in runs if run.columns is not None and metric.per_cluster is None]
     of_score, of_difference = _assumed(scale, structure)
     if found := [_components_of(run) for run in known]:
@@ -139,7 +139,7 @@ def _planned(
 
     def is_narrow(n: int) -> bool:
         width: float = options.width
-        return half_width(of_score, structure.population(order[:n]), n) <= width
+        return half_width(of_score, population(order[:n], structure.clusters), n) <= width
 
     def is_found(n: int) -> bool:
         counts = np.bincount(numbers[:n]) / n

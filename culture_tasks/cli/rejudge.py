@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.cli.options import AddParser
+from culture_tasks.cli.options import AddParser, at_least
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
@@ -47,6 +47,11 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--judge", action="append", metavar="SPEC", help=judge)
     failed_only = "keep the scored verdicts, and ask only for the others"
     parser.add_argument("--failed-only", action="store_true", help=failed_only)
+    sample = (
+        "grade N responses of each task, drawn evenly from cultures and clusters; the report gives this judge's score "
+        "of all responses, with the help of the verdicts on all of them"
+    )
+    parser.add_argument("--sample", type=at_least(2), metavar="N", help=sample)
     batches = parser.add_mutually_exclusive_group()
     mode: dict[str, Any] = {"dest": "batches", "action": "store_const"}
     wait = "ask in batches of the endpoint, at its lower price, and wait for the results (a day at most)"
@@ -63,6 +68,8 @@ def register(add_parser: AddParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.sample is not None and options.failed_only:
+        raise SettingsError("rejudge: --sample grades a draw of the responses anew. Leave out --failed-only.")
     if options.resend and options.batches not in ("wait", "submit"):
         raise SettingsError("rejudge: --resend needs --batch or --submit.")
     try:
@@ -81,6 +88,8 @@ def _graded(options: argparse.Namespace) -> int:
     failed_only = options.failed_only
     runs = [(run, rejudging.judged_tasks(run.files)) for run in rejudging.find_runs(options.results)]
     judged = [(run, tasks) for run, tasks in runs if tasks]
+    if options.sample is not None:
+        judged = [(run, [rejudging.sampled(run.files, task, options.sample) for task in own]) for run, own in judged]
     if not judged:
         raise DataError(
             "rejudge: none of these runs has logged samples that a judge grades. Expected runs of a judged benchmark "

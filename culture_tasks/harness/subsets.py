@@ -53,6 +53,23 @@ class Subset(BaseModel):
     def __str__(self) -> str:
         return f"{self.documents:,} of {self.of_documents:,}"
 
+    @classmethod
+    def of(cls, structure: Structure, items: Sequence[int], seed: int) -> Subset:
+        """Returns the subset that these items of a structure are."""
+        known = population(items, structure.clusters)
+        return cls(
+            documents=sum(len(structure.places[item]) for item in items),
+            of_documents=sum(map(len, structure.places)),
+            items=known.items,
+            spread=known.spread,
+            seed=seed,
+        )
+
+    @property
+    def chance(self) -> float:
+        """The chance that each document had to be drawn."""
+        return self.documents / self.of_documents
+
     @property
     def drawn_from(self) -> Population:
         """What its interval depends on."""
@@ -67,9 +84,9 @@ class Structure(NamedTuple):
     strata: Sequence[str]
     places: Sequence[Sequence[int]]
 
-    def population(self, drawn_items: Sequence[int]) -> Population:
-        """Returns what the interval of a draw depends on."""
-        return population(drawn_items, self.clusters)
+    def draw(self, number: int, seed: int = 0) -> list[int]:
+        """Draws so many items."""
+        return draw(number, self.items, self.clusters, self.strata, seed)
 
 
 def structure_of(task: str, rows: Sequence[Mapping[str, Any]]) -> Structure:
@@ -78,22 +95,31 @@ def structure_of(task: str, rows: Sequence[Mapping[str, Any]]) -> Structure:
     An item is a document, or a cluster where the metric makes one score of those of a cluster. The strata are the
     benchmark's cultures; a cluster with several of them is in none.
     """
-    scorer = scorer_of(task)
+    scorer, culture = scorer_of(task), benchmark_of(task).report().culture
     answered = [scorer.task.score(row, [""]) for row in rows]
-    culture = benchmark_of(task).report().culture
-    places: dict[str, list[int]] = {}
-    cultures: dict[str, set[str]] = {}
-    for place, one in enumerate(answered):
-        cluster = one.cluster or one.item
-        places.setdefault(cluster, []).append(place)
-        cultures.setdefault(cluster, set()).add(str(one.groups.get(culture) or ""))
-    strata = {cluster: min(own) if len(own) == 1 else "" for cluster, own in cultures.items()}
     main = next(metric for metric in scorer.task.metrics() if metric.name == scorer.task.metric)
-    if isinstance(main, MeanScore) and main.per_cluster is not None:
+    return structure_from(
+        [one.item for one in answered],
+        [one.cluster or one.item for one in answered],
+        [one.groups.get(culture) for one in answered],
+        whole_clusters=isinstance(main, MeanScore) and main.per_cluster is not None,
+    )
+
+
+def structure_from(
+    items: Sequence[str], clusters: Sequence[str], cultures: Sequence[str | None], *, whole_clusters: bool = False
+) -> Structure:
+    """Returns the structure of documents by the item, the cluster and the culture of each."""
+    places: dict[str, list[int]] = {}
+    of_cluster: dict[str, set[str]] = {}
+    for place, (cluster, culture) in enumerate(zip(clusters, cultures, strict=True)):
+        places.setdefault(cluster, []).append(place)
+        of_cluster.setdefault(cluster, set()).add(culture or "")
+    strata = {cluster: min(own) if len(own) == 1 else "" for cluster, own in of_cluster.items()}
+    if whole_clusters:
         return Structure(list(places), list(places), list(strata.values()), list(places.values()))
-    clusters = [one.cluster or one.item for one in answered]
-    alone = [[place] for place in range(len(answered))]
-    return Structure([one.item for one in answered], clusters, [strata[cluster] for cluster in clusters], alone)
+    alone = [[place] for place in range(len(items))]
+    return Structure(items, clusters, [strata[cluster] for cluster in clusters], alone)
 
 
 def drawn(task: str, documents: Documents, number: int, seed: int) -> tuple[Documents, Subset | None]:
@@ -102,13 +128,10 @@ def drawn(task: str, documents: Documents, number: int, seed: int) -> tuple[Docu
     if number >= len(rows):
         return documents, None
     structure = structure_of(task, rows)
-    many = max(1, round(number * len(structure.items) / len(rows)))
-    found = draw(many, structure.items, structure.clusters, structure.strata, seed)
-    places = sorted(place for item in found for place in structure.places[item])
-    known = structure.population(found)
-    subset = Subset(documents=len(places), of_documents=len(rows), items=known.items, spread=known.spread, seed=seed)
-    part = chosen(documents, places)
-    return replace(part, rows=[{**row, PROBABILITY: len(places) / len(rows)} for row in part.rows]), subset
+    found = structure.draw(max(1, round(number * len(structure.items) / len(rows))), seed)
+    subset = Subset.of(structure, found, seed)
+    part = chosen(documents, sorted(place for item in found for place in structure.places[item]))
+    return replace(part, rows=[{**row, PROBABILITY: subset.chance} for row in part.rows]), subset
 
 
 def chosen(documents: Documents, places: Sequence[int]) -> Documents:

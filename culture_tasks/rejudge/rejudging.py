@@ -13,15 +13,16 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from culture_tasks.benchmarks.registry import metrics_of
+from culture_tasks.benchmarks.registry import benchmarks, metrics_of
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError
 from culture_tasks.harness.aggregation import Aggregation, aggregation_of
 from culture_tasks.harness.judge_costs import KEY as COSTS
 from culture_tasks.harness.judge_costs import judge_costs, judged_records
 from culture_tasks.harness.result_rows import Written
-from culture_tasks.harness.scoring import JudgedDocument, judged_metrics
+from culture_tasks.harness.scoring import PROBABILITY, JudgedDocument, judged_metrics
 from culture_tasks.harness.session import Session
+from culture_tasks.harness.subsets import SUBSET, Subset, structure_from
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.results.finding import Harness, UnusedFile, find
@@ -38,6 +39,9 @@ from culture_tasks.results.run_files import (
 from culture_tasks.results.samples import damage
 
 _log = logging.getLogger(__name__)
+
+SAMPLED = "rejudged_sample"
+"""Key in the configuration of a result file that has a draw of the responses of another one: how many were wanted."""
 
 Progress = Callable[[Sequence[JudgedDocument]], Iterable[JudgedDocument]]
 
@@ -59,6 +63,7 @@ class TaskToGrade:
 
     name: str
     samples: list[JudgedSample]  # its samples, in the order of the file
+    subset: Subset | None = None  # what the samples are, if they were drawn from more
     documents: list[JudgedDocument] = field(default_factory=list)  # the same, submitted to the judge; empty before
     # Their new records by metric, one mapping a sample; empty before the verdicts are there.
     records: list[Mapping[str, Any]] = field(default_factory=list)
@@ -113,6 +118,10 @@ def find_runs(paths: Sequence[Path]) -> list[FoundRun]:
         if found.only:
             raise DataError(f"{path}: a sample file. Name its result file, {found.results[0].name}.")
         runs |= {file: _read(file) for file in found.results if file not in runs}
+    # A grading of a sample has less than its run: it takes no run's place, and is graded again only if it is named.
+    runs = {
+        file: run for file, run in runs.items() if file in paths or SAMPLED not in (run.content.get("config") or {})
+    }
     superseded = {run.graded_from for run in runs.values()}
     named = [
         FoundRun(run, file if file in paths else _origin(file, runs))
@@ -153,6 +162,31 @@ def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
     return tasks
 
 
+def sampled(run: RunFiles, task: TaskToGrade, number: int) -> TaskToGrade:
+    """Draws so many of a task's samples, evenly from cultures and clusters; all of them where there are no more.
+
+    Raises:
+        DataError: If the run itself is of a subset.
+    """
+    if Subset.read((run.content.get("configs") or {}).get(task.name, {}).get("metadata")) is not None:
+        raise DataError(
+            f"rejudge: {run.result_file}: {task.name} is of a subset of its documents already, so a sample of it would "
+            "say nothing of the others. Leave out --sample."
+        )
+    if number >= len(task.samples):
+        return task
+    records = [sample.record for sample in task.samples]
+    known = benchmarks().get(records[0].benchmark)
+    culture = known.report().culture if known else ""
+    structure = structure_from(
+        [record.item for record in records],
+        [record.cluster for record in records],
+        [record.groups.get(culture) for record in records],
+    )
+    drawn = structure.draw(number)
+    return TaskToGrade(task.name, [task.samples[place] for place in sorted(drawn)], Subset.of(structure, drawn, seed=0))
+
+
 def to_grade(
     found: Sequence[tuple[FoundRun, Sequence[TaskToGrade]]], session: Session, *, failed_only: bool
 ) -> list[tuple[RunFiles, list[TaskToGrade]]]:
@@ -170,7 +204,10 @@ def to_grade(
                 gradings[run.origin] = (run.files, tasks)
         if run.origin not in by_this_judge:
             gradings[run.origin] = (run.files, tasks)
-    return [(files, [TaskToGrade(task.name, task.samples) for task in tasks]) for files, tasks in gradings.values()]
+    return [
+        (files, [TaskToGrade(task.name, task.samples, task.subset) for task in tasks])
+        for files, tasks in gradings.values()
+    ]
 
 
 def check_judges(session: Session, tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
@@ -200,8 +237,11 @@ def submit(tasks: Iterable[TaskToGrade], *, failed_only: bool) -> None:
     Those whose prompts begin alike follow each other, so that an endpoint's prompt cache has their beginning.
     """
     listed = list(tasks)
-    samples = sorted((sample for task in listed for sample in task.samples), key=lambda sample: sample.prompt_order)
-    documents = {id(sample): sample.submit(failed_only=failed_only) for sample in samples}
+    samples = [(sample, task.subset) for task in listed for sample in task.samples]
+    documents = {
+        id(sample): sample.submit(failed_only=failed_only, more={PROBABILITY: subset.chance} if subset else {})
+        for sample, subset in sorted(samples, key=lambda each: each[0].prompt_order)
+    }
     for task in listed:
         task.documents = [documents[id(sample)] for sample in task.samples]
 
@@ -232,6 +272,8 @@ def finish(
     if costs:
         results[COSTS] = costs
     results.setdefault("config", {})[GRADED_FROM] = run.result_file.name
+    if wanted := max((task.subset.documents for task in tasks if task.subset), default=0):
+        results["config"][SAMPLED] = wanted
     write_result_file(new)
     _log.info("wrote %s", new.result_file)
     return new
@@ -252,5 +294,10 @@ def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> Non
         metric["metric"]: metric["higher_is_better"] for metric in kept
     }
     config = results["configs"][task.name]
+    if task.subset is not None:
+        config["metadata"] = {**(config.get("metadata") or {}), SUBSET: task.subset.model_dump()}
+        row["alias"] = f"{row.get('alias', task.name)} ({task.subset})"
+        many = len(task.samples)
+        results.setdefault("n-samples", {})[task.name] = {"original": many, "effective": many}
     if isinstance(config.get("metric_list"), list):
         config["metric_list"] = [*(old for old in config["metric_list"] if old["metric"] not in names), *kept]

@@ -74,10 +74,13 @@ class JudgedSample:
         responses = [run.response for number, run in runs if not (failed_only and number in self.scored)]
         return [(self.rubric, item_of(self.as_logged, response)) for response in responses]
 
-    def submit(self, *, failed_only: bool) -> JudgedDocument:
-        """Submits its responses to the session's judge; ``failed_only`` is that of :meth:`expected`."""
+    def submit(self, *, failed_only: bool, more: Mapping[str, Any] | None = None) -> JudgedDocument:
+        """Submits its responses to the session's judge; ``failed_only`` is that of :meth:`expected`.
+
+        ``more`` are fields that its new record has besides.
+        """
         return JudgedDocument(
-            {name: value for name, value in self.as_logged.items() if name not in OF_VERDICTS},
+            {name: value for name, value in self.as_logged.items() if name not in OF_VERDICTS} | dict(more or {}),
             rubric=self.rubric,
             responses=[run.response for run in self.record.runs],
             scale=self.record.scale,
