@@ -31,7 +31,8 @@ class LoadedRun:
     """A run with its numbers, as the report and as the result file say it.
 
     There are no ``columns`` without usable samples, and no ``kind`` of a task that isn't ours. ``lexical`` is a score
-    by text overlap, ``again`` a model's second run of the task, in the other harness.
+    by text overlap, ``again`` a model's second run of the task, in the other harness. ``whole`` is another judge's
+    grading of all responses that this run's were drawn from.
     """
 
     run: Run
@@ -40,6 +41,7 @@ class LoadedRun:
     kind: RecordKind | None
     lexical: bool
     again: bool = False
+    whole: LoadedRun | None = None
 
     @property
     def order(self) -> tuple[str, str]:
@@ -266,6 +268,7 @@ def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
     Of several runs of one model on one task, the model's own row has the one that agrees with most other models, and
     then the newest; every other run gets a row that says what sets it apart.
     """
+    runs = _with_whole(runs)
     usual = _usual(runs)
     entered: list[Entered] = []
     by_model: dict[str, dict[str, list[LoadedRun]]] = {}
@@ -278,6 +281,21 @@ def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
         for text, by_task in rows.items():
             entered.append(Entered(Entrant(f"e{len(entered) + 1}", model, text), by_task))
     return entered
+
+
+def _with_whole(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
+    """Gives each grading of a sample the newest grading of all of the same responses; a judge's comes first."""
+    whole: dict[tuple[str, Path], LoadedRun] = {}
+    for each in sorted(runs, key=lambda each: (not each.lexical, each.order)):
+        if each.result.subset is None and each.columns is not None and each.run.scored:
+            for file in {each.result.path, each.result.graded_from or each.result.path}:
+                whole[each.run.task, file] = each
+    return [
+        replace(each, whole=whole.get((each.run.task, each.result.graded_from)))
+        if each.result.subset is not None and each.result.graded_from is not None
+        else each
+        for each in runs
+    ]
 
 
 def _place(rows: dict[str, dict[str, LoadedRun]], task: str, candidates: Sequence[LoadedRun]) -> None:

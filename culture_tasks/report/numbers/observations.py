@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from culture_tasks.harness.scoring import LEXICAL, parts_of
 from culture_tasks.metrics.comparison import Difference, paired_bootstrap
 from culture_tasks.metrics.intervals import Interval, interval_of, mean_interval, share_interval
 from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_error, numbered
+from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.metrics.resampling import bootstrapped, replicates
 from culture_tasks.metrics.subsets import Population, subset_interval
 from culture_tasks.report.model import Cell, Flag
@@ -28,6 +29,13 @@ SCORE = "score"
 
 Compute = Callable[[int, Sequence[Any]], float]
 """Works out a score that is no mean, by the number of a part of it and what the items of that part have for it."""
+
+
+class DrawnFrom(NamedTuple):
+    """What the samples of a part were drawn from, and another judge's scores of all of them, where there are any."""
+
+    population: Population
+    whole: Columns | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class Observations:
     shares: Floats | None = None
     values: NDArray[np.object_] | None = None
     compute: Compute | None = None
-    drawn_from: Mapping[int, Population] = field(default_factory=dict)
+    drawn_from: Mapping[int, DrawnFrom] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -128,7 +136,11 @@ def observe(
     metrics = dict(zip(numbers, (_metric(each, statistic) for each, _, _ in used), strict=True))
     records = [columns.records[mask] for _, columns, mask in used if columns.records is not None and statistic == SCORE]
     subsets = {number: each.result.subset for number, (each, _, _) in zip(numbers, used, strict=True)}
-    drawn_from = {number: subset.drawn_from for number, subset in subsets.items() if subset is not None}
+    drawn_from = {
+        number: DrawnFrom(each.result.subset.drawn_from, None if each.whole is None else each.whole.columns)
+        for number, (each, _, _) in zip(numbers, used, strict=True)
+        if each.result.subset is not None
+    }
     shares = None
     if drawn_from and len(used) > 1 and not equal_parts:  # every document of the tasks weighs the same
         shares = np.zeros(len(tasks))
@@ -331,7 +343,7 @@ def interval(observed: Observations, scale: Scale) -> Interval:
         many = np.unique(scored.clusters).size
         return interval_of(bootstrapped(scored.score, scored.replicates, n=scored.n, clusters=many))
     width = observed.right_or_wrong(scale)
-    if observed.drawn_from and (of_subset := _of_subsets(observed, width)) is not None:
+    if observed.drawn_from and (of_subset := _of_subsets(observed, scale, width)) is not None:
         return of_subset
     if width is None:
         return mean_interval(contributions(observed.scores, observed.strata, observed.shares), observed.shared_clusters)
@@ -339,11 +351,26 @@ def interval(observed: Observations, scale: Scale) -> Interval:
     return found._replace(value=found.value * width, low=found.low * width, high=found.high * width)
 
 
-def _of_subsets(observed: Observations, width: float | None) -> Interval | None:
+def _of_subsets(observed: Observations, scale: Scale, width: float | None) -> Interval | None:
     """Returns the score of all documents by the designed draws of them, or None where parts have clusters in common.
 
     ``width`` is the score of a right answer, where all are right or wrong.
     """
+
+    def of_part(part: int) -> Interval:
+        chosen, drawn_from = codes == part, observed.drawn_from[part]
+        if drawn_from.whole is not None:
+            items = (observed.items[chosen] & 0xFFFFFFFF).astype(np.int32)
+            return _with_help(observed.scores[chosen], items, drawn_from.whole, scale)
+        found = subset_interval(
+            observed.scores[chosen] / (width or 1.0),
+            None if observed.shared_clusters is None else observed.clusters[chosen],
+            drawn_from.population,
+            shares=width is not None,
+        )
+        value, low, high = (end * (width or 1.0) for end in (found.value, found.low, found.high))
+        return found._replace(value=value, low=low, high=high)
+
     codes = observed.items >> 32
     parts = np.unique(codes)
     counted = observed.shares if observed.shares is not None else np.ones(int(parts.max()) + 1)
@@ -352,23 +379,32 @@ def _of_subsets(observed: Observations, width: float | None) -> Interval | None:
         map(len, clusters)
     ):
         return None
-    divisor = width or 1.0
-    found = [
-        subset_interval(
-            observed.scores[codes == part] / divisor,
-            None if observed.shared_clusters is None else observed.clusters[codes == part],
-            observed.drawn_from[part],
-            shares=width is not None,
-        )
-        for part in parts.tolist()
-    ]
-    weights = divisor * counted[parts] / counted[parts].sum()
+    found = [of_part(part) for part in parts.tolist()]
+    weights = counted[parts] / counted[parts].sum()
     ends = np.array([(each.value, each.low, each.high) for each in found])
     value = float(weights @ ends[:, 0])
     below, above = (math.hypot(*(weights * (ends[:, 0] - ends[:, at]))) for at in (1, 2))
     n, many = sum(each.n for each in found), sum(each.clusters for each in found)
     reason = next((each.reason for each in found if each.reason), None)
     return Interval(value, value - below, value + above, n=n, clusters=many, reason=reason)
+
+
+def _with_help(scores: Floats, items: Codes, whole: Columns, scale: Scale) -> Interval:
+    """Returns a judge's score of all responses from its scores of some and another judge's of all.
+
+    It holds whatever the other judge's bias: see :func:`~culture_tasks.metrics.prediction_powered.corrected_mean`.
+    """
+    order = np.argsort(whole.items)
+    places = order[np.minimum(np.searchsorted(whole.items, items, sorter=order), order.size - 1)]
+    known = whole.items[places] == items
+    checked = np.full(whole.items.size, np.nan)
+    checked[places[known]] = scores[known]
+    shared = np.unique(whole.clusters).size < whole.clusters.size
+    ends = None if scale.low is None or scale.high is None else (scale.low, scale.high)
+    found = corrected_mean(whole.scores, checked, clusters=whole.clusters if shared else None, ends=ends).overall
+    return Interval(
+        found.value, found.set_low, found.set_high, n=found.rated, clusters=found.rated, reason=found.reason
+    )
 
 
 def cell_of(

@@ -218,7 +218,10 @@ def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
         return harness_cell(runs[0], name, scale, flags)
     cell = cell_of(measured.observe(key), scale, tuple(flags), min_coverage=measured.min_coverage)
     subsets = [
-        f"{title_of(each.run.task)}: {each.result.subset} documents" for each in runs if each.result.subset is not None
+        f"{title_of(each.run.task)}: {each.result.subset} documents"
+        + ("" if each.whole is None else f", with the verdicts of {each.whole.run.settings.judged_by} on all")
+        for each in runs
+        if each.result.subset is not None
     ]
     notes = (cell.note, f"without {' and '.join(map(title_of, missing))}" if missing else "", *subsets)
     return replace(cell, note="; ".join(filter(None, notes)))
