@@ -119,7 +119,7 @@ class QuestionRow(BaseModel):
 class Dish(BaseModel):
     """Where a dish of the knowledge base is from."""
 
-    countries: Annotated[list[str], BeforeValidator(lambda text: json.loads(text) if isinstance(text, str) else text)]
+    countries: Annotated[list[str], BeforeValidator(lambda x: json.loads(x) if isinstance(x, str) else x)] = []
 
 
 _OPTION = re.compile(r"^([1-5])\. (.*)$", re.MULTILINE)
@@ -166,7 +166,7 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
         answers[row.qa_id][row.lang] = row.answer
     shown = [rows[index] for index in chosen]
     base = None if any(row.image for row in shown) else _knowledge_base(settings)
-    countries = _countries(base)
+    countries = {} if base is None else _countries(base)
     documents = [
         _document(row, form, question_type, answers[row.qa_id], countries.get(row.picture, ""), data) for row in shown
     ]
@@ -278,16 +278,14 @@ def _stored_images(first: Mapping[str, str], base: datasets.Dataset) -> tuple[li
     return named, datasets.concatenate_datasets(parts)
 
 
-def _countries(base: datasets.Dataset | None) -> dict[str, str]:
+def _countries(base: datasets.Dataset) -> dict[str, str]:
     """Returns the country of each dish by the addresses of its images; a dish of several, or of all, has none."""
-    given = [] if base is None else [name for name in base.column_names if name.lower() == "countries"]
-    if base is None or not given:
-        return {}
-    table = RowTable(KNOWLEDGE_BASE.name, [{"countries": claimed} for claimed in base[given[0]]])
+    given = [name for name in base.column_names if name.lower() == "countries"]
+    table = RowTable(KNOWLEDGE_BASE.name, base.select_columns(given).to_list() or [{}] * len(base))
     columns = [base[name] for name in base.column_names if name.endswith("_url")]
     return {
         address: dish.countries[0]
-        for dish, *addresses in zip(validated(table, Dish), *columns, strict=True)
+        for dish, *addresses in zip(validated(table, Dish, {"Countries": "countries"}), *columns, strict=True)
         if len(dish.countries) == 1 and dish.countries != ["Global"]
         for address in addresses
     }
