@@ -268,4 +268,4 @@ def _notes(entrants: Mapping[str, Entrant], loaded: Sequence[LoadedRun], options
     if options.compare_anyway:
         yield "Asked for: numbers that can't be compared were ranked and tested all the same. Their marks say why not."
     if options.published:
-        yield f"Published rows come from {len(published.names())} tables of the papers, with the papers' own judges."
+        yield f"Published rows come from {len(published.names())} tables of papers or their authors, with their judges."

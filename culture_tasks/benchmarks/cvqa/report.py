@@ -26,7 +26,7 @@ from culture_tasks.vocabulary import places
 
 _PAPER = "CVQA (Romero et al., 2024)"
 _PRINTED = {f"cvqa_{MACRO}": {"prompt_language": "local"}, f"cvqa_en_{MACRO}": {"prompt_language": "english"}}
-"""The columns that Pangea's paper prints, whose prompt they are asked by."""
+"""Columns of the tasks with Pangea's prompt, and what its paper prints for them."""
 
 
 def _macro(answers: Answers) -> Mapping[str, Floats]:
