@@ -123,7 +123,7 @@ class QuestionRow(BaseModel):
 class Dish(BaseModel):
     """Where a dish of the knowledge base is from."""
 
-    countries: Annotated[list[str], BeforeValidator(lambda x: json.loads(x) if isinstance(x, str) else x)] = []
+    countries: Annotated[list[str], BeforeValidator(lambda text: json.loads(text) if isinstance(text, str) else text)]
 
 
 _OPTION = re.compile(r"^([1-5])\. (.*)$", re.MULTILINE)
@@ -170,10 +170,10 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
         answers[row.qa_id][row.lang] = row.answer
     shown = [rows[index] for index in chosen]
     base = None if any(row.image for row in shown) else _knowledge_base(settings)
-    countries = {} if base is None else _countries(base)
-    order = settings.option_order
+    countries = _countries(base)
     documents = [
-        _document(row, form, question_type, answers[row.qa_id], countries.get(row.picture, ""), data, order)
+        _document(row, form, answers[row.qa_id], settings.option_order)
+        | {"type": question_type.name, "country": countries.get(row.picture, ""), "data": data}
         for row in shown
     ]
     images = _images(shown, [places[index] for index in chosen], base, folder_of(source, settings.data_folder))
@@ -209,24 +209,13 @@ def misplaced(table: RowTable, rows: Mapping[int, QuestionRow], source: Source) 
             )
 
 
-def _document(
-    row: QuestionRow,
-    form: Format,
-    question_type: QuestionType,
-    answers: Mapping[str, str],
-    country: str,
-    data: str,
-    order: str | None,
-) -> dict[str, Any]:
+def _document(row: QuestionRow, form: Format, answers: Mapping[str, str], order: str | None) -> dict[str, Any]:
     """Returns a document; ``dish`` is the same for all questions about a dish, ``answers`` are by language."""
     shared = {
         "id": f"{row.qa_id}-{row.lang}",
         "language": row.lang,
-        "type": question_type.name,
         "dish": row.food_id or row.picture,
-        "country": country,
         "image_id": row.picture,
-        "data": data,
     }
     if form == "choices":
         options = options_of(row.multi_choice_prompt)
@@ -283,14 +272,16 @@ def _stored_images(first: Mapping[str, str], base: datasets.Dataset) -> tuple[li
     return named, datasets.concatenate_datasets(parts)
 
 
-def _countries(base: datasets.Dataset) -> dict[str, str]:
+def _countries(base: datasets.Dataset | None) -> dict[str, str]:
     """Returns the country of each dish by the addresses of its images; a dish of several, or of all, has none."""
-    given = [name for name in base.column_names if name.lower() == "countries"]
-    table = RowTable(KNOWLEDGE_BASE.name, base.select_columns(given).to_list() or [{}] * len(base))
+    given = [] if base is None else [name for name in base.column_names if name.lower() == "countries"]
+    if base is None or not given:
+        return {}
+    table = RowTable(KNOWLEDGE_BASE.name, [{"countries": claimed} for claimed in base[given[0]]])
     columns = [base[name] for name in base.column_names if name.endswith("_url")]
     return {
         address: dish.countries[0]
-        for dish, *addresses in zip(validated(table, Dish, {"Countries": "countries"}), *columns, strict=True)
+        for dish, *addresses in zip(validated(table, Dish), *columns, strict=True)
         if len(dish.countries) == 1 and dish.countries != ["Global"]
         for address in addresses
     }

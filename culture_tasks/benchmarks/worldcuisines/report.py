@@ -14,21 +14,13 @@ from culture_tasks.benchmarks.reporting import (
     bars_by,
     columns_by,
 )
-from culture_tasks.benchmarks.worldcuisines.scoring import AUTHORS, DUAL, FORMS, SINGLE, UNPARSED
-from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, TYPES
+from culture_tasks.benchmarks.worldcuisines.scoring import AUTHORS, FORMS
+from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, TYPES, Format
 from culture_tasks.vocabulary import countries
 
 _PAPER = "WorldCuisines (Winata et al., 2025)"
 _TITLES = {each.name: each.title for each in TYPES}
 _COUNTRIES = countries()  # "Korea" of the knowledge base is none of them: it may be either
-_READERS = {
-    "choices": {"score": "accuracy", AUTHORS: "accuracy by the authors' reader", UNPARSED: "replies without a choice"},
-    "open": {
-        "score": "replies with the answer in any language",
-        DUAL: "replies with the answer in the question's language or English",
-        SINGLE: "replies with the answer in the question's language",
-    },
-}
 _PUBLISHED = {"choices": AUTHORS, "open": "score"}
 """The numbers that the authors publish, by form of answer."""
 
@@ -39,12 +31,13 @@ def _is_open(unit: str) -> bool:
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     for unit in units:
-        form = "open" if _is_open(unit.key) else "choices"
+        form: Format = "open" if _is_open(unit.key) else "choices"
         printed = {"form": form, "set": "large" if "_large" in unit.key else "small"}
-        for statistic, quantity in _READERS[form].items():
+        for metric in FORMS[form].metrics:
+            statistic = "score" if metric is FORMS[form].metrics[0] else metric.name
             yield TableOf(
                 key=f"{unit.key}_{statistic}_by_question",
-                title=f"{unit.key}: {quantity} in percent, by type of question",
+                title=f"{unit.key}: {metric.title} in percent, by type of question",
                 source=_PAPER,
                 columns=columns_by("question", _TITLES, unit.key, statistic, printed=printed, total="Average"),
                 headers=MODEL,

@@ -115,10 +115,11 @@ FORMS: Mapping[Format, Form] = {
     ),
     "open": Form(
         (
-            # the published values
-            MeanScore(name="contains", title="answer in any language", scale=PERCENT, groups=_GROUPS),
-            MeanScore(name=DUAL, title="answer in the question's language or English", scale=PERCENT),
-            MeanScore(name=SINGLE, title="answer in the question's language", scale=PERCENT),
+            MeanScore(
+                name="contains", title="replies with the answer in any language", scale=PERCENT, groups=_GROUPS
+            ),  # the published values
+            MeanScore(name=DUAL, title="replies with the answer in the question's language or English", scale=PERCENT),
+            MeanScore(name=SINGLE, title="replies with the answer in the question's language", scale=PERCENT),
         ),
         score_open,
     ),
