@@ -146,7 +146,7 @@ def test_what_stands_out_is_marked_where_intervals_carry_it(tmp_path):
         "C": None,  # has no other country
     }
     notes = " ".join(tables_of(report)["countries"].notes)
-    assert f"Over {report.units['cvqa'].title} alone, and so not compared with the others: C." in notes
+    assert f"Not compared with the others: C, scored over {report.units['cvqa'].title} alone." in notes
     heat = charts_of(report)["countries"]
     assert "Over other benchmarks than the rest, and so not to be compared: C" in heat.notes
     [panel] = heat.panels
@@ -192,10 +192,9 @@ def test_what_can_not_take_part_is_named_with_the_reason(tmp_path):
     }
     report = run_of(tmp_path, samples)
     assert list(scores_of(report)) == ["IN"]
-    [note] = [note for note in tables_of(report)["countries"].notes if note.startswith("Not in it")]
-    title = {key: unit.title for key, unit in report.units.items()}
-    assert f"{title['cedar_text']} (it doesn't group its questions by country)" in note
-    assert f"{title['care_zh']} (no model has samples of it that can be compared)" in note
+    notes, title = tables_of(report)["countries"].notes, {key: unit.title for key, unit in report.units.items()}
+    assert f"Not in it (it doesn't group its questions by country): {title['cedar_text']}." in notes
+    assert f"Not in it (no model has samples of it that can be compared): {title['care_zh']}." in notes
 
 
 def test_without_a_place_nothing_is_shown_and_nothing_said(tmp_path):

@@ -23,7 +23,9 @@ from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.vocabulary import ABILITIES, place
 
 FEW = 20
-"""Questions about a country under which its score is marked: it says more of the model's other countries than of it."""
+"""Questions about a country under which its score is marked: without pooling, the interval of 20 answers that are right
+or wrong reaches up to 20 points to either side, so the model's other countries say more of the score than they do.
+"""
 
 
 class Countries(NamedTuple):
@@ -217,7 +219,7 @@ def usual_units(scores: Sequence[CountryScore]) -> tuple[str, ...]:
 
 
 def _beside_others(scores: Sequence[CountryScore]) -> list[CountryScore]:
-    """Says of each country whether the model is certainly better or worse for it than for its others."""
+    """Says of each country whether the model is significantly better or worse for it than for its others."""
     by_model: dict[str, list[CountryScore]] = {}
     for score in scores:
         by_model.setdefault(score.entrant, []).append(score)
