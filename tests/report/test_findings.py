@@ -159,7 +159,6 @@ def test_what_is_missing_is_counted_with_its_reasons(tmp_path):
     write_run(tmp_path / "c2", "c", {"care_zh": [care_sample(n, 5.0) for n in range(5)]})
     (tmp_path / "a" / "results_2026-01-01T00-00-00.5.json").write_text("{")
     assert first_of(tmp_path)["runs"].text == (
-        "Missing: 2 of 6 pairs of model and benchmark were not run; 1 of 4 scores is neither ranked nor tested "
-        "(another revision of the data: 1); 1 file couldn't be read in whole; 1 of 4 countries have fewer than 20 "
-        "questions for some model."
+        "Missing: no run for 2 of 6 pairs of model and benchmark; 1 of 4 scores is neither ranked nor tested: another "
+        "revision of the data (1); 1 file couldn't be read in whole; fewer than 20 questions about 1 of 4 countries."
     )

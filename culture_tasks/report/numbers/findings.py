@@ -368,16 +368,16 @@ class _Writer:
         reasons = Counter(
             why for unit in self.headline for key, why in unit.standing.left_out.items() if key in unit.cells
         )
-        counts = ", ".join(f"{why}: {count}" for why, count in reasons.most_common())
+        counts = ", ".join(f"{why} ({count})" for why, count in reasons.most_common())
         left_out = f"{reasons.total()} of {cells} scores {'is' if reasons.total() == 1 else 'are'}"
         unread = sum(problem.kind in _UNREAD for problem in problems)
         few = len({score.place for score in countries if score.cell.n < FEW})
         every = len({score.place for score in countries})
         pieces = (
-            f"{not_run} of {len(models) * len(ran)} pairs of model and benchmark were not run" if not_run else "",
-            f"{left_out} neither ranked nor tested ({counts})" if reasons else "",
+            f"no run for {not_run} of {len(models) * len(ran)} pairs of model and benchmark" if not_run else "",
+            f"{left_out} neither ranked nor tested: {counts}" if reasons else "",
             f"{counted(unread, 'file')} couldn't be read in whole" if unread else "",
-            f"{few} of {every} countries have fewer than {FEW} questions for some model" if few else "",
+            f"fewer than {FEW} questions about {few} of {every} countries" if few else "",
         )
         return f"Missing: {'; '.join(filter(None, pieces))}." if any(pieces) else ""
 
