@@ -33,11 +33,15 @@ _NAMES = {
 """Names of places where those of ISO 3166 aren't the usual ones in English."""
 
 _CODES = {
-    **{name.lower(): code for code, name in _NAMES.items()},
-    "palestinian territories": "PS",
-    "uk": "GB",
+    **{name: code for code, name in _NAMES.items()},
+    "England": "GB-ENG",
+    "Macedonia": "MK",
+    "Palestinian Territories": "PS",
+    "Scotland": "GB-SCT",
+    "Timor Leste": "TL",
+    "UK": "GB",
 }
-"""Codes of names of places, in small letters, that ISO 3166 doesn't have."""
+"""Codes of the names that ISO 3166 doesn't have, or not for a country."""
 
 
 class Place(NamedTuple):
@@ -85,18 +89,19 @@ def places(groups: Iterable[str], others: Mapping[str, str] | None = None) -> di
     """
     import pycountry
 
+    ours = {name.lower(): code for name, code in _CODES.items()}
     codes = dict(others or {})
     for group in groups:
         if group not in codes:
             name = group.replace("_", " ").lower()
-            codes[group] = _CODES.get(name) or pycountry.countries.lookup(name).alpha_2
+            codes[group] = ours.get(name) or pycountry.countries.lookup(name).alpha_2
     return codes
 
 
 def countries() -> dict[str, str]:
-    """Returns the codes of all countries by each of their names in English: the usual, the short, the official one."""
+    """Returns the codes of all countries by each of their names in English, and of the parts that this module names."""
     import pycountry
 
     kinds = ("name", "common_name", "official_name")
     codes = {getattr(one, kind): one.alpha_2 for one in pycountry.countries for kind in kinds if hasattr(one, kind)}
-    return {**codes, **{name: code for code, name in _NAMES.items() if "-" not in code}}
+    return {**codes, **_CODES}

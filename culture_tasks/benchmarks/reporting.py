@@ -36,9 +36,6 @@ Question = Literal["best", "cultures", "biases", "changes", "judges", "papers", 
 are, what makes a difference, whether the judge can be trusted, which numbers the papers print, and how it was run.
 """
 
-CULTURES = ("Chinese", "Arabic", "Japanese", "American", "Indian")
-"""Cultures that several benchmarks have groups of, in the order of their columns; others come after them."""
-
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -47,7 +44,6 @@ class Field:
     Attributes:
         order: Its groups in the order in which they are shown; others come after them.
         names: Groups as figures and sentences write them, where that isn't the group itself with a capital.
-        cultures: Groups that are cultures which other benchmarks have too, and the name that all of them share.
         places: Groups that are places, with their codes (:mod:`culture_tasks.vocabulary`): the same place of several
             benchmarks has one row in the report's table of countries, and one tile on its map.
     """
@@ -55,7 +51,6 @@ class Field:
     name: str
     order: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
-    cultures: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, str] = field(default_factory=dict)
 
     def name_of(self, group: str) -> str:

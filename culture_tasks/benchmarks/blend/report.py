@@ -24,7 +24,6 @@ from culture_tasks.benchmarks.reporting import (
 from culture_tasks.vocabulary import places
 
 _PAPER = "BLEnD (Myung et al., 2024)"
-_CULTURES = {"China": "Chinese", "Algeria": "Arabic", "US": "American", "Assam": "Indian"}
 _PLACES = places(
     (region.label for region in REGIONS), {"Assam": "IN-AS", "Northern Nigeria": "NG", "West Java": "ID-JB"}
 )
@@ -141,7 +140,7 @@ _BY = {"region": "regions", "topic": "topics"}
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("region", tuple(region.label for region in REGIONS), cultures=_CULTURES, places=_PLACES),
+        Field("region", tuple(region.label for region in REGIONS), places=_PLACES),
         Field("topic", tuple(TOPICS), _TOPICS),
     ),
     splits=(("region",), ("topic",)),

@@ -84,7 +84,7 @@ _RATING = "Mean rating (1 poor, 10 excellent)"
 
 REPORT = BenchmarkReport(
     fields=(
-        Field("language", tuple(sorted(_LANGUAGES)), names=_LANGUAGES, cultures=_LANGUAGES, places=_PLACES),
+        Field("language", tuple(sorted(_LANGUAGES)), names=_LANGUAGES, places=_PLACES),
         Field("category", CATEGORIES),
         Field("scope", SCOPES),
     ),

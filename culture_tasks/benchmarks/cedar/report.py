@@ -347,11 +347,9 @@ _FIGURES = (
     ),
 )
 
-_CULTURES = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese", "en": "American", "hi": "Indian"}
-
 REPORT = BenchmarkReport(
     fields=(
-        Field("language", LANGUAGES, names=LANGUAGE_NAMES, cultures=_CULTURES),
+        Field("language", LANGUAGES, names=LANGUAGE_NAMES),
         Field("prompt_language", LANGUAGES, LANGUAGE_NAMES),
         Field("emotion", EMOTIONS, _EMOTIONS),
         Field("quadrant", QUADRANT_NAMES, {name: f"Q{at}" for at, name in enumerate(QUADRANT_NAMES, start=1)}),

@@ -445,7 +445,6 @@ REPORT = BenchmarkReport(
             "partition",
             PARTITIONS,
             names=LANGUAGE_NAMES,
-            cultures={"zh": "Chinese", "ar": "Arabic", "en": "American"},
             places={"zh": "CN", "ar": "arab", "en": "US"},  # section 3.1
         ),
         Field("language", PARTITIONS, LANGUAGE_NAMES),

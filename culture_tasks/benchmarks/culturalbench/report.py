@@ -59,15 +59,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
 
 
 REPORT = BenchmarkReport(
-    fields=(
-        Field(
-            "country",
-            COUNTRIES,
-            {country: country for country in COUNTRIES},
-            cultures={"China": "Chinese", "Japan": "Japanese", "United States": "American", "India": "Indian"},
-            places=places(COUNTRIES),
-        ),
-    ),
+    fields=(Field("country", COUNTRIES, {country: country for country in COUNTRIES}, places=places(COUNTRIES)),),
     splits=(("country",),),
     culture="country",
     further=(FurtherScore(OF_ROWS, PERCENT), FurtherScore(SAID_TRUE, SHARE), FurtherScore(UNPARSED, UNREAD)),

@@ -48,13 +48,7 @@ def _by(unit: str, field: str, groups: Iterable[str]) -> TableOf:
 
 REPORT = BenchmarkReport(
     fields=(
-        Field(
-            "country",
-            COUNTRIES,
-            names=_UPPER,
-            cultures={"china": "Chinese", "usa": "American", "india": "Indian"},
-            places=places(COUNTRIES),
-        ),
+        Field("country", COUNTRIES, names=_UPPER, places=places(COUNTRIES)),
         Field("facet", FACETS),
     ),
     splits=(("country",), ("facet",)),

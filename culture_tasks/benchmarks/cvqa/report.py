@@ -52,14 +52,7 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
 
 
 REPORT = BenchmarkReport(
-    fields=(
-        Field(
-            "country",
-            COUNTRIES,
-            cultures={"China": "Chinese", "Japan": "Japanese", "India": "Indian", "Egypt": "Arabic"},
-            places=places(COUNTRIES),
-        ),
-    ),
+    fields=(Field("country", COUNTRIES, places=places(COUNTRIES)),),
     splits=(("pair",), ("language",), ("country",), ("category",)),
     culture="country",
     ability="perception",

@@ -85,17 +85,7 @@ REPORT = BenchmarkReport(
         Field("label", tuple(LABELS), LABELS),
         Field("topic", TOPICS, _TOPICS),
         Field("bin", tuple(BINS), {name: name for name in BINS}),
-        Field(
-            "country",
-            tuple(BIN_OF),
-            cultures={
-                "china": "Chinese",
-                "japan": "Japanese",
-                "united_states_of_america": "American",
-                "india": "Indian",
-            },
-            places=places(BIN_OF),
-        ),
+        Field("country", tuple(BIN_OF), places=places(BIN_OF)),
     ),
     splits=(("label",), ("topic",), ("bin",), ("country",)),
     culture="country",

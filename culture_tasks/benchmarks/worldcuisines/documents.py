@@ -119,7 +119,7 @@ class QuestionRow(BaseModel):
 class Dish(BaseModel):
     """Where a dish of the knowledge base is from."""
 
-    countries: Annotated[list[str], BeforeValidator(lambda text: json.loads(text) if isinstance(text, str) else text)]
+    countries: Annotated[list[str], BeforeValidator(lambda x: json.loads(x) if isinstance(x, str) else x)] = []
 
 
 _OPTION = re.compile(r"^([1-5])\. (.*)$", re.MULTILINE)
@@ -281,14 +281,11 @@ def _stored_images(first: Mapping[str, str], base: datasets.Dataset) -> tuple[li
 def _countries(base: datasets.Dataset) -> dict[str, str]:
     """Returns the country of each dish by the addresses of its images; a dish of several, or of all, has none."""
     given = [name for name in base.column_names if name.lower() == "countries"]
-    if not given:
-        return {}
-    table = RowTable(KNOWLEDGE_BASE.name, base.select_columns(given).to_list())
-    dishes = validated(table, Dish, {"Countries": "countries"})
+    table = RowTable(KNOWLEDGE_BASE.name, base.select_columns(given).to_list() or [{}] * len(base))
     columns = [base[name] for name in base.column_names if name.endswith("_url")]
     return {
         address: dish.countries[0]
-        for dish, *addresses in zip(dishes, *columns, strict=True)
+        for dish, *addresses in zip(validated(table, Dish, {"Countries": "countries"}), *columns, strict=True)
         if len(dish.countries) == 1 and dish.countries != ["Global"]
         for address in addresses
     }

@@ -23,6 +23,7 @@ from culture_tasks.vocabulary import countries
 
 _PAPER = "WorldCuisines (Winata et al., 2025)"
 _TITLES = {each.name: each.title for each in TYPES}
+_COUNTRIES = countries()  # "Korea" of the knowledge base is none of them: it may be either
 _READERS = {
     "choices": {"score": "accuracy", AUTHORS: "accuracy by the authors' reader", UNPARSED: "replies without a choice"},
     "open": {
@@ -31,16 +32,6 @@ _READERS = {
         SINGLE: "replies with the answer in the question's language",
     },
 }
-
-
-_COUNTRIES = countries() | {
-    "England": "GB-ENG",
-    "Scotland": "GB-SCT",
-    "Wales": "GB-WLS",
-    "Macedonia": "MK",
-    "Timor Leste": "TL",
-}
-"""The names of the knowledge base that are places. "Korea" isn't: it may be either."""
 
 
 def _is_open(unit: str) -> bool:

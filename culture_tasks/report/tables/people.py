@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Where
+from culture_tasks.benchmarks.reporting import NO_GROUP, Field, Floats, Where
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
@@ -165,7 +165,7 @@ class _CheckedUnit:
         given = np.count_nonzero(~np.isnan(self._raters), axis=0)
         self._people = np.where(given > 0, np.nansum(self._raters, axis=0) / np.maximum(given, 1), np.nan)
         reported = measured.reported.field_named(measured.reported.culture)
-        self._strata = _strata(checked, reported.cultures, ~np.isnan(self._people))
+        self._strata = _strata(checked, reported, ~np.isnan(self._people))
         sizes, of_tasks = Counter(self._strata), Counter(stratum.task for stratum in self._strata)
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
             stratum: size / of_tasks[stratum.task] if measured.equal_parts else float(size)
@@ -253,7 +253,7 @@ class _CheckedUnit:
         return cells
 
 
-def _strata(checked: Sequence[_CheckedRun], cultures: Mapping[str, str], is_rated: NDArray[np.bool_]) -> list[_Stratum]:
+def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.bool_]) -> list[_Stratum]:
     """Returns the stratum of each response; its name has the task where the culture has ratings in another one."""
     pairs = [(each.run.run.task, one.culture) for each in checked for one in each.population.responses]
     tasks_of = Counter(culture for _, culture in set(pairs))
@@ -262,7 +262,7 @@ def _strata(checked: Sequence[_CheckedRun], cultures: Mapping[str, str], is_rate
     def name(task: str, culture: str) -> str:
         if culture == NO_GROUP:
             return task
-        named = cultures.get(culture, culture)
+        named = field.name_of(culture)
         return f"{named} in {task}" if culture in rated and tasks_of[culture] > 1 else named
 
     return [_Stratum(task, culture, name(task, culture)) for task, culture in pairs]
