@@ -70,7 +70,7 @@ def countries(paths: Paths, options: Options | None = None) -> pd.DataFrame:
         United Nations, empty for a group of countries; ``value``, the score with partial pooling
         (:func:`~culture_tasks.metrics.partial_pooling.pooled`), from 0 to 100, with its 95 % interval ``low`` and
         ``high``; ``n``, questions about the country; ``raw``, the mean without pooling; ``beside_others``, ``above`` or
-        ``below`` where the score is certainly above or below the mean of the model's other countries, else None;
+        ``below`` where the score is significantly above or below the mean of the model's other countries, else None;
         ``tasks``, the tasks and groups that ask about it, with spaces between; ``marks``, what the report marks, with
         spaces between.
 

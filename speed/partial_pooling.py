@@ -39,7 +39,7 @@ class Benchmark(NamedTuple):
         together: Questions that share a cluster, such as an image.
         alike: Correlation of a cluster's questions.
         is_parallel: Whether the same clusters are asked about every place.
-        units: Units that it has; each asks the same questions, and their mean scores differ by ten points.
+        units: Units that its questions are divided among; their mean scores differ by ten points.
     """
 
     level: float
@@ -87,6 +87,7 @@ class World:
         shape: Draws the effects of places, of standard deviation 1.
         places: Number of places.
         benchmarks: The benchmarks.
+        is_curved: Whether effects add up on the scale of log-odds, near the ends of which they move scores less.
         few: Questions of a third of the places, all in one benchmark. Another third has 10 to 119 in each of three
             benchmarks, and the last third 3,000 over all benchmarks.
     """
@@ -97,6 +98,7 @@ class World:
     shape: Shape = normal
     places: int = 30
     benchmarks: tuple[Benchmark, ...] = BENCHMARKS
+    is_curved: bool = False
     few: int = 18
 
     def counts(self, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -122,7 +124,8 @@ class World:
         truth, drawn, units, clusters = np.zeros(counts.shape), [], 0, 0
         for at, one in enumerate(self.benchmarks):
             level = one.level + effects + of_ability[:, one.ability] + of_benchmark[:, at]
-            by_unit = np.clip(level[:, None] + 10.0 * (np.arange(one.units) - (one.units - 1) / 2), 1.0, 99.0)
+            levels = level[:, None] + 10.0 * (np.arange(one.units) - (one.units - 1) / 2)
+            by_unit = 100.0 * special.expit((levels - 50.0) / 25.0) if self.is_curved else np.clip(levels, 1.0, 99.0)
             truth[:, at] = by_unit.mean(axis=1)
             place = np.repeat(np.arange(self.places), counts[:, at])
             pool = int(counts[:, at].max())
@@ -166,6 +169,7 @@ WORLDS = (
     World("spread 10, 15 within", 10.0, 15.0),
     World("spread 10, heavy tails", 10.0, shape=heavy),
     World("spread 20, skewed", 20.0, shape=skewed),
+    World("spread 10, on log-odds", 10.0, is_curved=True),
     World("spread 10, 5 questions for 18", 10.0, few=5),
     World("spread 10, 1 question for 18", 10.0, few=1),
     World("spread 5, all questions parallel", 5.0, benchmarks=_PARALLEL),
@@ -242,7 +246,7 @@ def seconds(models: int = 50, places: int = 60, benchmarks: int = 9, size: int =
 def main() -> None:
     """Prints the table and the time."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=int, default=500, help="models drawn in each world (default: %(default)s)")
+    parser.add_argument("--models", type=int, default=300, help="models drawn in each world (default: %(default)s)")
     options = parser.parse_args()
     rows = []
     for world in WORLDS:

@@ -23,22 +23,22 @@ _TOP = 100.0
 """Upper end of the scale; the lower end is 0."""
 
 _SPREADS = np.array([15.0, 10.0, 10.0])
-"""Scales of the half-normal priors, in points: spread between places, a place's abilities, a place's benchmarks."""
+"""Scales of the half-normal priors of theta, phi and gamma, in points; see :func:`pooled`."""
 
-_GRIDS = np.array([(4, 4, 4), (5, 5, 5)])
-"""Values of each spread: a coarse grid over all, then one where the first has found the probability."""
+_GRIDS = np.array([(4, 3, 3), (4, 4, 4), (5, 5, 5)])
+"""Number of values of each spread: first over the whole prior, then where the grid before has the probability."""
 
 _PIECES = 8
 """Pieces in which a grid is computed, so that each fits a processor's cache."""
 
 _PRIOR = 10.0
-"""The clusters that the variance predicted for a cell counts for, beside the cell's own."""
+"""Number of clusters that the variance predicted for a cell counts for, beside the cell's own."""
 
 _OWN = 0.05
 """The least share of a cell's variance that is the cell's own, rather than its benchmark's."""
 
 _ONE = (_TOP / 2) ** 2
-"""The largest variance of one score; one such score is added to a benchmark's, whose variance is thus never 0."""
+"""The largest variance of a score; one score more with this variance keeps a benchmark's above 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,12 @@ def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
     posterior mean, and the ends are the 2.5 % and 97.5 % quantiles, all cut at the ends of the scale.
 
     Sampling error: a score varies by D m (100 - m), with one D for each benchmark (1 for right and wrong). m is the
-    mean of the place in the unit, drawn towards the unit's other places, so that neither one item nor a cell with all
-    right has an error of 0. Items of a cluster correlate as they do on average in the benchmark. The cell's own
-    cluster-robust variance (scaled to m) is averaged with this prediction; its weight is the number of its clusters
-    less one, and the prediction's is 10. Clusters of several places, such as parallel questions, give all cells of a
-    benchmark a common error, with the mean covariance of two cells as its variance. It widens all intervals.
+    mean of the place in the unit, drawn towards that of its other places and four scores of 50, so that neither one
+    item nor a cell with all right has an error of 0. Items of a cluster correlate as they do on average in the
+    benchmark. The cell's own cluster-robust variance (scaled to m) is averaged with this prediction; its weight is the
+    number of its clusters less one, and the prediction's is 10. Clusters of several places, such as parallel questions,
+    give all cells of a benchmark a common error, with the mean covariance of two cells as its variance. It widens all
+    intervals.
 
     Units of a benchmark count as equally hard where a place is in some of them alone. Scores don't depend on the order
     of rows; numbering clusters, units or benchmarks otherwise moves them by rounding alone (below 1e-6 points).
@@ -143,19 +144,20 @@ def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
         raise ValueError(f"pooled: expected scores from 0 to {_TOP:g} and places from 0 to {places - 1}.")
     if not items.scores.size:
         return [None] * places
-    low, high, between = np.zeros(3), np.ones(3), _ONE / 25
+    low, high, between = np.zeros(3), np.ones(3), 100.0
     for steps in _GRIDS:
         cells = _cells(items, places, between)
         widths = (high - low) / steps
+        # Of each spread, the prior probability of a smaller one.
         axes = [start + width * (np.arange(many) + 0.5) for start, width, many in zip(low, widths, steps, strict=True)]
-        below = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])  # probability of a smaller one
-        squares = (_SPREADS[:, None] * special.ndtri(0.5 + below / 2)) ** 2
+        probabilities = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])
+        squares = (_SPREADS[:, None] * special.ndtri(0.5 + probabilities / 2)) ** 2
         pieces = [_posterior(cells, piece[:, :, None]) for piece in np.array_split(squares, _PIECES, axis=1)]
         logs, means, variances = (np.concatenate(piece) for piece in zip(*pieces, strict=True))
         chance = np.exp(logs - logs.max())
         chance /= chance.sum()
-        between, middle = float(squares.sum(axis=0) @ chance), below @ chance
-        reach = 3.0 * np.sqrt((below - middle[:, None]) ** 2 @ chance + widths**2 / 12)
+        between, middle = float(squares.sum(axis=0) @ chance), probabilities @ chance
+        reach = 3.0 * np.sqrt((probabilities - middle[:, None]) ** 2 @ chance + widths**2 / 12)
         low, high = np.maximum(middle - reach, 0.0), np.minimum(middle + reach, 1.0)
     raw = _ratio(cells.means.sum(axis=0), (cells.variances > 0.0).sum(axis=0).astype(np.float64))
     ends = (_quantile(chance, means, np.sqrt(variances), share) for share in (0.025, 0.975))
@@ -193,23 +195,25 @@ def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
     ability = np.asarray(items.abilities)[units]
     shape = rows, _ = int(row.max()) + 1, places
     many = rows * places
-    # A part of a cell is what one unit asks about the place.
+    # A part of a cell is what one unit unit_of about the place.
     codes, part = np.unique(unit * places + place, return_inverse=True)
-    asks, cell = codes // places, row[codes // places] * places + codes % places
+    unit_of, cell = codes // places, row[codes // places] * places + codes % places
     weight = 1.0 / np.bincount(cell)[cell]
     size = np.bincount(part)
     mean = _sums(scores, part) / size
-    off = scores - mean[part]
-    squares = _sums(off**2, part)
-    # Variance of a score, as a share of the largest that scores with this mean can have.
+    deviations = scores - mean[part]
+    squares = _sums(deviations**2, part)
+    # Variance of a score, as a share of the largest that scores with this mean can have; and the mean expected of it.
     largest = mean * (_TOP - mean) + squares / size / np.maximum(size - 1, 1)
-    dispersion = ((_sums(squares, row[asks]) + _ONE) / (_sums((size - 1) * largest, row[asks]) + _ONE))[row[asks]]
-    others = (_sums(scores, unit)[asks] - size * mean + 2.0 * _TOP) / (np.bincount(unit)[asks] - size + 4.0)
+    dispersion = ((_sums(squares, row[unit_of]) + _ONE) / (_sums((size - 1) * largest, row[unit_of]) + _ONE))[
+        row[unit_of]
+    ]
+    others = (_sums(scores, unit)[unit_of] - size * mean + 2.0 * _TOP) / (np.bincount(unit)[unit_of] - size + 4.0)
     worth = dispersion * others * (_TOP - others) / between
     expected = (size * mean + worth * others) / (size + worth)
     influence = (weight / size * np.sqrt(dispersion * expected * (_TOP - expected)))[part]
-    residuals = influence * _ratio(off, np.sqrt(dispersion * largest)[part])
-    # Clusters within a cell: its own variance, and the one predicted by the correlation within its benchmark's.
+    residuals = influence * _ratio(deviations, np.sqrt(dispersion * largest)[part])
+    # Clusters within cells: a cell's own variance, and the one predicted from the correlation in its benchmark.
     span = int(cluster.max()) + 1
     owners, owner = np.unique(cell[part] * span + cluster, return_inverse=True)
     at = owners // span
@@ -228,7 +232,7 @@ def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
     products = _sums(_sums(sums * precision[at], number) ** 2, across // span, rows)
     common = _ratio(products - _sums(robust * precision**2, of_cell), pairs).clip(0.0)
     weights = np.zeros((int(ability.max()) + 1, many))
-    np.add.at(weights, (ability[asks], cell), weight)
+    np.add.at(weights, (ability[unit_of], cell), weight)
     return _Cells(
         means=_sums(weight * (mean - _TOP / 2), cell, many).reshape(shape),
         variances=np.maximum(variances - common[of_cell], _OWN * variances).reshape(shape),
@@ -241,28 +245,28 @@ def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
 def _posterior(cells: _Cells, squares: Floats) -> tuple[Floats, Floats, Floats]:
     """Returns log likelihoods (grid), and means less 50 and variances of places' scores (grid, places)."""
     rows = len(cells.means)
-    one = np.eye(rows)[:, :, None, None]
+    identity = np.eye(rows)[:, :, None, None]
     place, ability, benchmark = squares
     root = np.sqrt(_ratio(np.ones_like(cells.variances), cells.variances))
     scale = root[:, None, None] * root[:, None]
     effects = place + ability * np.einsum("abp,acp->bcp", cells.abilities, cells.abilities)[:, :, None]
     # The inverse of the cells' covariance within a place; 0 for a cell without items.
-    inverse = (effects + benchmark * one) * scale + one
+    inverse = (effects + benchmark * identity) * scale + identity
     logs = _invert(inverse)
     inverse *= scale
     total = inverse.sum(axis=-1).transpose(2, 0, 1)
-    weighted = np.einsum("bcgp,cp->bgp", inverse, cells.means)
+    evidence = np.einsum("bcgp,cp->bgp", inverse, cells.means)
     covariance = np.linalg.inv(total)
-    levels = np.einsum("gbc,cg->bg", covariance, weighted.sum(axis=-1))
-    fit = np.einsum("bgp,bp->g", weighted, cells.means) - (levels * weighted.sum(axis=-1)).sum(axis=0)
-    # The score's covariance with the cells, and what it takes from their means and from the benchmarks' levels.
+    levels = np.einsum("gbc,cg->bg", covariance, evidence.sum(axis=-1))
+    fit = np.einsum("bgp,bp->g", evidence, cells.means) - (levels * evidence.sum(axis=-1)).sum(axis=0)
+    # The score's covariance with the cells, and its weights of their means and of the benchmarks' levels.
     to_score = place + ability * np.einsum("abp,a->bp", cells.abilities, cells.overall)[:, None] + benchmark / rows
-    taken = np.einsum("bcgp,cgp->bgp", inverse, to_score)
-    left = 1.0 / rows - taken
-    means = np.einsum("bgp,bp->gp", taken, cells.means) + np.einsum("bgp,bg->gp", left, levels)
+    gain = np.einsum("bcgp,cgp->bgp", inverse, to_score)
+    rest = 1.0 / rows - gain
+    means = np.einsum("bgp,bp->gp", gain, cells.means) + np.einsum("bgp,bg->gp", rest, levels)
     variances = place + ability * (cells.overall @ cells.overall) + benchmark / rows + cells.common.sum() / rows**2
-    variances = variances - (to_score * taken).sum(axis=0)
-    variances += (np.einsum("gbc,cgp->bgp", covariance, left) * left).sum(axis=0)
+    variances = variances - (to_score * gain).sum(axis=0)
+    variances += (np.einsum("gbc,cgp->bgp", covariance, rest) * rest).sum(axis=0)
     return -0.5 * (logs.sum(axis=-1) + np.linalg.slogdet(total)[1] + fit), means, variances
 
 

@@ -325,7 +325,7 @@ class CountryScore:
         raw: The mean without pooling.
         means: The mean of each unit that asks about the country, on the common scale, by the unit's key.
         over: Keys of all units that the entrant's scores are over, also those that don't ask about the country.
-        beside_others: Whether the score is certainly above or below the mean of the entrant's other countries; None
+        beside_others: Whether the score is significantly above or below the mean of the entrant's other countries; None
             where the test doesn't tell.
     """
 

@@ -71,7 +71,7 @@ def test_each_models_best_and_worst_countries_are_named_where_the_tests_set_them
         return {"culturalvqa": [{"lave": vqa_record(n, score, country)} for n, (country, score) in enumerate(scores)]}
 
     even = dict.fromkeys(COUNTRIES, 0.6)
-    write_run(tmp_path / "a", "a", samples(even | {"india": 0.1, "usa": 1.0}))
+    write_run(tmp_path / "a", "a", samples(even | {"india": 0.1, "usa": 0.95}))
     write_run(tmp_path / "b", "b", samples(even))
     told = first_of(tmp_path)["cultures"].text
     assert re.fullmatch(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from culture_tasks.report.wording import number
 from culture_tasks.vocabulary import place
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
     from matplotlib.colors import Normalize
 
@@ -28,6 +30,8 @@ COLOUR_MAP = "viridis"
 _LETTERS = 40
 """Letters that fit below a heat map."""
 _HATCH = "/" * 5
+_WITHIN: Mapping[str, Any] = {"ha": "center", "va": "center", "in_layout": False}
+"""Text within a cell, where the layout of the figure needn't measure it: there are hundreds."""
 
 
 class Colours(NamedTuple):
@@ -106,7 +110,7 @@ def draw_matrix(chart: Chart, axes: Axes, panel: Panel) -> Handles:
             axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, color=fill, linewidth=0))
             weight = "bold" if cell.best else "normal"
             text = f"{cell.value:.0f}"
-            axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=8, fontweight=weight)
+            axes.text(column, row, text, color=ink, fontsize=8, fontweight=weight, **_WITHIN)
     axes.set_xlim(-0.5, len(panel.groups) - 0.5)
     axes.set_ylim(len(panel.series) - 0.5, -0.5)
     names = [shown(group, 24) for group in panel.groups]
@@ -133,7 +137,7 @@ def draw_map(chart: Chart, axes: Axes, panel: Panel) -> Handles:
         if hatch:  # none behind the letters
             axes.add_patch(Rectangle((tile.column - 0.47, tile.row - 0.24), 0.94, 0.48, facecolor=fill, linewidth=0))
         size = 6.0 if len(chart.panels) > 1 else 8.0
-        axes.text(tile.column, tile.row, code, ha="center", va="center", color=ink, fontsize=size)
+        axes.text(tile.column, tile.row, code, color=ink, fontsize=size, **_WITHIN)
     known = [tile for tile in tiles().values() if tile.column is not None and tile.row is not None]
     axes.set_xlim(-0.6, max(tile.column or 0 for tile in known) + 0.6)
     axes.set_ylim(max(tile.row or 0 for tile in known) + 0.6, -0.6)

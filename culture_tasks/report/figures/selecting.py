@@ -162,10 +162,10 @@ def country_charts(report: Report) -> Iterator[Chart]:
         groups="country",
         series="model",
         value="score, 0-100",
-        panels=(by_mean(Panel("", tuple(place(code).name for code in shown), tuple(of_model))),),
+        panels=(by_mean(Panel("Score, 0-100", tuple(place(code).name for code in shown), tuple(of_model))),),
         notes=(
-            "Bold: certainly above or below the mean of the model's other countries, by their intervals, with Holm's "
-            f"adjustment over all models and countries. Grey: fewer than {FEW} questions",
+            "Bold: significantly above or below the mean of the model's other countries, by their intervals, with "
+            f"Holm's adjustment over all models and countries. Grey: fewer than {FEW} questions",
             *([] if has_all else ["The countries with most benchmarks and questions; the table has all"]),
             *notes,
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.report.model import Cell, Column, CountryScore, Row, Table
@@ -22,7 +22,7 @@ def country_tables(context: Context, countries: Countries) -> tuple[Table, ...]:
 
 def _by_model(context: Context, countries: Countries) -> Table:
     scores = {(score.place, score.entrant): score for score in countries.scores}
-    models = list(dict.fromkeys(score.entrant for score in countries.scores))
+    models = [key for key in context.entrants if key in {score.entrant for score in countries.scores}]
     columns = [Column("n", "Questions", COUNT)]
     columns += [Column(key, context.entrants[key].label, COMMON) for key in models]
     rows: list[Row] = []
@@ -41,7 +41,7 @@ def _by_model(context: Context, countries: Countries) -> Table:
 def _by_benchmark(context: Context, scores: Sequence[CountryScore]) -> Table:
     units = [key for key in context.scores.units if any(key in score.over for score in scores)]
     columns = [Column("pooled", "Score", COMMON), Column("raw", "Mean", COMMON), Column("n", "Questions", COUNT)]
-    columns += [Column(key, _title(context, key), COMMON, "Means of benchmarks") for key in units]
+    columns += [Column(key, context.scores.units[key].unit.title, COMMON, "Means of benchmarks") for key in units]
     order = {code: at for at, code in enumerate(in_order(scores))}
     rows: list[Row] = []
     for score in sorted(scores, key=lambda score: order[score.place]):
@@ -72,10 +72,6 @@ def _names(code: str) -> tuple[str, str]:
     return place(code).name, region_of(code) or "several countries"
 
 
-def _title(context: Context, unit: str) -> str:
-    return context.scores.units[unit].unit.title
-
-
 def _notes(context: Context, countries: Countries) -> Iterator[str]:
     usual = usual_units(countries.scores)
     yield (
@@ -89,8 +85,7 @@ def _notes(context: Context, countries: Countries) -> Iterator[str]:
         if over != usual:
             others.setdefault(over, []).append(context.entrants[entrant].label)
     for over, labels in others.items():
-        units = ", ".join(_title(context, unit) for unit in over)
-        yield f"Over {units} alone, and so not compared with the others: {', '.join(labels)}."
+        yield f"Not compared with the others: {', '.join(labels)}, scored over {_titles(context, over)} alone."
     if any(score.cell.best for score in countries.scores):
         yield (
             "Bold: no other model is significantly better for this country, and one is significantly worse than the "
@@ -102,15 +97,15 @@ def _notes(context: Context, countries: Countries) -> Iterator[str]:
         yield f"A part of a country counts for it: {listed}."
     if shared := shared_sources(context.scores.units[key].unit for key in usual):
         yield shared
-    if reasons := _by_reason(context, countries.beside):
-        yield f"Not in it: {'; '.join(f'{names} ({why})' for why, names in reasons.items())}."
-
-
-def _by_reason(context: Context, beside: Mapping[str, str]) -> dict[str, str]:
     reasons: dict[str, list[str]] = {}
-    for unit, why in beside.items():
-        reasons.setdefault(why, []).append(_title(context, unit))
-    return {why: ", ".join(titles) for why, titles in reasons.items()}
+    for unit, why in countries.beside.items():
+        reasons.setdefault(why, []).append(unit)
+    for why, units in reasons.items():
+        yield f"Not in it ({why}): {_titles(context, units)}."
+
+
+def _titles(context: Context, units: Sequence[str]) -> str:
+    return "; ".join(context.scores.units[unit].unit.title for unit in units)
 
 
 def _benchmarks(context: Context, units: Sequence[str]) -> str:
