@@ -189,57 +189,75 @@ class _Cells(NamedTuple):
 def _cells(items: ScoredItems, places: int, between: float) -> _Cells:
     """Returns the cells; ``between`` is how much true means of a benchmark's cells vary, in squared points."""
     order = np.lexsort((items.scores, items.clusters, items.units, items.places))  # makes sums the same in any order
-    scores, place, cluster = items.scores[order], items.places[order], items.clusters[order]
+    scores, place = items.scores[order], items.places[order]
     units, unit = np.unique(items.units[order], return_inverse=True)
-    _, row = np.unique(np.asarray(items.benchmarks)[units], return_inverse=True)
+    _, benchmark = np.unique(np.asarray(items.benchmarks)[units], return_inverse=True)
     ability = np.asarray(items.abilities)[units]
-    shape = rows, _ = int(row.max()) + 1, places
-    many = rows * places
-    # A part of a cell is what one unit unit_of about the place.
+    shape = int(benchmark.max()) + 1, places
+    # A part is what one unit asks about one place.
     codes, part = np.unique(unit * places + place, return_inverse=True)
-    unit_of, cell = codes // places, row[codes // places] * places + codes % places
+    owner = codes // places
+    row, cell = benchmark[owner], benchmark[owner] * places + codes % places
     weight = 1.0 / np.bincount(cell)[cell]
-    size = np.bincount(part)
+    size = np.bincount(part).astype(np.float64)
     mean = _sums(scores, part) / size
     deviations = scores - mean[part]
     squares = _sums(deviations**2, part)
-    # Variance of a score, as a share of the largest that scores with this mean can have; and the mean expected of it.
-    largest = mean * (_TOP - mean) + squares / size / np.maximum(size - 1, 1)
-    dispersion = ((_sums(squares, row[unit_of]) + _ONE) / (_sums((size - 1) * largest, row[unit_of]) + _ONE))[
-        row[unit_of]
-    ]
-    others = (_sums(scores, unit)[unit_of] - size * mean + 2.0 * _TOP) / (np.bincount(unit)[unit_of] - size + 4.0)
+    # Variance of a score, as a share of the largest that scores with this mean can have; then the mean expected of it.
+    largest = mean * (_TOP - mean) + squares / size / np.maximum(size - 1.0, 1.0)
+    dispersion = ((_sums(squares, row) + _ONE) / (_sums((size - 1.0) * largest, row) + _ONE))[row]
+    others = (_sums(scores, unit)[owner] - size * mean + 2.0 * _TOP) / (np.bincount(unit)[owner] - size + 4.0)
     worth = dispersion * others * (_TOP - others) / between
     expected = (size * mean + worth * others) / (size + worth)
     influence = (weight / size * np.sqrt(dispersion * expected * (_TOP - expected)))[part]
-    residuals = influence * _ratio(deviations, np.sqrt(dispersion * largest)[part])
-    # Clusters within cells: a cell's own variance, and the one predicted from the correlation in its benchmark.
-    span = int(cluster.max()) + 1
-    owners, owner = np.unique(cell[part] * span + cluster, return_inverse=True)
-    at = owners // span
-    freedom = np.maximum(_sums(_sums((largest > 0.0)[part], owner) > 0.0, at, many) - 1.0, 0.0)
-    sums = _sums(residuals, owner) * np.sqrt(1.0 + 1.0 / np.maximum(freedom, 1.0))[at]
-    robust, alone = _sums(sums**2, at, many), _sums(influence**2, cell[part], many)
-    plain = _sums(residuals**2 * (size / np.maximum(size - 1, 1))[part], cell[part], many)
-    together = _sums(_sums(influence, owner) ** 2, at, many) - alone
-    of_cell, trust = np.repeat(np.arange(rows), places), _ratio(freedom, alone)
-    alike = _ratio(_sums(trust * (robust - plain), of_cell), _sums(trust * together, of_cell)).clip(0.0, 1.0)
-    variances = (freedom * robust + _PRIOR * (alone + alike[of_cell] * together)) / (freedom + _PRIOR)
-    # Clusters across places: the mean covariance of two cells.
-    precision = _ratio(np.ones(many), variances)
-    across, number = np.unique(at // places * span + owners % span, return_inverse=True)
-    pairs = _sums(precision, of_cell) ** 2 - _sums(precision**2, of_cell)
-    products = _sums(_sums(sums * precision[at], number) ** 2, across // span, rows)
-    common = _ratio(products - _sums(robust * precision**2, of_cell), pairs).clip(0.0)
-    weights = np.zeros((int(ability.max()) + 1, many))
-    np.add.at(weights, (ability[unit_of], cell), weight)
-    return _Cells(
-        means=_sums(weight * (mean - _TOP / 2), cell, many).reshape(shape),
-        variances=np.maximum(variances - common[of_cell], _OWN * variances).reshape(shape),
-        common=common,
-        abilities=weights.reshape(-1, *shape),
-        overall=_sums(1.0 / np.bincount(row)[row] / rows, ability),
+    variances, common = _sampling_variances(
+        influence,
+        residuals=influence * _ratio(deviations, np.sqrt(dispersion * largest)[part]),
+        inflation=_ratio(size, np.where(largest > 0.0, size - 1.0, 0.0))[part],
+        cell=cell[part],
+        cluster=items.clusters[order],
+        shape=shape,
     )
+    abilities = np.zeros((int(ability.max()) + 1, variances.size))
+    np.add.at(abilities, (ability[owner], cell), weight)
+    return _Cells(
+        means=_sums(weight * (mean - _TOP / 2), cell, variances.size).reshape(shape),
+        variances=variances.reshape(shape),
+        common=common,
+        abilities=abilities.reshape(-1, *shape),
+        overall=_sums(1.0 / np.bincount(benchmark)[benchmark] / shape[0], ability),
+    )
+
+
+def _sampling_variances(
+    influence: Floats, *, residuals: Floats, inflation: Floats, cell: Numbers, cluster: Numbers, shape: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    """Returns the variance that each cell's mean has by itself, and the one that a benchmark's cells have in common.
+
+    Args:
+        influence: Standard deviation of each score times its weight in the mean of its cell.
+        residuals: Deviation of each score in the place of its standard deviation.
+        inflation: What makes a squared residual unbiased; 0 where all scores are alike at an end of the scale.
+        cell: Cell of each score.
+        cluster: Its cluster.
+        shape: Numbers of benchmarks and places.
+    """
+    many, row, span = shape[0] * shape[1], np.repeat(np.arange(shape[0]), shape[1]), int(cluster.max()) + 1
+    owners, owner = np.unique(cell * span + cluster, return_inverse=True)
+    at = owners // span
+    freedom = np.maximum(_sums(_sums(inflation > 0.0, owner) > 0.0, at, many) - 1.0, 0.0)
+    sums = _sums(residuals, owner) * np.sqrt(1.0 + 1.0 / np.maximum(freedom, 1.0))[at]
+    robust, alone = _sums(sums**2, at, many), _sums(influence**2, cell, many)
+    plain, together = _sums(inflation * residuals**2, cell, many), _sums(_sums(influence, owner) ** 2, at, many) - alone
+    trust = _ratio(freedom, alone)
+    alike = _ratio(_sums(trust * (robust - plain), row), _sums(trust * together, row)).clip(0.0, 1.0)
+    variances = (freedom * robust + _PRIOR * (alone + alike[row] * together)) / (freedom + _PRIOR)
+    # Clusters of several places: the mean covariance of two cells, weighted by their precision.
+    precision = _ratio(np.ones(many), variances)
+    across, number = np.unique(at // shape[1] * span + owners % span, return_inverse=True)
+    products = _sums(_sums(sums * precision[at], number) ** 2, across // span) - _sums(robust * precision**2, row)
+    common = _ratio(products, _sums(precision, row) ** 2 - _sums(precision**2, row)).clip(0.0)
+    return np.maximum(variances - common[row], _OWN * variances), common
 
 
 def _posterior(cells: _Cells, squares: Floats) -> tuple[Floats, Floats, Floats]:
@@ -302,5 +320,5 @@ def _sums(values: ArrayLike, codes: Numbers, many: int = 0) -> Floats:
 
 def _ratio(above: Floats, below: Floats) -> Floats:
     """Returns the ratio; 0 where there is nothing to divide by."""
-    ratio: Floats = np.divide(above, below, out=np.zeros_like(above), where=below > 0.0)
+    ratio: Floats = np.divide(above, below, out=np.zeros_like(below), where=below > 0.0)
     return ratio

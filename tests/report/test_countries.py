@@ -1,11 +1,12 @@
 """One score per country over all benchmarks that ask about it: numbers, tables, heat map and map."""
 
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pycountry
 import pytest
-from support.example_report import example_report
+from support.example_report import example_report, with_hostile_texts
 from support.reports import charts_of, report_of, tables_of
 from support.sample_files import care_sample, cedar_sample, judged, record, vqa_record, write_run
 
@@ -264,6 +265,15 @@ def test_few_questions_are_grey_in_the_heat_map_and_hatched_on_the_map():
     assert ("#dbdbdb" in few_heat, "#dbdbdb" in heat) == (True, False)
     assert ("<pattern" in few_map, "<pattern" in tiled) == (True, False)
     assert ">NP<" in tiled
+
+
+def test_names_of_models_are_text_in_figures_whatever_they_are():
+    hostile = '</text><script>alert("x")</script>\u202e$\\frac{'
+    drawn = charts_of(with_hostile_texts(_of_many(2), hostile))
+    for svg in svg_images([drawn["countries"], drawn["countries_map"]]):
+        root = ElementTree.fromstring(svg)
+        assert not [node for node in root.iter() if node.tag.endswith("script")]
+        assert any("</text>" in (node.text or "") for node in root.iter())
 
 
 def test_frames_and_report_files_have_the_numbers(tmp_path):

@@ -14,7 +14,7 @@ from culture_tasks.report.model import Cell, GroupValue, ModelMeans, Standing
 def _only(*values):
     report = example_report(("m",), published=False)
     units = {key: unit for key, unit in report.units.items() if "_prompt_" not in key}
-    alone = replace(report, groups=values, units=units, contrasts=(), countries=())
+    alone = replace(report, groups=values, units=units, contrasts=())
     return {key: chart for key, chart in charts_of(alone).items() if key != OVERVIEW}
 
 

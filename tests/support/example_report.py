@@ -16,7 +16,6 @@ from culture_tasks.report.model import (
     Cell,
     Column,
     Contrast,
-    CountryScore,
     Entrant,
     Flag,
     GroupValue,
@@ -110,7 +109,6 @@ def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, publis
         problems=(UnusedFile("runs/broken.json", "damaged", "line 3 isn't JSON", 1),),
         samples=MemoryStore({key: _samples(run, per_group) for key, run in runs.items()}),
         notes=("One model was run twice; the newer run counts.",),
-        countries=tuple(_countries(own)),
     )
 
 
@@ -220,15 +218,6 @@ def _tables(entrants: Mapping[str, Entrant], groups: Sequence[GroupValue]) -> It
             for k, e in entrants.items()
         )
         yield Table(key, title, ("model",), columns, rows, "its paper's table", benchmark, ("Made-up numbers.",))
-
-
-def _countries(entrants: Sequence[Entrant]) -> Iterator[CountryScore]:
-    scale = Scale("points of 100", 0.0, 100.0)
-    for entrant in entrants:
-        for code in ("BR", "CA", "CN", "arab"):
-            n, means = round(40 * share(entrant.key, code)), {"culturalvqa": Cell(50.0, scale)}
-            cell = replace(_cell(entrant, "culturalvqa", scale, (), code), n=n, runs=(), flags=(), rank=None)
-            yield CountryScore(entrant.key, code, cell, raw=50.0, means=means, over=("culturalvqa",))
 
 
 def _contrasts(entrants: Mapping[str, Entrant]) -> Iterator[Contrast]:

@@ -26,12 +26,13 @@ def _by_model(context: Context, countries: Countries) -> Table:
     columns = [Column("n", "Questions", COUNT)]
     columns += [Column(key, context.entrants[key].label, COMMON) for key in models]
     rows: list[Row] = []
-    for code in in_order(countries.scores):
+    for code in _in_order(countries.scores):
         own = [scores.get((code, key)) for key in models]
         known = [score for score in own if score is not None]
         names = _benchmarks(context, [unit for score in known for unit in score.means])
         most = Cell(float(max(score.cell.n for score in known)), COUNT)
-        rows.append(Row((*_names(code), names), (most, *(None if score is None else score.cell for score in own))))
+        texts = (place(code).name, region_of(code) or "several countries", names)
+        rows.append(Row(texts, (most, *(None if score is None else score.cell for score in own))))
     headers = ("Country", "Region", "Benchmarks")
     return Table(
         "countries", "Countries", headers, tuple(columns), tuple(rows), notes=tuple(_notes(context, countries))
@@ -42,7 +43,7 @@ def _by_benchmark(context: Context, scores: Sequence[CountryScore]) -> Table:
     units = [key for key in context.scores.units if any(key in score.over for score in scores)]
     columns = [Column("pooled", "Score", COMMON), Column("raw", "Mean", COMMON), Column("n", "Questions", COUNT)]
     columns += [Column(key, context.scores.units[key].unit.title, COMMON, "Means of benchmarks") for key in units]
-    order = {code: at for at, code in enumerate(in_order(scores))}
+    order = {code: at for at, code in enumerate(_in_order(scores))}
     rows: list[Row] = []
     for score in sorted(scores, key=lambda score: order[score.place]):
         numbers = (score.cell, Cell(score.raw, COMMON), Cell(float(score.cell.n), COUNT))
@@ -62,14 +63,10 @@ def _by_benchmark(context: Context, scores: Sequence[CountryScore]) -> Table:
     )
 
 
-def in_order(scores: Sequence[CountryScore]) -> list[str]:
+def _in_order(scores: Sequence[CountryScore]) -> list[str]:
     """Returns the countries by region and name; groups of countries are the last."""
     codes = dict.fromkeys(score.place for score in scores)
     return sorted(codes, key=lambda code: (not region_of(code), region_of(code), place(code).name))
-
-
-def _names(code: str) -> tuple[str, str]:
-    return place(code).name, region_of(code) or "several countries"
 
 
 def _notes(context: Context, countries: Countries) -> Iterator[str]:
