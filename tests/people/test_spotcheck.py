@@ -168,19 +168,24 @@ def test_how_many_more_ratings_a_width_takes(checked, capsys):
 def test_the_first_sentences_say_whether_people_contradict_the_judge(checked):
     def sentences(*rated):
         report = build([str(checked / "runs")], Options(rated=rated))
-        return [finding.text for finding in report.findings if finding.question == "judges"]
+        [finding] = [finding for finding in report.findings if finding.question == "judges"]
+        return finding.text, finding.command.partition(" /")[0]
 
     rate(checked)
     here, own = (cells(tables(checked)["spotcheck"])[key] for key in ("corrected_here", "judge"))
     shown = f"{here.value:.2f} ({here.low:.2f} to {here.high:.2f})"
-    assert sentences(read_rated(checked / "sheet")) == [
-        f"People contradict the judge: by their ratings, toy/model is at {shown} on care, and not at {own.value:.2f}."
-    ]
+    assert sentences(read_rated(checked / "sheet")) == (
+        "judge-1 graded 1 of 1 scores. People contradict the judge: by their ratings, toy/model is at "
+        f"{shown} on CARE, and not at {own.value:.2f}.",
+        "",
+    )
     rate(checked, **{row["row"]: judged(row["item"]) for row in rows_of(checked)})
-    assert sentences(read_rated(checked / "sheet")) == [
-        "People's ratings of a random part of the responses don't contradict the judge's score."
-    ]
-    assert sentences() == []
+    assert sentences(read_rated(checked / "sheet")) == (
+        "judge-1 graded 1 of 1 scores. People's ratings of a random part of the responses don't contradict the judge's "
+        "score.",
+        "",
+    )
+    assert sentences()[1] == "culture-tasks spotcheck draw"
 
 
 def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, capsys):

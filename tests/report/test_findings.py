@@ -71,12 +71,12 @@ def test_each_models_best_and_worst_countries_are_named_where_the_tests_set_them
         return {"culturalvqa": [{"lave": vqa_record(n, score, country)} for n, (country, score) in enumerate(scores)]}
 
     even = dict.fromkeys(COUNTRIES, 0.6)
-    write_run(tmp_path / "a", "a", samples(even | {"india": 0.1, "usa": 1.0}))
+    write_run(tmp_path / "a", "a", samples(even | {"india": 0.1, "usa": 0.95}))
     write_run(tmp_path / "b", "b", samples(even))
     told = first_of(tmp_path)["cultures"].text
     assert re.fullmatch(
         r"On a scale of 0-100, a is best for United States \(9\d\) and worst for India \(1\d\)\. "
-        r"Each differs significantly from the model's other countries\.",
+        r"Each differs significantly from the model's other countries; b has none that does\.",
         told,
     )
     open_ones = "For no model is a country significantly above or below its other countries."
@@ -131,7 +131,7 @@ def test_the_judge_is_named_with_the_command_that_checks_it(tmp_path):
         write_vqa(tmp_path / "judged" / model, model, shares(5, 10))
         write_run(tmp_path / "lexical" / model, model, {"culturalvqa": vqa_samples(shares(5, 10), "lave_lexical")})
     judged, lexical = (first_of(tmp_path / name)["judges"] for name in ("judged", "lexical"))
-    assert judged.text.startswith("judge-1 graded 2 of 2 scores, and people haven't checked it.")
+    assert judged.text.startswith("judge-1 graded 2 of 2 scores; people haven't rated any of these responses.")
     assert judged.command == f"culture-tasks spotcheck draw {tmp_path / 'judged'} -n 100 -o sheet"
     assert lexical.text.startswith("2 of 2 scores are by text overlap, not by a judge.")
     assert lexical.command == f"culture-tasks rejudge {tmp_path / 'lexical'} --judge openai:gpt-4o"
@@ -159,7 +159,6 @@ def test_what_is_missing_is_counted_with_its_reasons(tmp_path):
     write_run(tmp_path / "c2", "c", {"care_zh": [care_sample(n, 5.0) for n in range(5)]})
     (tmp_path / "a" / "results_2026-01-01T00-00-00.5.json").write_text("{")
     assert first_of(tmp_path)["runs"].text == (
-        "Missing: 2 of 6 pairs of model and benchmark were not run; 1 of 4 scores is neither ranked nor tested "
-        "(another revision of the data: 1); 1 file couldn't be read in whole; 1 of 4 countries have fewer than 20 "
-        "questions for some model."
+        "Missing: no run for 2 of 6 pairs of model and benchmark; 1 of 4 scores is neither ranked nor tested: another "
+        "revision of the data (1); 1 file couldn't be read in whole; fewer than 20 questions about 1 of 4 countries."
     )

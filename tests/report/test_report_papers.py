@@ -91,7 +91,7 @@ def test_the_papers_rows_take_no_part_in_anything_worked_out(reports):
     assert both.groups[: len(without.groups)] == without.groups
     assert (both.fairness, both.comparisons, both.units) == (without.fairness, without.comparisons, without.units)
     one, two = map(tables_of, reports)
-    assert all(one[key] == two[key] for key in ("summary", "fairness"))
+    assert all(one[key] == two[key] for key in ("summary", "countries", "fairness"))
     assert both.models == without.models == {"GPT-4o", "b"}
 
 

@@ -167,7 +167,7 @@ def _overview(chart: Chart, axes: Axes, panel: Panel) -> Handles:
             marks |= {"markerfacecolor": "white", "markeredgewidth": 1.2}
         axes.errorbar(values_of([cell]), [panel.groups.index(group)], xerr=whiskers([cell]), linestyle="none", **marks)
     name_rows(axes, panel.groups)
-    axes.set_title("\n".join(textwrap.wrap(shown(panel.title, 46), 24)[:2]), fontsize=9)
+    axes.set_title("\n".join(textwrap.wrap(shown(panel.title, 46), 24)), fontsize=9)
     axes.margins(x=0.12)
     axes.locator_params(axis="x", nbins=3)
     light_grid(axes, across=True)

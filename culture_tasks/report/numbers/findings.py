@@ -218,6 +218,7 @@ class _Writer:
         if not any(own.values()):
             return ""
         sentences: list[str] = []
+        others: list[str] = []
         for key, scores in own.items():
             ordered = sorted(scores, key=lambda score: score.cell.value or 0.0)
             best, worst = ([one for one in ordered if one.beside_others == side] for side in ("above", "below"))
@@ -225,10 +226,13 @@ class _Writer:
             sides += [f"worst for {self._country(worst[0])}"] if worst else []
             if sides:
                 sentences.append(f"{self.model(key)} is {' and '.join(sides)}")
+            elif scores:
+                others.append(key)
         if not sentences:
             return "For no model is a country significantly above or below its other countries."
-        told = _spaced(sentences)
-        return f"On a scale of 0-100, {told}. Each differs significantly from the model's other countries."
+        without = f"; {self.models(others)} {'has' if len(others) == 1 else 'have'} none that does" if others else ""
+        told = f"{_spaced(sentences)}. Each differs significantly from the model's other countries"
+        return f"On a scale of 0-100, {told}{without}."
 
     def _country(self, score: CountryScore) -> str:
         return f"{_name(place(score.place).name)} ({score.cell.value:.0f})"
@@ -331,7 +335,7 @@ class _Writer:
                 f"{text}. A judge grades the same responses:",
                 f"culture-tasks rejudge {paths} --judge openai:{model}",
             )
-        text += ", and people haven't checked it. To have a sample rated:"
+        text += "; people haven't rated any of these responses. This draws some for them:"
         return text, f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
 
     def _judges(self, cell: Cell) -> set[str]:
@@ -368,16 +372,16 @@ class _Writer:
         reasons = Counter(
             why for unit in self.headline for key, why in unit.standing.left_out.items() if key in unit.cells
         )
-        counts = ", ".join(f"{why}: {count}" for why, count in reasons.most_common())
+        counts = ", ".join(f"{why} ({count})" for why, count in reasons.most_common())
         left_out = f"{reasons.total()} of {cells} scores {'is' if reasons.total() == 1 else 'are'}"
         unread = sum(problem.kind in _UNREAD for problem in problems)
         few = len({score.place for score in countries if score.cell.n < FEW})
         every = len({score.place for score in countries})
         pieces = (
-            f"{not_run} of {len(models) * len(ran)} pairs of model and benchmark were not run" if not_run else "",
-            f"{left_out} neither ranked nor tested ({counts})" if reasons else "",
+            f"no run for {not_run} of {len(models) * len(ran)} pairs of model and benchmark" if not_run else "",
+            f"{left_out} neither ranked nor tested: {counts}" if reasons else "",
             f"{counted(unread, 'file')} couldn't be read in whole" if unread else "",
-            f"{few} of {every} countries have fewer than {FEW} questions for some model" if few else "",
+            f"fewer than {FEW} questions about {few} of {every} countries" if few else "",
         )
         return f"Missing: {'; '.join(filter(None, pieces))}." if any(pieces) else ""
 

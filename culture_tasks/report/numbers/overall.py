@@ -60,14 +60,18 @@ def shared_sources(units: Iterable[Unit]) -> str:
     first = {unit.benchmark: unit.key for unit in reversed([*units])}
     known = {benchmark.title: benchmark for name, benchmark in benchmarks().items() if name in first}
     sources = dict.fromkeys(source for each in known.values() for source in each.made_from)
-    drawing = {source: [title for title, each in known.items() if source in each.made_from] for source in sources}
-    shared = {source: titles for source, titles in drawing.items() if len({source, *titles} & known.keys()) > 1}
+    shared: dict[tuple[str, ...], list[str]] = {}
+    for source in sources:
+        drawing = tuple(title for title, each in known.items() if source in each.made_from)
+        if len({source, *drawing} & known.keys()) > 1:
+            shared.setdefault(drawing, []).append(source)
     if not shared:
         return ""
     listed = "; ".join(
-        f"{' and '.join(titles)} draw{'s' if len(titles) == 1 else ''} on {source}" for source, titles in shared.items()
+        f"{' and '.join(titles)} draw{'s' if len(titles) == 1 else ''} on {' and '.join(own)}"
+        for titles, own in shared.items()
     )
-    named = {name for source, titles in shared.items() for name in (source, *titles)}
+    named = {name for pair in shared.items() for names in pair for name in names}
     concerned = [first[each.name] for title, each in known.items() if title in named]
     return (
         f"{listed}: their scores aren't independent. culture-tasks data overlap {' '.join(concerned)} lists questions "
