@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.choices import in_order, with_options
 from culture_tasks.benchmarks.interface import Documents
@@ -28,6 +28,7 @@ from culture_tasks.data.tables import (
     OptionalIdentifier,
     OptionalLabel,
     RowTable,
+    TableRow,
     Text,
     fingerprint,
     read_file,
@@ -83,10 +84,8 @@ def _a_language(code: str) -> str:
     return code
 
 
-class QuestionRow(BaseModel):
+class QuestionRow(TableRow):
     """A question in one language."""
-
-    model_config = ConfigDict(extra="forbid")
 
     qa_id: Identifier
     lang: Annotated[Label, AfterValidator(_a_language)]
