@@ -82,7 +82,7 @@ class Settings(BaseModel):
         openai_api_version: API version, needed by Azure.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, defer_build=True)
 
     judge: str | None = Field(default=None, validation_alias="CULTURE_JUDGE", repr=False)
     judge_concurrency: int = Field(default=64, validation_alias="CULTURE_JUDGE_CONCURRENCY", ge=1, le=10_000)

@@ -123,6 +123,23 @@ def imports() -> Iterator[tuple[str, str]]:
                 yield name, str(node.module)
 
 
+START_OF_LMMS_EVAL = """
+from pydantic import BaseModel
+from culture_tasks.harness.lmms_eval import plugin
+assert plugin.task_index()
+def below(model):
+    return [model, *(one for each in model.__subclasses__() for one in below(each))]
+ours = [model for model in below(BaseModel) if model.__module__.startswith("culture_tasks")]
+assert len(ours) > 20
+print([model.__name__ for model in ours if model.__pydantic_complete__])
+"""
+
+
+def test_lmms_eval_starts_without_making_the_validator_of_any_model():
+    command = [sys.executable, "-c", START_OF_LMMS_EVAL]
+    assert subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
 def test_a_room_imports_only_rooms_above_it_in_the_list():
     place = {room: at for at, rooms in enumerate(ROOMS) for room in rooms}
     found = [

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
 
 from culture_tasks.data.reading import current
 from culture_tasks.errors import DataError, nearest
@@ -29,6 +29,15 @@ SUFFIXES = (".json", ".jsonl", ".csv", ".parquet")
 """File types that local data may have."""
 
 Row = TypeVar("Row", bound=BaseModel)
+
+
+class TableRow(BaseModel):
+    """A row of a table, in which only columns that it names are allowed.
+
+    Its validator is made when the first row is checked: harnesses import the rows of all benchmarks when they start.
+    """
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 def none_if_blank(value: Any) -> Any:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
 from culture_tasks.benchmarks.choices import in_order, with_options
@@ -24,6 +24,7 @@ from culture_tasks.data.tables import (
     OptionalLabel,
     OptionalText,
     RowTable,
+    TableRow,
     Text,
     fingerprint,
     read_file,
@@ -175,11 +176,7 @@ def _choices(value: Any) -> Any:
     return value
 
 
-class _Row(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class VotesRow(_Row):
+class VotesRow(TableRow):
     """Answers that annotators counted as one, and how many people gave them."""
 
     answers: list[str]
@@ -187,7 +184,7 @@ class VotesRow(_Row):
     count: Annotated[int, Field(gt=0)]
 
 
-class AnnotationRow(_Row):
+class AnnotationRow(TableRow):
     """What the people of a region answered to one question."""
 
     id: Identifier
@@ -203,7 +200,7 @@ class AnnotationRow(_Row):
         return none < 3 and self.idks["idk"] < 5 and bool(self.annotations)
 
 
-class QuestionRow(_Row):
+class QuestionRow(TableRow):
     """A question's topic. The texts are taken from the annotations, whose columns say which language they are in."""
 
     id: Identifier
@@ -214,14 +211,14 @@ class QuestionRow(_Row):
     number: OptionalLabel = None
 
 
-class PromptRow(_Row):
+class PromptRow(TableRow):
     """One row of the authors' ``<Region>_prompts.csv``; some of their files have drafts in further columns."""
 
     id: Identifier
     translation: OptionalText = None
 
 
-class ChoiceRow(_Row):
+class ChoiceRow(TableRow):
     """One multiple-choice question."""
 
     mcqid: Identifier

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, TypedDict, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator
 
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.releases import ReleaseFacts, check_release
@@ -21,6 +21,7 @@ from culture_tasks.data.tables import (
     OptionalLabel,
     OptionalText,
     RowTable,
+    TableRow,
     Text,
     fingerprint,
     unique,
@@ -146,10 +147,8 @@ def _a_scope(text: str) -> Scope:
     raise ValueError(f"{nearest(text.casefold(), SCOPES)} Allowed are {', '.join(SCOPES)}".strip())
 
 
-class CareRow(BaseModel):
+class CareRow(TableRow):
     """One row as released: Hub ``geyang627/CARE-eval`` or the JSON files of the authors' repository."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: Text
     answer: Text

@@ -11,8 +11,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Final, TypedDict, cast
 
-from pydantic import BaseModel, ConfigDict
-
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
     FILE_NAMES,
@@ -30,7 +28,17 @@ from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tab
 from culture_tasks.data.images import broken_images, image_column
 from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import Identifier, Label, OptionalLabel, RowTable, Text, fingerprint, unique, validated
+from culture_tasks.data.tables import (
+    Identifier,
+    Label,
+    OptionalLabel,
+    RowTable,
+    TableRow,
+    Text,
+    fingerprint,
+    unique,
+    validated,
+)
 from culture_tasks.errors import DataError, DataUnavailableError, SettingsError, nearest
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt
@@ -83,10 +91,8 @@ SOURCES: Mapping[tuple[Modality, Language], Source] = {
 }
 
 
-class CedarRow(BaseModel):
+class CedarRow(TableRow):
     """One row as released."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: Identifier
     narrative: str

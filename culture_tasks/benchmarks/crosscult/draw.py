@@ -33,7 +33,7 @@ _TESTS: tuple[Part, ...] = ("single", "sequential")
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class DrawOptions(_Frozen):

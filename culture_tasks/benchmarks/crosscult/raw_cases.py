@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BeforeValidator
 
 from culture_tasks.benchmarks.crosscult.vocabulary import PARTS, TOPIC_NAMES, TOPICS, Part, Topic
 from culture_tasks.data.images import image_column
@@ -21,6 +21,7 @@ from culture_tasks.data.tables import (
     Label,
     OptionalIdentifier,
     RowTable,
+    TableRow,
     Text,
     fingerprint,
     none_if_blank,
@@ -75,10 +76,8 @@ def _a_part(text: str) -> Part:
     raise ValueError(f"Allowed are {', '.join(PARTS)}, for example 'single-insert test'")
 
 
-class RawCaseRow(BaseModel):
+class RawCaseRow(TableRow):
     """One row: the fields of Figure 8 with scenario, topic and image, and what a release may add."""
-
-    model_config = ConfigDict(extra="forbid")
 
     scenario: Label
     topic: Annotated[str, AfterValidator(_a_topic)]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator
 
 from culture_tasks.benchmarks.choices import in_order
 from culture_tasks.benchmarks.interface import Documents
@@ -19,6 +19,7 @@ from culture_tasks.data.tables import (
     OptionalIdentifier,
     OptionalText,
     RowTable,
+    TableRow,
     Text,
     fingerprint,
     unique,
@@ -76,10 +77,8 @@ def _an_option(letter: str) -> str:
     return letter
 
 
-class EasyRow(BaseModel):
+class EasyRow(TableRow):
     """A question with its options."""
-
-    model_config = ConfigDict(extra="forbid")
 
     data_idx: OptionalIdentifier = None
     question_idx: Identifier
@@ -92,10 +91,8 @@ class EasyRow(BaseModel):
     country: Label
 
 
-class HardRow(BaseModel):
+class HardRow(TableRow):
     """One option of a question, right or wrong. Some rows of the release have no option."""
-
-    model_config = ConfigDict(extra="forbid")
 
     data_idx: OptionalIdentifier = None
     question_idx: Identifier

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from annotated_types import Len
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BeforeValidator, Field
 
 from culture_tasks.benchmarks.interface import Doc, Documents
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
@@ -28,6 +28,7 @@ from culture_tasks.data.tables import (
     OptionalIdentifier,
     OptionalLabel,
     RowTable,
+    TableRow,
     Text,
     fingerprint,
     read_file,
@@ -172,24 +173,20 @@ def _listed(text: str) -> Any:
 Texts = Annotated[list[Text], BeforeValidator(_as_list)]
 
 
-class CulturalVqaRow(BaseModel):
+class CulturalVqaRow(TableRow):
     """One row as released; older revisions of the Hub's data hold image and question alone."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: Text
     u_id: OptionalIdentifier = None
     image: OptionalLabel = None
     facet: OptionalLabel = None
     country: OptionalLabel = None
-    all_answers: Texts = []
-    entities: Texts = []
+    all_answers: Texts = Field(default_factory=list)
+    entities: Texts = Field(default_factory=list)
 
 
-class _AnswerRow(BaseModel):
+class _AnswerRow(TableRow):
     """One row of a local answers file, joined on ``u_id``."""
-
-    model_config = ConfigDict(extra="forbid")
 
     u_id: Identifier
     all_answers: Annotated[Texts, Len(min_length=1)]

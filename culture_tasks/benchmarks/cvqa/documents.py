@@ -6,14 +6,14 @@ import ast
 from typing import Annotated, Any
 
 from annotated_types import Len
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from culture_tasks.benchmarks.choices import in_order
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.data.images import image_column
 from culture_tasks.data.releases import ReleaseFacts, check_release
 from culture_tasks.data.sources import Source, folder_of, read_source
-from culture_tasks.data.tables import Identifier, Label, OptionalLabel, Text, fingerprint, unique, validated
+from culture_tasks.data.tables import Identifier, Label, OptionalLabel, TableRow, Text, fingerprint, unique, validated
 from culture_tasks.settings import Settings
 
 QUESTIONS = 10_374
@@ -71,10 +71,8 @@ def _literal(value: Any) -> Any:
 Texts = Annotated[list[Text], BeforeValidator(_literal), Len(4, 4)]
 
 
-class QuestionRow(BaseModel):
+class QuestionRow(TableRow):
     """A question in both languages."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: Identifier
     subset: Annotated[tuple[Label, Label], BeforeValidator(_literal)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator
 
 from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.data.releases import ReleaseFacts, check_release
@@ -15,6 +15,7 @@ from culture_tasks.data.tables import (
     Label,
     OptionalLabel,
     OptionalText,
+    TableRow,
     Text,
     fingerprint,
     unique,
@@ -106,10 +107,8 @@ def _a_label(label: str) -> str:
     return label
 
 
-class StoryRow(BaseModel):
+class StoryRow(TableRow):
     """A story."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: Identifier
     country: Label

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.choices import in_order, with_options
 from culture_tasks.benchmarks.interface import Documents
@@ -29,6 +29,7 @@ from culture_tasks.data.tables import (
     OptionalIdentifier,
     OptionalLabel,
     RowTable,
+    TableRow,
     Text,
     fingerprint,
     read_file,
@@ -87,10 +88,8 @@ def _a_language(code: str) -> str:
     return code
 
 
-class QuestionRow(BaseModel):
+class QuestionRow(TableRow):
     """A question in one language."""
-
-    model_config = ConfigDict(extra="forbid")
 
     qa_id: Identifier
     lang: Annotated[Label, AfterValidator(_a_language)]
@@ -120,7 +119,7 @@ class QuestionRow(BaseModel):
         return self.image or self.image_url or ""
 
 
-class Dish(BaseModel):
+class Dish(TableRow):
     """Where a dish of the knowledge base is from."""
 
     countries: Annotated[list[str], BeforeValidator(lambda text: json.loads(text) if isinstance(text, str) else text)]
