@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import peft
@@ -191,18 +190,6 @@ class TestFineTune:
             method.batch_size = size
             answers.append(Runner(method, ValueStore(None)).run(jobs))
         assert answers[0] == answers[1]
-
-    def test_the_paper_edits_matrices_of_the_last_layer(self, model):
-        method = method_class("finetune")(model)
-        names = set(method.weights)
-        last = model.model.config.get_text_config().num_hidden_layers - 1
-        assert all(re.match(rf"model\.(language|text)_model\.layers\.{last}\.", name) for name in names)
-        assert {name.split(".")[4] for name in names} >= {"self_attn", "mlp"}
-
-    def test_a_loss_that_is_not_finite_is_named(self, internvl, caplog):
-        method = made("finetune", internvl, optimizer="sgd", learning_rate=1e30)
-        method.insert(insertions()[0])
-        assert f"the loss of {insertions()[0].answer!r} is not finite" in caplog.text
 
 
 class TestMend:

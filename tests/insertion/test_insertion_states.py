@@ -19,7 +19,7 @@ from culture_tasks.insertion.core.edit_scopes import edit_text
 from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.methods.ike import demonstrations
+from culture_tasks.insertion.methods.ike.method import context_of, copying, demonstrations_of
 
 OPTIONS = {
     "mcki": {"route_dim": 16},
@@ -201,7 +201,7 @@ class TestIke:
         )  # nothing inserted
         case = data.cases[0]
         fact = f"{case.insertion.query.question} {case.insertion.answer}"
-        texts = demonstrations.of_cases([case])
+        texts = demonstrations_of([case])
         assert len(texts) == 4
         assert texts[0] == f"New Fact: {fact}\nPrompt: {fact}\n\n"
         assert all(text.startswith(f"New Fact: {fact}\nPrompt: ") for text in texts)
@@ -212,8 +212,8 @@ class TestIke:
             method.insert(sample)
         shown = method.retrieved()
         assert len(shown) == 3
-        assert set(shown[-2:]) == {demonstrations.copied(sample) for sample in inserted}
-        context = demonstrations.prompt(shown, inserted)
+        assert set(shown[-2:]) == {copying(sample) for sample in inserted}
+        context = context_of(shown, inserted)
         facts = [context.rindex(f"New Fact: {edit_text(sample)}\n") for sample in inserted]
         assert facts == sorted(facts)
         assert context.endswith("Prompt: ")

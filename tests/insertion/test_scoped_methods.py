@@ -25,7 +25,7 @@ from culture_tasks.insertion.core.scoped_method import REPLACEMENTS, load_replac
 from culture_tasks.insertion.core.training import Checkpoints
 from culture_tasks.insertion.core.training_data import TrainingData
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.methods.mscke.method import ClipEncoder
+from culture_tasks.insertion.methods.mscke.method import MsckeConfig, clip_encoder
 
 NAMES = ("mscke", "serac")
 DECODING = AnswerDecoding(max_new_tokens=6)
@@ -286,9 +286,10 @@ def test_options_of_the_encoder_that_do_not_fit_are_refused(internvl, folders, d
 
 
 def test_clip_cuts_long_texts_off_and_ignores_padding(folders):
-    encoder = ClipEncoder(str(folders["mscke"]), POSITIONS, torch.device("cpu"))
+    config = MsckeConfig(encoder=str(folders["mscke"]), max_text_length=POSITIONS)
+    first, second = (clip_encoder(config, torch.device("cpu")).ingredients[0].vectors for _ in range(2))
     long, longer = "红包 " * 200, "红包 " * 200 + "hat"
-    assert torch.equal(encoder.texts([long]), encoder.texts([longer]))
-    alone, beside = encoder.texts(["hat"])[0], encoder.texts(["hat", "is this hat fine here"])[0]
+    assert torch.equal(*first.of([long, longer]))
+    alone, beside = first.of(["hat"])[0], second.of(["hat", "is this hat fine here"])[0]
     assert torch.allclose(alone, beside, atol=1e-5)
     assert float(alone.norm()) == pytest.approx(1.0, abs=1e-5)

@@ -20,7 +20,7 @@ from culture_tasks import prompt_files
 from culture_tasks.benchmarks.crosscult.documents import system_prompt
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.queries import Insertion, Part, Query, image_part, text_part
-from culture_tasks.insertion.methods.ike import demonstrations
+from culture_tasks.insertion.methods.ike.method import context_of, demonstration
 
 DEMONSTRATIONS = 2
 _DRILLS = 600
@@ -114,7 +114,7 @@ def _shown(instance: Instance, language: str, scenarios: int, rng: random.Random
     """A request after IKE's demonstrations and its own fact."""
     shown = [_demonstration(scenarios, rng) for _ in range(DEMONSTRATIONS)]
     answer = _random_answer(language, rng)
-    context = demonstrations.prompt(shown, [Insertion(_ask(instance, language), answer)])
+    context = context_of(shown, [Insertion(_ask(instance, language), answer)])
     return _ask(instance, language, [text_part(context)]), answer
 
 
@@ -122,7 +122,7 @@ def _demonstration(scenarios: int, rng: random.Random) -> str:
     language = rng.choice(LANGUAGES)
     question = Instance(rng.randrange(scenarios), rng.randrange(10_000)).question(language)
     fact = f"{question} {_random_answer(language, rng)}"
-    return demonstrations.demonstration(fact, fact)
+    return demonstration(fact, fact)
 
 
 def _random_answer(language: str, rng: random.Random) -> str:

@@ -1,20 +1,25 @@
-"""IKE: insertions are shown to the model in context, after demonstrations of how to use them."""
+"""IKE: insertions are shown to the model in context, after demonstrations of how to use them.
+
+A demonstration is a new fact with a prompt answered in its presence: the fact itself, a related prompt that the fact
+changes, or an unrelated one that it doesn't. Made from a training case these are its insertion sample, its generality
+items and its locality items, each with the data's own answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
 from pydantic import Field
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.edit_scopes import edit_text
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.text_encoders import SentenceEncoder, make_encoder
 from culture_tasks.insertion.estimates import CaseShape, Models, Work
-from culture_tasks.insertion.methods.ike import demonstrations
 
 _SAME = 1e-2  # the largest difference between the stored and the recomputed embedding of one sentence
 
@@ -66,7 +71,7 @@ class IkeMethod(InsertionMethod):
         """Adds a sample, and looks up demonstrations for it."""
         self._insertions.append(insertion)
         if self._texts:
-            similarity = self._embeddings @ self._encode([demonstrations.copied(insertion)])[0]
+            similarity = self._embeddings @ self._encode([copying(insertion)])[0]
             self._nearness = similarity if self._nearness is None else torch.maximum(self._nearness, similarity)
 
     def reset(self) -> None:
@@ -77,7 +82,7 @@ class IkeMethod(InsertionMethod):
         """Shows the request after demonstrations and all samples."""
         if not self._insertions:
             return Route(query)
-        context = demonstrations.prompt(self.retrieved(), self._insertions)
+        context = context_of(self.retrieved(), self._insertions)
         return Route(query.preceded_by([text_part(context)]))
 
     def retrieved(self) -> list[str]:
@@ -97,7 +102,7 @@ class IkeMethod(InsertionMethod):
         return self._encoder.encode(sentences)
 
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
-        self._texts, size = demonstrations.of_cases(cases), self.config.batch_size
+        self._texts, size = demonstrations_of(cases), self.config.batch_size
         batches = [self._texts[start : start + size] for start in range(0, len(self._texts), size)]
         self._embeddings = torch.cat([self._encode(batch) for batch in context.progress(batches, "embeddings")])
         return {"demonstrations": len(self._texts), "encoder": self.config.encoder}
@@ -120,3 +125,28 @@ class IkeMethod(InsertionMethod):
                 "demonstration differently. Name the right one, or fit the method again."
             )
         self._texts, self._embeddings = texts, embeddings
+
+
+def demonstration(new_fact: str, answered: str) -> str:
+    """Returns a new fact with a prompt answered in its presence."""
+    return f"New Fact: {new_fact}\nPrompt: {answered}\n\n"
+
+
+def copying(insertion: Insertion) -> str:
+    """Returns the demonstration that repeats a fact, which also serves to look up demonstrations."""
+    return demonstration(edit_text(insertion), edit_text(insertion))
+
+
+def demonstrations_of(cases: Iterable[TrainingCase]) -> list[str]:
+    """Returns the demonstrations of all cases, each once, in order."""
+    texts: dict[str, None] = {}
+    for case in cases:
+        items = (case.insertion, *case.generality, *case.locality)
+        texts |= dict.fromkeys(demonstration(edit_text(case.insertion), edit_text(item)) for item in items)
+    return list(texts)
+
+
+def context_of(demonstrations: Sequence[str], insertions: Sequence[Insertion]) -> str:
+    """Returns the text before a request: the demonstrations, then all insertions, in order."""
+    facts = "".join(f"New Fact: {edit_text(insertion)}\n" for insertion in insertions)
+    return f"{''.join(demonstrations)}{facts}Prompt: "

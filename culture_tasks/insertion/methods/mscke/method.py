@@ -46,8 +46,7 @@ class MsckeMethod(ScopedMethod):
     config: MsckeConfig
 
     def _make_encoder(self) -> ScopeEncoder:
-        config = self.config
-        return ClipEncoder(config.encoder, config.max_text_length, self.model.device).scopes(config.fusion)
+        return clip_encoder(self.config, self.model.device)
 
 
 def fused(texts: torch.Tensor, images: torch.Tensor, fusion: Fusion) -> torch.Tensor:
@@ -60,67 +59,51 @@ def fused(texts: torch.Tensor, images: torch.Tensor, fusion: Fusion) -> torch.Te
     return torch.nn.functional.normalize(both, dim=-1)
 
 
-class ClipEncoder:
-    """A frozen CLIP model in float32."""
+def clip_encoder(config: MsckeConfig, device: torch.device) -> ScopeEncoder:
+    """Loads a CLIP model, frozen and in float32, as the encoder of an image with a text; long texts are cut off."""
+    from transformers import AutoModel, AutoProcessor
 
-    def __init__(self, name: str, max_text_length: int, device: torch.device) -> None:
-        from transformers import AutoModel, AutoProcessor
-
-        try:
-            self._processor = AutoProcessor.from_pretrained(name)
-            self._model = AutoModel.from_pretrained(name, dtype=torch.float32).to(device).eval()
-            self.width = int(self._model.config.projection_dim)
-            positions = int(self._model.config.text_config.max_position_embeddings)
-        except (OSError, ValueError, AttributeError) as error:
-            raise SettingsError(
-                f"mscke: encoder={name!r} can't be loaded as a CLIP model ({str(error).strip().splitlines()[0]:.200}). "
-                "Download one, such as openai/clip-vit-large-patch14, and name its folder with encoder=DIR."
-            ) from error
-        if max_text_length > positions:
-            raise SettingsError(
-                f"mscke: max_text_length={max_text_length}, but {name!r} reads at most {positions} tokens. Lower it."
-            )
-        self._max_text_length = max_text_length
-        settings = {"max_text_length": max_text_length, "images": self._processor.image_processor.to_dict()}
-        words = self._processor.tokenizer.get_vocab()
-        self.identity = identify_encoder(self._model, words, source=name, settings=settings)
-
-    def scopes(self, fusion: Fusion) -> ScopeEncoder:
-        """Returns the encoder of edits and requests as an image with a text."""
-        prefix, width = f"vector:{self.identity.run}", self.width if fusion == "dot" else 2 * self.width
-        texts = StoredVectors[str](f"{prefix}:text", text_key, in_batches(self.texts))
-        images = StoredVectors[QueryImage](f"{prefix}:image", lambda picture: picture.key, in_batches(self._pictures))
-        ingredients = [
-            Ingredient(texts, lambda subject: subject[1], "CLIP: texts"),
-            Ingredient(images, _picture, "CLIP: images"),
-        ]
-        return ScopeEncoder(
-            self.identity, width, int(self._model.num_parameters()), ingredients, partial(fused, fusion=fusion)
+    name, length = config.encoder, config.max_text_length
+    try:
+        processor = AutoProcessor.from_pretrained(name)
+        model = AutoModel.from_pretrained(name, dtype=torch.float32).to(device).eval()
+        width = int(model.config.projection_dim) * (1 if config.fusion == "dot" else 2)
+        positions = int(model.config.text_config.max_position_embeddings)
+    except (OSError, ValueError, AttributeError) as error:
+        raise SettingsError(
+            f"mscke: encoder={name!r} can't be loaded as a CLIP model ({str(error).strip().splitlines()[0]:.200}). "
+            "Download one, such as openai/clip-vit-large-patch14, and name its folder with encoder=DIR."
+        ) from error
+    if length > positions:
+        raise SettingsError(
+            f"mscke: max_text_length={length}, but {name!r} reads at most {positions} tokens. Lower it."
         )
+    settings = {"max_text_length": length, "images": processor.image_processor.to_dict()}
+    identity = identify_encoder(model, processor.tokenizer.get_vocab(), source=name, settings=settings)
 
-    def texts(self, texts: Sequence[str]) -> torch.Tensor:
-        """Returns vectors of length 1, shape (texts, width), float32, on the CPU; long texts are cut off."""
-        inputs = self._processor.tokenizer(
-            list(texts),
-            padding=True,
-            padding_side="right",
-            truncation=True,
-            max_length=self._max_text_length,
-            return_tensors="pt",
-        )
-        return self._normalized(self._model.get_text_features, inputs)
-
-    def _pictures(self, pictures: Sequence[QueryImage]) -> torch.Tensor:
-        images = [picture.load().convert("RGB") for picture in pictures]
-        inputs = self._processor.image_processor(images, return_tensors="pt")
-        return self._normalized(self._model.get_image_features, inputs)
-
-    def _normalized(self, features: Callable[..., Any], inputs: Any) -> torch.Tensor:
+    def normalized(features: Callable[..., Any], inputs: Any) -> torch.Tensor:
         with torch.no_grad():
-            output = features(**inputs.to(self._model.device))
+            output = features(**inputs.to(device))
         # transformers 5 returns an object with the projected vector as pooler_output, transformers 4 the vector itself.
         vectors = output if isinstance(output, torch.Tensor) else output.pooler_output
         return torch.nn.functional.normalize(vectors.float(), dim=-1).cpu()
+
+    def of_texts(texts: Sequence[str]) -> torch.Tensor:
+        cut = {"truncation": True, "max_length": length, "padding": True, "padding_side": "right"}
+        return normalized(model.get_text_features, processor.tokenizer(list(texts), return_tensors="pt", **cut))
+
+    def of_pictures(pictures: Sequence[QueryImage]) -> torch.Tensor:
+        images = [picture.load().convert("RGB") for picture in pictures]
+        return normalized(model.get_image_features, processor.image_processor(images, return_tensors="pt"))
+
+    prefix = f"vector:{identity.run}"
+    texts = StoredVectors[str](f"{prefix}:text", text_key, in_batches(of_texts))
+    images = StoredVectors[QueryImage](f"{prefix}:image", lambda picture: picture.key, in_batches(of_pictures))
+    ingredients = [
+        Ingredient(texts, lambda subject: subject[1], "CLIP: texts"),
+        Ingredient(images, _picture, "CLIP: images"),
+    ]
+    return ScopeEncoder(identity, width, int(model.num_parameters()), ingredients, partial(fused, fusion=config.fusion))
 
 
 def _picture(subject: Subject) -> QueryImage:
