@@ -149,3 +149,13 @@ def test_settings_names_and_in_process_judges_show_no_secret_of_their_arguments(
     judge.close()
     assert all("ConnectionError" in text for text in [*errors, caplog.text])
     assert_hidden([*SECRETS, "somebody"], [*shown, *errors, caplog.text])
+
+
+def test_an_exception_of_our_code_is_free_of_secrets(judge_for, item, monkeypatch, caplog):
+    def broken(self, text):
+        raise ZeroDivisionError(f"{KEY} {quote(PASSWORD)}")
+
+    monkeypatch.setattr(Secrets, "hidden_in_reply", broken)
+    verdict = ask(judge_for(patience=BRIEF), item)
+    assert "ZeroDivisionError" in verdict.error
+    assert_hidden([KEY], [verdict.error, caplog.text])
