@@ -40,7 +40,7 @@ newcomer: .venv/installed ## Run the commands of the pages in an environment mad
 
 OF_THE_HARNESSES := tests/test_docs.py tests/test_task_files.py tests/harness tests/cli/test_early_errors.py \
 	tests/cli/test_harness_commands.py tests/results/test_run_files.py tests/insertion/test_insertion_harness.py \
-	tests/judges/test_in_process_judge.py tests/judges/test_in_process_check.py
+	tests/judges/test_in_process_judge.py
 
 .PHONY: harness-sources
 harness-sources: .venv/installed ## Test other versions of the harnesses (LM_EVAL=, LMMS_EVAL=: a folder, or what pip takes)

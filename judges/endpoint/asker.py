@@ -97,11 +97,10 @@ class Asker:
                 return Answer(result, attempts)
             began = await (self._admitted(exchange) if is_slowed else self._rested(exchange, wait, on_rest))
         why, last = gate.silence.given_up, self._last_problem
+        refusal = Problem("the judge was closed before it answered")
         if exchange.unaffordable and self.budget is not None:
             refusal = Problem(self.budget.reason, code=USED_UP)
-        elif why is None:
-            refusal = Problem("the judge was closed before it answered")
-        else:
+        elif why is not None:
             refusal = replace(last, message=f"{why}. Its last reply: {last.message}", retry=False)
         return Answer(refusal, attempts)
 
@@ -226,7 +225,8 @@ class _Exchange:
     def pause_after_fault(self, began: float, now: float, silence: Silence) -> float:
         """Counts a fault, and returns the seconds to wait before the request is sent again."""
         self.faults += 1
-        wait = 0.0 if silence.out else self.patience.backoff(self.faults, random.random())  # noqa: S311
+        longest = min(self.patience.cap, self.patience.first * 2.0 ** min(self.faults - 1, 60))
+        wait = 0.0 if silence.out else longest * random.uniform(0.5, 1.0)  # noqa: S311
         # A fault is the request's own, and not the endpoint's, where others were answered since the last one.
         if silence.answered_at >= min(began, self.last_fault):
             self.seconds_of_faults += now - began + wait

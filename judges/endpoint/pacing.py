@@ -28,10 +28,6 @@ class Patience:
     first: float = 0.5  # seconds of the first wait after a fault; each later one is twice as long
     cap: float = 30.0  # longest of these waits in seconds
 
-    def backoff(self, faults: int, luck: float) -> float:
-        """Returns seconds to wait after so many faults of a request in a row; luck, from 0 to 1, is the jitter."""
-        return min(self.cap, self.first * 2.0 ** min(faults - 1, 60)) * (0.5 + 0.5 * luck)
-
 
 class Bound:
     """A bound on requests in flight that halves on overload and grows again while all goes well.

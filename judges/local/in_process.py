@@ -63,8 +63,6 @@ _PLACE_AND_SPEED = frozenset(
     ("base_url", "device", "batch_size", "max_batch_size", "num_concurrent", "max_retries", "timeout")
 )
 _MODEL_FILES = frozenset((".json", ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".model", ".txt", ".jinja", ".py"))
-
-
 # Backends that serve a model on GPUs, and the package that each imports when a model of it is made.
 _SERVING: Mapping[str, str] = {"vllm": "vllm", "vllm-vlm": "vllm", "sglang": "sglang"}
 _LOCAL = frozenset(("hf", "hf-auto", "huggingface", *_SERVING))
@@ -128,10 +126,8 @@ class InProcessJudge(Judge):
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Notes an item to be graded; nothing happens until somebody waits for a verdict."""
-        began = self._run_began
-        job = VerdictJob(
-            self._by, rubric, item, progress=self._progress, adaptations=self._adaptations, run_began=began
-        )
+        adaptations, began = self._adaptations, self._run_began
+        job = VerdictJob(self._by, rubric, item, progress=self._progress, adaptations=adaptations, run_began=began)
         self._pending.append(job)
         return job
 

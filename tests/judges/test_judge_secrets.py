@@ -1,4 +1,4 @@
-"""Keys and headers never reach a log, an error message, the cache, a verdict or an identity."""
+"""Addresses, keys and headers, which reach no log, error, cache, verdict or identity."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from support.judging import BRIEF, KEY, ask, ask_all
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.errors import JudgeUnreachableError, SettingsError
 from culture_tasks.judges.endpoint import endpoint_judge
-from culture_tasks.judges.endpoint.addresses import Secrets
+from culture_tasks.judges.endpoint.addresses import Secrets, address_of
 from culture_tasks.judges.local.in_process import InProcessJudge
 from culture_tasks.judges.selection import parse_spec
+from culture_tasks.settings import Settings
 
 PASSWORD = "pass-word-0123456789"
 TOKEN = "query-token-0123456789"
@@ -149,3 +150,59 @@ def test_settings_names_and_in_process_judges_show_no_secret_of_their_arguments(
     judge.close()
     assert all("ConnectionError" in text for text in [*errors, caplog.text])
     assert_hidden([*SECRETS, "somebody"], [*shown, *errors, caplog.text])
+
+
+def test_an_exception_of_our_code_is_free_of_secrets(judge_for, item, monkeypatch, caplog):
+    def broken(self, text):
+        raise ZeroDivisionError(f"{KEY} {quote(PASSWORD)}")
+
+    monkeypatch.setattr(Secrets, "hidden_in_reply", broken)
+    verdict = ask(judge_for(patience=BRIEF), item)
+    assert "ZeroDivisionError" in verdict.error
+    assert_hidden([KEY], [verdict.error, caplog.text])
+
+
+AZURE = {"azure_endpoint": "https://mine.openai.azure.com/", "openai_api_version": "2024-10-21"}
+ON_AZURE = "https://mine.openai.azure.com/openai/deployments/gpt%204o/chat/completions?api-version=2024-10-21"
+LOCAL = "http://localhost:8000/v1"
+
+
+@pytest.mark.parametrize(
+    ("settings", "url", "shown", "headers"),
+    [
+        (
+            {"openai_api_key": "k\n", "openai_organization": "org", "openai_project": "p"},  # a key file's line end
+            "https://api.openai.com/v1/chat/completions",
+            "https://api.openai.com/v1",
+            {"Authorization": "Bearer k", "OpenAI-Organization": "org", "OpenAI-Project": "p"},
+        ),
+        ({"openai_base_url": LOCAL}, f"{LOCAL}/chat/completions", LOCAL, {}),
+        ({"openai_base_url": f"{LOCAL}/"}, f"{LOCAL}/chat/completions", LOCAL, {}),
+        ({**AZURE, "azure_api_key": "k"}, ON_AZURE, "https://mine.openai.azure.com", {"api-key": "k"}),
+        ({**AZURE, "openai_base_url": LOCAL}, f"{LOCAL}/chat/completions", LOCAL, {}),  # goes before Azure
+    ],
+)
+def test_an_address_is_that_of_the_settings(settings, url, shown, headers):
+    address = address_of(Settings(**settings), "gpt 4o")
+    assert (address.url, address.shown, address.headers) == (url, shown, headers)
+    assert not address.is_keyless_openai
+    assert address_of(Settings(), "gpt-4o").is_keyless_openai
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        *(({"openai_base_url": url}, "not a URL") for url in ("localhost:8000", "ftp://x/v1", "http://[x", "/v1")),
+        ({"azure_endpoint": "https://mine.openai.azure.com"}, "without OPENAI_API_VERSION"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(settings, said):
+    with pytest.raises(SettingsError, match=said):
+        address_of(Settings(**settings), "m")
+
+
+@pytest.mark.parametrize("field", ["openai_api_key", "openai_organization", "openai_project"])
+def test_headers_can_not_be_split(field):
+    with pytest.raises(SettingsError, match="line break") as caught:
+        address_of(Settings(**{field: "a-secret-or-name\r\nX-Evil: 1"}), "m")
+    assert "a-secret-or-name" not in str(caught.value)
