@@ -25,7 +25,7 @@ from culture_tasks.rejudge.estimates import (
     Estimator,
     total_by_judge,
 )
-from culture_tasks.rejudge.rejudging import find_runs, judged_tasks
+from culture_tasks.rejudge.rejudging import find_runs, judged_tasks, sampled
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown, printable
 
@@ -44,6 +44,8 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--results", type=Path, nargs="+", metavar="PATH", help=results)
     judge = "the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)"
     parser.add_argument("--judge", metavar="SPEC", help=judge)
+    sample = "with --results: of N responses of each task, as for rejudge --sample"
+    parser.add_argument("--sample", type=at_least(2), metavar="N", help=sample)
     parser.add_argument("--batch", action="store_true", help="at the price of batches (see rejudge --batch)")
     prices = "file of prices (default: CULTURE_JUDGE_PRICES, or list prices)"
     parser.add_argument("--prices", type=Path, metavar="FILE", help=prices)
@@ -76,11 +78,16 @@ def _run(options: argparse.Namespace) -> int:
 
     if not options.tasks and not options.results:
         raise SettingsError("cost: neither --tasks nor --results is given. Name tasks, such as --tasks care.")
+    if options.sample is not None and not options.results:
+        raise SettingsError("cost: --sample is of finished runs. Name them with --results.")
     tasks = tasks_called(options.tasks, "cost")
     counter = token_counts.counter_for(judge_of("gpt-4o"), options.tokenizer)
     estimator = Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
     if options.results:
-        estimates = _of_results(options.results, {task.name for task in tasks}, estimator, settings, judge_of)
+        chosen = {task.name for task in tasks}
+        estimates = _of_results(
+            options.results, chosen, options.sample, estimator, settings=settings, judge_of=judge_of
+        )
     else:
         many = {"repeats": options.repeats, "limit": options.limit}
         estimates = [each for task in tasks for each in estimator.before_a_run(task, judge_of, **many)]
@@ -100,11 +107,20 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _of_results(
-    paths: Sequence[Path], chosen: set[str], estimator: Estimator, settings: Settings, judge_of: Callable[[str], str]
+    paths: Sequence[Path],
+    chosen: set[str],
+    sample: int | None,
+    estimator: Estimator,
+    *,
+    settings: Settings,
+    judge_of: Callable[[str], str],
 ) -> list[Estimate]:
     """Returns the estimates of finished runs by task and judge; of several gradings of a run, one counts."""
     found: dict[tuple[str, str], Estimate] = {}
-    graded = {run.origin: judged_tasks(run.files) for run in find_runs(paths)}
+    graded = {
+        run.origin: [task if sample is None else sampled(run.files, task, sample) for task in judged_tasks(run.files)]
+        for run in find_runs(paths)
+    }
     for task in [task for tasks in graded.values() for task in tasks if not chosen or task.name in chosen]:
         by_model: dict[str, list[Any]] = {}
         for sample in task.samples:

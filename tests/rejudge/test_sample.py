@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from support.rejudged import content, result_files, samples_of
@@ -74,3 +76,14 @@ def test_what_can_not_be_sampled_is_one_message(tmp_path, written, monkeypatch, 
     assert "care_ja is of a subset of its documents already" in capsys.readouterr().err
     assert main(["rejudge", str(tmp_path), "--judge", "lexical", "--sample", "3", "--failed-only"]) == 1
     assert "Leave out --failed-only" in capsys.readouterr().err
+
+
+def test_a_sample_costs_its_part(tmp_path, written, capsys):
+    written("lm_eval", "none", ("care_zh",))
+    arguments = ["cost", "--results", str(tmp_path), "--judge", "openai:gpt-4o", "--json"]
+    assert main([*arguments, "--sample", "4"]) == 0
+    assert json.loads(capsys.readouterr().out)["tasks"][0]["verdicts"] == 4
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["tasks"][0]["verdicts"] == 10
+    assert main(["cost", "--tasks", "care_zh", "--sample", "4"]) == 1
+    assert "Name them with --results" in capsys.readouterr().err
