@@ -109,7 +109,7 @@ def _run(options: argparse.Namespace) -> int:
 def _of_results(
     paths: Sequence[Path],
     chosen: set[str],
-    sample: int | None,
+    size: int | None,
     estimator: Estimator,
     *,
     settings: Settings,
@@ -118,7 +118,7 @@ def _of_results(
     """Returns the estimates of finished runs by task and judge; of several gradings of a run, one counts."""
     found: dict[tuple[str, str], Estimate] = {}
     graded = {
-        run.origin: [task if sample is None else sampled(run.files, task, sample) for task in judged_tasks(run.files)]
+        run.origin: [task if size is None else sampled(run.files, task, size) for task in judged_tasks(run.files)]
         for run in find_runs(paths)
     }
     for task in [task for tasks in graded.values() for task in tasks if not chosen or task.name in chosen]:
