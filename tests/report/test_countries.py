@@ -149,6 +149,7 @@ def test_what_stands_out_is_marked_where_intervals_carry_it(tmp_path):
     notes, title = tables_of(report)["countries"].notes, {key: unit.title for key, unit in report.units.items()}
     assert f"The benchmarks of A, B: {title['culturalvqa']}." in notes
     assert f"The benchmarks of C: {title['cvqa']}." in notes
+    assert any(note.startswith("Bold: no other model of A, B is") for note in notes)
     heat = charts_of(report)["countries"]
     assert "Not all models have the same benchmarks; the table says which may be compared" in heat.notes
     [panel] = heat.panels

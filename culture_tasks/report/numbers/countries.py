@@ -204,8 +204,7 @@ def mark_differences(scores: Sequence[CountryScore]) -> list[CountryScore]:
 
 def _with_best(scores: Sequence[CountryScore]) -> list[CountryScore]:
     """Marks the best models for each country, of those that have the units which most models have."""
-    over = Counter({score.entrant: score.over for score in scores}.values())
-    usual = max(over, key=over.__getitem__, default=())
+    usual = usual_units(scores)
     by_country: dict[str, list[CountryScore]] = {}
     for score in scores:
         if score.over == usual:
@@ -219,6 +218,12 @@ def _with_best(scores: Sequence[CountryScore]) -> list[CountryScore]:
         if worse.any():
             best.update((score.entrant, code) for score, is_worse in zip(own, worse, strict=True) if not is_worse)
     return [replace(score, cell=replace(score.cell, best=(score.entrant, score.place) in best)) for score in scores]
+
+
+def usual_units(scores: Sequence[CountryScore]) -> tuple[str, ...]:
+    """Returns the units that the scores of most models are over; of as many models, those that come first."""
+    over = Counter({score.entrant: score.over for score in scores}.values())
+    return max(over, key=over.__getitem__, default=())
 
 
 def _beside_others(scores: Sequence[CountryScore]) -> list[CountryScore]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.report.model import Cell, Column, CountryScore, Row, Table
-from culture_tasks.report.numbers.countries import Countries
+from culture_tasks.report.numbers.countries import Countries, usual_units
 from culture_tasks.report.numbers.overall import COMMON
 from culture_tasks.report.tables.grid import COUNT, Context
 from culture_tasks.report.tiles import region_of
@@ -70,6 +70,7 @@ def _in_order(scores: Sequence[CountryScore]) -> list[str]:
 
 
 def _notes(context: Context, countries: Countries) -> Iterator[str]:
+    usual = usual_units(countries.scores)
     yield (
         "The score of a country is the mean over all benchmarks of the model, had each of them asked about it; each "
         "benchmark weighs the same, and so do its tasks. It is estimated from all answers of the model: the fewer "
@@ -85,10 +86,11 @@ def _notes(context: Context, countries: Countries) -> Iterator[str]:
     if len(models) > 1:
         yield "Scores over different benchmarks can't be compared."
     if any(score.cell.best for score in countries.scores):
+        of_these = f" of {', '.join(models[usual])}" if len(models) > 1 else ""
         yield (
-            "Bold: no other model is significantly better for this country, and one is significantly worse than the "
-            "best, of the models whose benchmarks are those of most models. Each is tested against the best by their "
-            "intervals, as if these were independent, with Bonferroni's adjustment over all pairs of models."
+            f"Bold: no other model{of_these} is significantly better for this country, and one is significantly worse "
+            "than the best. Each is tested against the best by their intervals, as if these were independent, with "
+            "Bonferroni's adjustment over all pairs of models."
         )
     if countries.parts:
         listed = ", ".join(f"{name} for {place(country).name}" for name, country in countries.parts.items())
