@@ -146,10 +146,12 @@ def test_what_stands_out_is_marked_where_intervals_carry_it(tmp_path):
         "B": "below",
         "C": None,  # has no other country
     }
-    notes = " ".join(tables_of(report)["countries"].notes)
-    assert f"Not compared with the others: C, scored over {report.units['cvqa'].title} alone." in notes
+    notes, title = tables_of(report)["countries"].notes, {key: unit.title for key, unit in report.units.items()}
+    assert f"The benchmarks of A, B: {title['culturalvqa']}." in notes
+    assert f"The benchmarks of C: {title['cvqa']}." in notes
+    assert any(note.startswith("Bold: no other model of A, B is") for note in notes)
     heat = charts_of(report)["countries"]
-    assert "Over other benchmarks than the rest, and so not to be compared: C" in heat.notes
+    assert "Not all models have the same benchmarks; the table says which may be compared" in heat.notes
     [panel] = heat.panels
     bold = {(line.label, group) for line in panel.series for group, cell in line.cells.items() if cell.best}
     assert {("A", "India"), ("B", "India")} <= bold

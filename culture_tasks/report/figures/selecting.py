@@ -23,7 +23,7 @@ from culture_tasks.report.figures.charts import (
     panels,
 )
 from culture_tasks.report.model import FLAG_TEXT, NOT_COMPARABLE, GroupValue
-from culture_tasks.report.numbers.countries import FEW, usual_units
+from culture_tasks.report.numbers.countries import FEW
 from culture_tasks.report.numbers.observations import SCORE
 from culture_tasks.report.tiles import tiles
 from culture_tasks.vocabulary import place
@@ -139,9 +139,8 @@ def country_charts(report: Report) -> Iterator[Chart]:
     values = [GroupValue("", one.entrant, SCORE, "country", one.place, one.cell) for one in report.countries]
     names = _Names(report, BenchmarkReport(), values)
     notes = _notes(report, "matrix", values, published=True)
-    usual = usual_units(report.countries)
-    if others := [names.model(key) for key, own in by_model.items() if own[0].over != usual]:
-        notes = (*notes, f"Over other benchmarks than the rest, and so not to be compared: {', '.join(others)}")
+    if len({one.over for one in report.countries}) > 1:
+        notes = (*notes, "Not all models have the same benchmarks; the table says which may be compared")
     shown = _most_asked(report.countries)
     rows = {key: [score for score in own if score.place in shown] for key, own in by_model.items()}
     rows = dict([(key, own) for key, own in rows.items() if own][:_MOST_ROWS])

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, groupby
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ class Countries(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _UnitByCountry:
     """A unit with the field of its places, and the country of each group."""
 
     measured: Measured
@@ -70,32 +71,37 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
     A unit counts where its number may be compared (``rankable``), and is a mean of items on a scale with two ends. Each
     entrant is scored over the units that it has. A part of a country counts for the country.
     """
-    beside = {key: why for key, each in scores.units.items() if each.unit.headline and (why := _why_not(each))}
-    asked = [_asked(each) for key, each in scores.units.items() if each.unit.headline and key not in beside]
-    if not asked:
+    headline = {key: each for key, each in scores.units.items() if each.unit.headline}
+    beside = {key: why for key, each in headline.items() if (why := _why_not(each))}
+    units = [
+        _UnitByCountry(each, field, {group: place(code).country or code for group, code in field.places.items()})
+        for key, each in headline.items()
+        if key not in beside and (field := _field_of_places(each))
+    ]
+    if not units:
         return Countries((), {}, {})
-    codes = dict.fromkeys(code for unit in asked for code in unit.countries.values())
-    numbers = {code: at for at, code in enumerate(codes)}
-    found: list[CountryScore] = []
-    for entrant in dict.fromkeys(key for unit in asked for key in unit.measured.runs):
+    codes = dict.fromkeys(code for unit in units for code in unit.countries.values())
+    numbers = {code: number for number, code in enumerate(codes)}
+    every: list[CountryScore] = []
+    for entrant in dict.fromkeys(key for unit in units for key in unit.measured.runs):
         own = [
             (unit, items)
-            for unit in asked
+            for unit in units
             if (cell := unit.measured.unit.cells.get(entrant)) is not None
             and rankable(cell)
             and (items := _items(unit, entrant, numbers)) is not None
         ]
-        found += _of_entrant(entrant, own, numbers)
-    counted = {unit for score in found for unit in score.over}
-    beside |= {unit.key: "no model has samples of it that can be compared" for unit in asked if unit.key not in counted}
+        every += _of_entrant(entrant, own, numbers)
+    counted = {key for score in every for key in score.over}
+    beside |= {unit.key: "no model has samples of it that can be compared" for unit in units if unit.key not in counted}
     parts = {
         place(code).name: place(code).country
-        for unit in asked
+        for unit in units
         for entrant in unit.measured.runs
         for group in unit.measured.groups(entrant, unit.field.name)
         if "-" in (code := unit.field.places.get(group, ""))
     }
-    return Countries(tuple(mark_differences(found)), beside, parts)
+    return Countries(tuple(mark_differences(every)), beside, parts)
 
 
 def _why_not(measured: Measured) -> str:
@@ -115,14 +121,7 @@ def _field_of_places(measured: Measured) -> Field | None:
     return next((field for field in measured.reported.fields if field.places), None)
 
 
-def _asked(measured: Measured) -> _Asked:
-    field = _field_of_places(measured)
-    assert field is not None
-    countries = {group: place(code).country or code for group, code in field.places.items()}
-    return _Asked(measured, field, countries)
-
-
-def _items(unit: _Asked, entrant: str, numbers: Mapping[str, int]) -> _Items | None:
+def _items(unit: _UnitByCountry, entrant: str, numbers: Mapping[str, int]) -> _Items | None:
     """Returns the scored items of an entrant that are about one country; None without any."""
     parts: list[_Items] = []
     for each in unit.measured.runs[entrant]:
@@ -139,7 +138,7 @@ def _items(unit: _Asked, entrant: str, numbers: Mapping[str, int]) -> _Items | N
 
 
 def _of_entrant(
-    entrant: str, own: Sequence[tuple[_Asked, _Items]], numbers: Mapping[str, int]
+    entrant: str, own: Sequence[tuple[_UnitByCountry, _Items]], numbers: Mapping[str, int]
 ) -> Iterator[CountryScore]:
     if not own:
         return
@@ -150,8 +149,8 @@ def _of_entrant(
     benchmark = np.repeat(np.array(firsts, dtype=np.int64), sizes) << 32
     countries = np.concatenate([items.countries for _, items in own])
     questions = np.concatenate([items.questions for _, items in own]) + benchmark
-    asked = np.unique(np.stack([countries, questions]), axis=1)[0]  # a question in several tasks is one
-    counts = np.bincount(asked, minlength=len(numbers)).tolist()
+    distinct = np.unique(np.stack([countries, questions]), axis=1)  # a question in several tasks is one
+    counts = np.bincount(distinct[0], minlength=len(numbers)).tolist()
     items = ScoredItems(
         scores=np.concatenate([items.scores for _, items in own]),
         places=countries,
@@ -168,7 +167,7 @@ def _of_entrant(
             yield CountryScore(entrant, code, cell, raw=score.raw, means=own_means, over=tuple(means))
 
 
-def _means(unit: _Asked, items: _Items, entrant: str, numbers: Mapping[str, int]) -> dict[str, Cell]:
+def _means(unit: _UnitByCountry, items: _Items, entrant: str, numbers: Mapping[str, int]) -> dict[str, Cell]:
     """Returns the mean of a unit for each country that it asks about; a single group's opens its samples."""
     counts = np.bincount(items.countries, minlength=len(numbers))
     sums = np.bincount(items.countries, items.scores, minlength=len(numbers))
@@ -223,23 +222,20 @@ def _with_best(scores: Sequence[CountryScore]) -> list[CountryScore]:
 
 def usual_units(scores: Sequence[CountryScore]) -> tuple[str, ...]:
     """Returns the units that the scores of most models are over; of as many models, those that come first."""
-    over = {score.entrant: score.over for score in scores}
-    return Counter(over.values()).most_common(1)[0][0] if over else ()
+    over = Counter({score.entrant: score.over for score in scores}.values())
+    return max(over, key=over.__getitem__, default=())
 
 
 def _beside_others(scores: Sequence[CountryScore]) -> list[CountryScore]:
     """Says of each country whether the model is significantly better or worse for it than for its others."""
-    by_model: dict[str, list[CountryScore]] = {}
-    for score in scores:
-        by_model.setdefault(score.entrant, []).append(score)
-    own = [score for each in by_model.values() if len(each) > 1 for score in each]
-    apart = [_from_the_others(each) for each in by_model.values() if len(each) > 1]
-    if not own:
+    models = [list(of_model) for _, of_model in groupby(scores, key=lambda score: score.entrant)]
+    models = [own for own in models if len(own) > 1]
+    if not models:
         return list(scores)
-    differences, p = (np.concatenate(columns) for columns in zip(*apart, strict=True))
+    differences, p = (np.concatenate(columns) for columns in zip(*map(_from_the_others, models), strict=True))
     marks: dict[tuple[str, str], Literal["above", "below"]] = {
         (score.entrant, score.place): "above" if difference > 0.0 else "below"
-        for score, difference, adjusted in zip(own, differences, holm(p), strict=True)
+        for score, difference, adjusted in zip(chain(*models), differences, holm(p), strict=True)
         if adjusted <= ALPHA
     }
     return [replace(score, beside_others=marks.get((score.entrant, score.place))) for score in scores]

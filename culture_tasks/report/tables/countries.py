@@ -72,21 +72,24 @@ def _in_order(scores: Sequence[CountryScore]) -> list[str]:
 def _notes(context: Context, countries: Countries) -> Iterator[str]:
     usual = usual_units(countries.scores)
     yield (
-        f"The score of a country is the mean over {_benchmarks(context, usual)}, had each of them asked about it; each "
+        "The score of a country is the mean over all benchmarks of the model, had each of them asked about it; each "
         "benchmark weighs the same, and so do its tasks. It is estimated from all answers of the model: the fewer "
         "questions there are about a country, the closer it is to what the benchmarks' difficulty and the model's "
         "other countries suggest. Each metric's own range is mapped to 0-100, 100 being its better end."
     )
-    others: dict[tuple[str, ...], list[str]] = {}
+    models: dict[tuple[str, ...], list[str]] = {}
     for entrant, over in {score.entrant: score.over for score in countries.scores}.items():
-        if over != usual:
-            others.setdefault(over, []).append(context.entrants[entrant].label)
-    for over, labels in others.items():
-        yield f"Not compared with the others: {', '.join(labels)}, scored over {_titles(context, over)} alone."
+        models.setdefault(over, []).append(context.entrants[entrant].label)
+    for over, labels in models.items():
+        whose = f"The benchmarks of {', '.join(labels)}" if len(models) > 1 else "The benchmarks"
+        yield f"{whose}: {_titles(context, over)}."
+    if len(models) > 1:
+        yield "Scores over different benchmarks can't be compared."
     if any(score.cell.best for score in countries.scores):
+        of_these = f" of {', '.join(models[usual])}" if len(models) > 1 else ""
         yield (
-            "Bold: no other model is significantly better for this country, and one is significantly worse than the "
-            "best. Each is tested against the best by their intervals, as if these were independent, with "
+            f"Bold: no other model{of_these} is significantly better for this country, and one is significantly worse "
+            "than the best. Each is tested against the best by their intervals, as if these were independent, with "
             "Bonferroni's adjustment over all pairs of models."
         )
     if countries.parts:
