@@ -263,7 +263,7 @@ def _notes(entrants: Mapping[str, Entrant], loaded: Sequence[LoadedRun], options
     if own := [
         f"{title_of(each.run.task)} ({each.run.own_data.partition('; ')[0]})" for each in loaded if each.run.own_data
     ]:
-        tasks = ", ".join(dict.fromkeys(own))
+        tasks = "; ".join(dict.fromkeys(own))
         yield f"Own data, not the benchmark's release, and so without published rows beside them: {tasks}."
     if options.compare_anyway:
         yield "Asked for: numbers that can't be compared were ranked and tested all the same. Their marks say why not."

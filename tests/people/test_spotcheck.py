@@ -139,7 +139,7 @@ def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(tmp_path)
     assert draw(tmp_path, 90) == 0
     for cultures, populations, reason in (
         ((), (), ""),
-        (("ar", "en"), range(4), "American and Arabic have no ratings yet"),
+        (("ar", "en"), range(4), "English and Arabic have no ratings yet"),
         (("ar",), (0,), "Arabic in crosscult_single_reliability has no ratings yet"),
     ):
         ratings = {

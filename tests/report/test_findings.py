@@ -135,6 +135,9 @@ def test_the_judge_is_named_with_the_command_that_checks_it(tmp_path):
     assert judged.command == f"culture-tasks spotcheck draw {tmp_path / 'judged'} -n 100 -o sheet"
     assert lexical.text.startswith("2 of 2 scores are by text overlap, not by a judge.")
     assert lexical.command == f"culture-tasks rejudge {tmp_path / 'lexical'} --judge openai:gpt-4o"
+    write_run(tmp_path / "file", "a", {}, results={"culturalvqa": {"lave,none": 0.5}})
+    unknown = first_of(tmp_path / "file")["judges"]
+    assert (unknown.text, unknown.command) == ("1 of 1 scores is from files that don't say who graded.", "")
     write_run(tmp_path / "rule", "a", {"cedar_text": [cedar_sample("1", "ar", "awe", "awe")]})
     rule = first_of(tmp_path / "rule")["judges"]
     assert (rule.text, rule.command) == ("No judge graded: every score follows from the replies by a fixed rule.", "")

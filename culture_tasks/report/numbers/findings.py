@@ -129,6 +129,11 @@ def _spaced(items: Sequence[str]) -> str:
     return "; ".join([*items[:_LISTED], *more])
 
 
+def _scores(count: int, every: int) -> str:
+    """Returns ``1 of 9 scores is``."""
+    return f"{count} of {every} scores {'is' if count == 1 else 'are'}"
+
+
 def _value(cell: Cell, *, signed: bool = False) -> str:
     """Returns a number with its interval, such as ``7.10, 6.90 to 7.30``."""
     ends = interval(cell, " to ", signed=signed)
@@ -316,15 +321,18 @@ class _Writer:
         judges = [self._judges(cell) for cell in cells]
         names = [_name(name) for name in dict.fromkeys(name for own in judges for name in own)]
         overlap = [unit for unit in self.headline if any("lexical_judge" in cell.flags for cell in unit.cells.values())]
-        count = sum("lexical_judge" in cell.flags for cell in cells)
         paths = shlex.join(results) if len(results) <= _NAMED else "RESULTS"
         said = [f"{_listed(names, 'judge')} graded {sum(map(bool, judges))} of {len(cells)} scores"] if names else []
-        if count:
-            said.append(
-                f"{count} of {len(cells)} scores {'is' if count == 1 else 'are'} by text overlap, not by a judge"
+        said += [
+            f"{_scores(sum(flag in cell.flags for cell in cells), len(cells))} {verdict}"
+            for flag, verdict in (
+                ("lexical_judge", "by text overlap, not by a judge"),
+                ("from_result_file", "from files that don't say who graded"),
             )
+            if any(flag in cell.flags for cell in cells)
+        ]
         text = "; ".join(said)
-        if not cells or not said:
+        if not said:
             return ("No judge graded: every score follows from the replies by a fixed rule." if cells else ""), ""
         if people := self._checked_by_people(checked):
             return f"{text}. {people}", ""
@@ -335,6 +343,8 @@ class _Writer:
                 f"{text}. A judge grades the same responses:",
                 f"culture-tasks rejudge {paths} --judge openai:{model}",
             )
+        if not names:
+            return f"{text}.", ""
         text += "; people haven't rated any of these responses. This draws some for them:"
         return text, f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
 
@@ -373,13 +383,12 @@ class _Writer:
             why for unit in self.headline for key, why in unit.standing.left_out.items() if key in unit.cells
         )
         counts = ", ".join(f"{why} ({count})" for why, count in reasons.most_common())
-        left_out = f"{reasons.total()} of {cells} scores {'is' if reasons.total() == 1 else 'are'}"
         unread = sum(problem.kind in _UNREAD for problem in problems)
         few = len({score.place for score in countries if score.cell.n < FEW})
         every = len({score.place for score in countries})
         pieces = (
             f"no run for {not_run} of {len(models) * len(ran)} pairs of model and benchmark" if not_run else "",
-            f"{left_out} neither ranked nor tested: {counts}" if reasons else "",
+            f"{_scores(reasons.total(), cells)} neither ranked nor tested: {counts}" if reasons else "",
             f"{counted(unread, 'file')} couldn't be read in whole" if unread else "",
             f"fewer than {FEW} questions about {few} of {every} countries" if few else "",
         )
