@@ -30,9 +30,9 @@ HEADER = ("task", "what it measures", "harnesses", "input", "language", "metric"
 """The columns of the task table."""
 
 _NAMED = 8  # names of a row of the table
-_COLUMNS = ("task", "more", "what it measures", "input", "language", "harnesses", "data now")
+_COLUMNS = ("task", "more", "what it measures", "input", "language", "data now")
 _DATA = _COLUMNS.index("data now")
-_MAY_BE_SHARED = tuple(_COLUMNS.index(name) for name in ("input", "language", "harnesses", "data now"))
+_MAY_BE_SHARED = tuple(_COLUMNS.index(name) for name in ("input", "language", "data now"))
 _MOST_LANGUAGES = 4
 
 
@@ -126,10 +126,9 @@ def _line(together: Sequence[Entry]) -> tuple[str, ...]:
     return (
         together[0].name,
         f"+ {len(together) - 1}" if len(together) > 1 else "",
-        together[0].about,
+        together[0].about + ("" if len(harnesses) == len(HARNESSES) else f" ({', '.join(harnesses)} only)"),
         _modality(tasks),
         ", ".join(languages) if len(languages) <= _MOST_LANGUAGES else f"{len(languages)} languages",
-        "both" if len(harnesses) == len(HARNESSES) else ", ".join(harnesses),
     )
 
 
