@@ -325,18 +325,15 @@ def test_a_failing_row_stops_no_other_and_nothing_is_done_twice(command, process
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_table_whose_fit_is_there_evaluates_and_reports(command, checkpoint, tmp_path, capfd):
+def test_a_table_that_was_killed_after_a_fit_evaluates_and_reports(command, checkpoint, tmp_path, capfd):
     arguments = command(methods="mcki", options=["mcki.route_dim=8"])
     out = tmp_path / "table"
-    options = TableOptions(
-        out=out,
-        pretrained=str(checkpoint),
-        model=ModelOptions(device="cpu"),
-        tasks=(),
-        options={"mcki": {"route_dim": 8}},
-    )
-    [row] = rows_of(options, ["mcki"])
+    options = TableOptions(out=out, pretrained=str(checkpoint), model=ModelOptions(device="cpu"), tasks=())
+    [row] = rows_of(replace(options, options={"mcki": {"route_dim": "8"}}), ["mcki"])
     assert main(row.fit_command[3:]) == 0
+    left = row.results / "half_results.json"  # of an evaluation that was killed
+    left.parent.mkdir(parents=True)
+    left.write_text("{")
     fitted = {path: path.stat().st_mtime_ns for path in (out / "states").rglob("*.safetensors")}
     assert main(arguments) == 0
     shown, log = capfd.readouterr()

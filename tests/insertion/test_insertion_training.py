@@ -25,14 +25,17 @@ STEPS = 3 * math.ceil(len(CASES) / 2)
 
 
 class SmallLearner(Learner[float]):
-    """Learns a weight that should be each case's number, disturbed by random noise, and keeps a running mean."""
+    """Learns a weight that should be each case's number, disturbed by random noise, and keeps a running mean.
 
-    def __init__(self, noise: float = 0.1, rate: float = 0.05) -> None:
+    Before each case it calls ``before`` with itself, which may return other losses.
+    """
+
+    def __init__(self, noise: float = 0.1, rate: float = 0.05, before=lambda learner: None) -> None:
         self.weight = nn.Parameter(torch.zeros(1))
         self.bias = nn.Parameter(torch.zeros(1))
         self.mean = torch.zeros(2)
         self.seen: list[float] = []
-        self.noise, self.rate = noise, rate
+        self.noise, self.rate, self.before = noise, rate, before
 
     def groups(self):
         return [ParameterGroup({"weight": self.weight}, self.rate), ParameterGroup({"bias": self.bias}, 10 * self.rate)]
@@ -41,11 +44,12 @@ class SmallLearner(Learner[float]):
         return {"mean": self.mean}
 
     def learn(self, case, scale):
+        other = self.before(self)
         self.seen.append(case)
         wanted = case + self.noise * torch.randn(1)
         loss = (self.weight + self.bias - wanted).square().sum()
         (scale * loss).backward()
-        return CaseLosses({"loss": float(loss.detach())}, torch.tensor([case]))
+        return other or CaseLosses({"loss": float(loss.detach())}, torch.tensor([case]))
 
     def absorb(self, observed):
         for values in observed:
@@ -117,33 +121,23 @@ class TestSteps:
         assert notes[-1] == f"loss {report['loss']:.4g}"
 
     def test_mixed_precision_computes_in_bfloat16_and_trains_float32(self):
-        class Noting(SmallLearner):
-            def learn(self, case, scale):
-                self.product = (self.weight[None] @ self.bias[None]).dtype
-                return super().learn(case, scale)
-
-        learner = trained(CONFIG.model_copy(update={"mixed_precision": "bf16"}), Noting())[0]
-        assert learner.product == torch.bfloat16
-        assert learner.weight.dtype == torch.float32
-        assert trained(learner=Noting())[0].product == torch.float32
+        for precision, dtype in (("bf16", torch.bfloat16), ("no", torch.float32)):
+            products = []
+            learner = SmallLearner(
+                before=lambda it, products=products: products.append((it.weight[None] @ it.bias[None]).dtype)
+            )
+            trained(CONFIG.model_copy(update={"mixed_precision": precision}), learner)
+            assert set(products) == {dtype}
+            assert learner.weight.dtype == torch.float32
 
     def test_a_loss_that_is_not_finite_stops_the_training(self, tmp_path):
-        class Broken(SmallLearner):
-            def learn(self, case, scale):
-                learned = super().learn(case, scale)
-                return CaseLosses({"loss": math.nan}) if len(self.seen) == 6 else learned
-
+        broken = SmallLearner(before=lambda it: CaseLosses({"loss": math.nan}) if len(it.seen) == 5 else None)
         with pytest.raises(CultureTasksError, match=r"small: the training is not finite at step 3 \(loss nan\)"):
-            trained(learner=Broken(), checkpoints=kept_in(tmp_path))
+            trained(learner=broken, checkpoints=kept_in(tmp_path))
         assert trained(checkpoints=kept_in(tmp_path))[0].bits() == trained()[0].bits()
 
     def test_a_gradient_that_is_not_finite_spoils_nothing(self):
-        class Steep(SmallLearner):
-            def learn(self, case, scale):
-                (1e30 * 1e30 * self.weight).sum().backward()
-                return CaseLosses({"loss": 1.0})
-
-        learner = Steep()
+        learner = SmallLearner(before=lambda it: (1e30 * 1e30 * it.weight).sum().backward())
         with pytest.raises(CultureTasksError, match=r"not finite at step 1 \(gradient norm inf\)"):
             trained(learner=learner)
         assert learner.weight.item() == 0
@@ -156,14 +150,12 @@ class TestResuming:
         config = CONFIG.model_copy(update={"optimizer": optimizer})
         whole, report = trained(config)
 
-        class Stopping(SmallLearner):
-            def learn(self, case, scale):
-                if len(self.seen) == stop_after:
-                    raise KeyboardInterrupt
-                return super().learn(case, scale)
+        def stop(learner):
+            if len(learner.seen) == stop_after:
+                raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            trained(config, Stopping(), checkpoints=kept_in(tmp_path))
+            trained(config, SmallLearner(before=stop), checkpoints=kept_in(tmp_path))
         descriptions = []
 
         def progress(items, description, note=None, total=None):
