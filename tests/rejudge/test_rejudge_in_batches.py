@@ -131,13 +131,14 @@ def test_a_batch_gives_the_verdicts_that_the_endpoint_gives_at_once(server, resu
     assert {line["url"] for line in server.lines("batch_0")} == {"/v1/chat/completions"}
 
 
-def test_submitted_here_and_collected_on_another_machine(server, results, tmp_path, monkeypatch, capsys):
+def test_submitted_here_and_collected_on_another_machine_in_two_rounds(server, results, tmp_path, monkeypatch, capsys):
     def live(seen):
         if "max_tokens" in seen.body:
             return fails(400, message="Unsupported parameter: 'max_tokens'", param="max_tokens")
         return raw(json.dumps(completion(SEVEN)))
 
     server.live, server.waits = live, True
+    server.answer = lambda line: answered(line, SEVEN if len(line["body"]["messages"]) > 2 else "no")
     for _ in range(2):  # the second time, all is on its way
         assert rejudge(results, "--submit") == 0
         assert "--collect" in capsys.readouterr().out
@@ -153,25 +154,18 @@ def test_submitted_here_and_collected_on_another_machine(server, results, tmp_pa
     assert rejudge(elsewhere, "--collect") == 3
     assert "Batches not done: 1 (in progress); 0 of 0 requests" in capsys.readouterr().out
     server.work()
+    assert rejudge(elsewhere, "--collect") == 3
+    assert "10 requests are still open" in capsys.readouterr().out
+    assert len(result_files(elsewhere)) == 1
+    server.waits = False
+    assert server.asked_live == asked_live
+    assert rejudge(elsewhere, "--submit") == 0
     assert rejudge(elsewhere, "--collect") == 0
     assert outcomes(elsewhere) == {"scored"}
-    assert server.asked_live == asked_live
+    assert costs(elsewhere)["asked"]["prompt_tokens"] == 200  # both rounds
     assert not list(elsewhere.rglob("judge_batches.json"))
     judge = samples_of(result_files(elsewhere)[-1])[0]["care_rating"]["judge"]
     assert set(judge["sampling"]) == {"max_completion_tokens", "temperature"}
-
-
-def test_collecting_says_what_is_left_and_submit_goes_on(server, results, capsys):
-    server.answer = lambda line: answered(line, SEVEN if len(line["body"]["messages"]) > 2 else "no")
-    assert rejudge(results, "--submit") == 0
-    assert rejudge(results, "--collect") == 3
-    assert "10 requests are still open" in capsys.readouterr().out
-    assert len(result_files(results)) == 1
-    assert rejudge(results, "--submit") == 0
-    assert rejudge(results, "--collect") == 0
-    assert outcomes(results) == {"scored"}
-    assert costs(results)["asked"]["prompt_tokens"] == 200  # both rounds
-    assert server.asked_live == 2
 
 
 PASSING = {

@@ -60,8 +60,7 @@ def outcomes(results):
     return sorted(verdict["outcome"] for verdict in verdicts_of(results))
 
 
-@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
-@pytest.mark.parametrize("same_process", [True, False])
+@pytest.mark.parametrize(("harness", "same_process"), [("lm_eval", True), ("lmms_eval", False)])
 def test_run_again_asks_only_for_what_is_missing(judge, harness, same_process, tmp_path):
     def run(name):
         return outcomes(write(harness, tmp_path / name, "care_zh"))
