@@ -321,7 +321,8 @@ class CountryScore:
     Attributes:
         place: Code of the country, or of a group of countries (:func:`culture_tasks.vocabulary.place`).
         cell: The score with partial pooling (:func:`culture_tasks.metrics.partial_pooling.pooled`), on the common scale
-            of 0-100; ``n`` is the number of questions about the country.
+            of 0-100; ``n`` is the number of questions about the country, of which those that share an image or a
+            scene, and one in several languages or tasks, count once.
         raw: The mean without pooling.
         means: The mean of each unit that asks about the country, on the common scale, by the unit's key.
         over: Keys of all units that the entrant's scores are over, also those that don't ask about the country.

@@ -185,7 +185,7 @@ def score(condition: Condition, doc: Doc, responses: Sequence[str]) -> Answered:
         labels=tuple(labels),
         score=right,
         values={
-            **({} if doc["label"] == "neutral" else {YES_OR_NO: right}),
+            YES_OR_NO: None if doc["label"] == "neutral" else right,
             AUTHORS: share([authors_label(answer_in(response)) for response in responses], doc["label"]),
             **{name: share(labels, label) for label, name in SAID.items()},
             UNPARSED: share(labels, None),

@@ -57,11 +57,10 @@ class _UnitByCountry:
 
 
 class _Items(NamedTuple):
-    """Scored items of a model: score on the common scale, and numbers of the country, the question and the cluster."""
+    """Scored items of a model: score on the common scale, and numbers of the country and the cluster."""
 
     scores: Floats
     countries: Codes
-    questions: NDArray[np.int64]
     clusters: NDArray[np.int64]
 
 
@@ -132,7 +131,7 @@ def _items(unit: _UnitByCountry, entrant: str, numbers: Mapping[str, int]) -> _I
         codes = countries[groups.codes[observed.items]]
         known = ~np.isnan(observed.scores) & (codes >= 0)
         scores = mapped(observed.scores[known], unit.measured.unit.scale)
-        parts.append(_Items(scores, codes[known], observed.items[known], observed.clusters[known].astype(np.int64)))
+        parts.append(_Items(scores, codes[known], observed.clusters[known].astype(np.int64)))
     joined = _Items(*(np.concatenate(columns) for columns in zip(*parts, strict=True))) if parts else None
     return joined if joined is not None and joined.scores.size else None
 
@@ -148,14 +147,14 @@ def _of_entrant(
     sizes = [items.scores.size for _, items in own]
     benchmark = np.repeat(np.array(firsts, dtype=np.int64), sizes) << 32
     countries = np.concatenate([items.countries for _, items in own])
-    questions = np.concatenate([items.questions for _, items in own]) + benchmark
-    distinct = np.unique(np.stack([countries, questions]), axis=1)  # a question in several tasks is one
+    clusters = np.concatenate([items.clusters for _, items in own]) + benchmark
+    distinct = np.unique(np.stack([countries, clusters]), axis=1)  # a question in several tasks or languages is one
     counts = np.bincount(distinct[0], minlength=len(numbers)).tolist()
     items = ScoredItems(
         scores=np.concatenate([items.scores for _, items in own]),
         places=countries,
         units=np.repeat(np.arange(len(own)), sizes),
-        clusters=numbered(np.concatenate([items.clusters for _, items in own]) + benchmark)[1],
+        clusters=numbered(clusters)[1],
         benchmarks=firsts,
         abilities=[ABILITIES.index(unit.measured.reported.ability) for unit, _ in own],
     )

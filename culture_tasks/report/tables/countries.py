@@ -75,7 +75,8 @@ def _notes(context: Context, countries: Countries) -> Iterator[str]:
         "The score of a country is the mean over all benchmarks of the model, had each of them asked about it; each "
         "benchmark weighs the same, and so do its tasks. It is estimated from all answers of the model: the fewer "
         "questions there are about a country, the closer it is to what the benchmarks' difficulty and the model's "
-        "other countries suggest. Each metric's own range is mapped to 0-100, 100 being its better end."
+        "other countries suggest. Each metric's own range is mapped to 0-100, 100 being its better end. "
+        "Questions that share an image or a scene, and one in several languages or tasks, count once."
     )
     models: dict[tuple[str, ...], list[str]] = {}
     for entrant, over in {score.entrant: score.over for score in countries.scores}.items():
