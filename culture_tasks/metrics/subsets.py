@@ -147,7 +147,7 @@ def subset_interval(
     n, many = plain.n, plain.clusters
     if n < 2 or many < 2 or np.ptp(scores) == 0.0:
         return plain
-    of_items = 1.0 / n - 1.0 / drawn_from.items
+    of_items = max(1.0 / n - 1.0 / drawn_from.items, 0.0)
     squares = _mean_squares(scores, numbers)
     if n == many:
         variance, freedom = squares.between * max(drawn_from.spread, of_items), many - 1.0

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.reports import report_of
+from support.reports import report_of, tables_of
 from support.sharded import content, run_shards
 from support.written_runs import write_lm_eval, write_lmms_eval
 
@@ -90,6 +90,17 @@ def test_results_say_what_was_drawn_and_the_report_compares_it_with_the_whole(ha
     )
     [test] = report.comparisons
     assert (test.n, test.difference) == (4, 0.0)
+
+
+def test_the_interval_of_a_score_of_questions_isnt_that_of_their_rows(monkeypatch, tmp_path):
+    monkeypatch.setenv("CULTURE_SUBSET", "12")
+    write_lm_eval(tmp_path, ["culturalbench_hard"], lambda prompt, _: "True" if len(prompt) % 2 else "False")
+    report = report_of(tmp_path)
+    [whole] = report.units["culturalbench_hard"].cells.values()
+    [row] = tables_of(report)["culturalbench"].rows
+    options = row.cells[1]
+    assert (whole.n, options.n) == (3, 12)
+    assert options.high - options.low > 20  # of rows that share questions, with no correction for those not drawn
 
 
 def test_a_group_weighs_its_tasks_by_all_of_their_documents(monkeypatch, tmp_path):

@@ -140,6 +140,7 @@ def observe(
         number: DrawnFrom(each.result.subset.drawn_from, None if each.whole is None else each.whole.columns)
         for number, (each, _, _) in zip(numbers, used, strict=True)
         if each.result.subset is not None
+        and (statistic == SCORE or each.result.subset.items == each.result.subset.of_documents)  # else of clusters
     }
     shares = None
     if drawn_from and len(used) > 1 and not equal_parts:  # every document of the tasks weighs the same
