@@ -1,7 +1,8 @@
-"""One vocabulary of places and abilities, in which the groups of all benchmarks can be put together.
+"""One vocabulary of places, languages and abilities, in which the groups of all benchmarks can be put together.
 
-A place is a country of ISO 3166-1, a part of one of ISO 3166-2, or an entry of this module where neither has it. The
-codes and names of ISO are in a library that takes a while to load, so nothing but reports needs it.
+A place is a country of ISO 3166-1, a part of one of ISO 3166-2, or an entry of this module where neither has it. A
+language is one of ISO 639-3, with its script (ISO 15924) where people write it in several. The codes and names of ISO
+are in a library that takes a while to load, so nothing but reports needs it.
 """
 
 from __future__ import annotations
@@ -105,3 +106,59 @@ def countries() -> dict[str, str]:
     kinds = ("name", "common_name", "official_name")
     codes = {getattr(one, kind): one.alpha_2 for one in pycountry.countries for kind in kinds if hasattr(one, kind)}
     return {**codes, **_CODES}
+
+
+_SCRIPTS = {
+    "az": "Latn",
+    "ha": "Latn",
+    "jv": "Latn",
+    "mn": "Cyrl",
+    "ms": "Latn",
+    "su": "Latn",
+    "yue": "Hant",
+    "zh": "Hans",
+}
+"""Scripts that the benchmarks use of languages that are written in several."""
+
+_LANGUAGES = {
+    "el": "Greek",
+    "fil": "Filipino",
+    "ms": "Malay",
+    "nan": "Min Nan Chinese",
+    "sw": "Swahili",
+    "yue": "Cantonese",
+}
+"""Names of languages where those of ISO 639-3 aren't the usual ones in English."""
+
+
+class Language(NamedTuple):
+    """A language in which tasks ask.
+
+    Attributes:
+        code: As tasks name it: ISO 639-1 where that has it, else ISO 639-3.
+        iso_639_3: Its three letters.
+        script: ISO 15924; empty for a language that is written in one script alone, or in which the benchmarks don't
+            say one.
+        name: Name in English.
+    """
+
+    code: str
+    iso_639_3: str
+    script: str
+    name: str
+
+
+@cache
+def language(code: str) -> Language:
+    """Returns a language by its code of two or three letters.
+
+    Raises:
+        KeyError: If no language has this code.
+    """
+    import pycountry
+
+    known = pycountry.languages.get(alpha_2=code) if len(code) == 2 else pycountry.languages.get(alpha_3=code)
+    if known is None:
+        raise KeyError(code)
+    name = _LANGUAGES.get(code) or known.name.partition(" (")[0]
+    return Language(code, known.alpha_3, _SCRIPTS.get(code, ""), name)

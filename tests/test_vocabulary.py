@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from culture_tasks.vocabulary import Place, countries, place, places
+from culture_tasks.vocabulary import Language, Place, countries, language, place, places
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,20 @@ from culture_tasks.vocabulary import Place, countries, place, places
 )
 def test_a_place_has_a_plain_name_and_its_country(code, expected):
     assert place(code) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("zh", Language("zh", "zho", "Hans", "Chinese")),
+        ("sw", Language("sw", "swa", "", "Swahili")),
+        ("yue", Language("yue", "yue", "Hant", "Cantonese")),
+    ],
+)
+def test_a_language_has_three_letters_and_a_script_where_there_are_several(code, expected):
+    assert language(code) == expected
+    with pytest.raises(KeyError):
+        language(f"x{code}x")
 
 
 @pytest.mark.parametrize("code", ["", "XX", "NPL", "IN-XX", "Nepal"])

@@ -23,6 +23,7 @@ from culture_tasks.cli.tasks import HEADER, alike, rows
 from culture_tasks.docstrings import attribute_texts
 from culture_tasks.settings import Settings, variables
 from culture_tasks.text_tables import as_markdown, markdown_cell
+from culture_tasks.vocabulary import language
 
 ROOT = Path(__file__).parents[1]
 _PART = re.compile(
@@ -111,6 +112,18 @@ def _vocabulary(_: str) -> str:
     return as_markdown(("benchmark", "group that is a place", "ability", "made from"), body)
 
 
+def _languages(_: str) -> str:
+    asked: dict[str, dict[str, None]] = {}
+    for benchmark in benchmarks().values():
+        for entry in benchmark.entries():
+            for task in tasks_below(entry.name):
+                for code in task.languages:
+                    asked.setdefault(code, {})[benchmark.title] = None
+    known = sorted(((language(code), titles) for code, titles in asked.items()), key=lambda each: each[0].name)
+    body = [(one.name, f"`{one.code}`", f"`{one.iso_639_3}`", one.script, ", ".join(of)) for one, of in known]
+    return as_markdown(("language", "code", "ISO 639-3", "script", "benchmarks that ask in it"), body)
+
+
 def _published(name: str) -> str:
     table = published.load(name)
     averages = [place for place, column in enumerate(table.columns) if column.aggregate]
@@ -188,6 +201,7 @@ PARTS: Mapping[str, Callable[[str], str]] = {
     "tasks": _tasks,
     "metrics": _metrics,
     "vocabulary": _vocabulary,
+    "languages": _languages,
     "published": _published,
     "citation": _citation,
     "settings": _settings,
