@@ -55,7 +55,7 @@ def register(add_parser: AddParser) -> None:
     make.add_argument("results", nargs="+", type=Path, help="result files, folders with result files, or patterns")
     make.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write, such as a.jsonl")
     size = "number of responses (default: %(default)s); docs/drift.md says which change so many find"
-    make.add_argument("--size", type=at_least(1), default=300, metavar="N", help=size)
+    make.add_argument("--size", type=at_least(1), default=400, metavar="N", help=size)
     judge = "whose verdicts, as in CULTURE_JUDGE, where the runs have those of several judges"
     make.add_argument("--judge", metavar="SPEC", help=judge)
     tasks = "only these tasks, by names or patterns (default: all)"

@@ -405,7 +405,7 @@ class Round(NamedTuple):
 
 
 def confidence_of(number: int) -> float:
-    """Returns the confidence of the interval of a round, from 1 on; those of all rounds together err in 5 % of cases."""
+    """Returns the confidence of the interval of a round, from 1 on; all rounds together err in 5 % of cases."""
     return 1.0 - 0.05 / (number * (number + 1))
 
 
