@@ -241,7 +241,10 @@ def read_anchor(path: Path) -> Anchor:
     Raises:
         DataError: If it can't be read, or isn't as it was written.
     """
-    rows = [row for _, row in _lines(path, path.read_bytes() if path.is_file() else None, AnchorRow)]
+    content = _content(path)
+    if not content:
+        raise DataError(f"anchor: {path}: {'no such file' if content is None else 'it is empty'}. {_MADE_BY}")
+    rows = [row for _, row in _lines(path, content, AnchorRow)]
     for number, row in enumerate(rows, start=1):
         where = f"anchor: {path}, line {number}"
         if row.row != _name_of(row.model_dump(mode="json", exclude={"row"})):
@@ -266,8 +269,7 @@ def read_history(anchor: Anchor) -> list[NewVerdict]:
     """
     path = anchor.history_file
     history: list[NewVerdict] = []
-    content = _whole_lines(path.read_bytes()) if path.is_file() else b""
-    for number, line in _lines(path, content, NewVerdict) if content else ():
+    for number, line in _lines(path, _whole_lines(_content(path) or b""), NewVerdict):
         where = f"anchor: {path}, line {number}"
         row = anchor.by_name.get(line.row)
         if row is None:
@@ -289,9 +291,16 @@ def _whole_lines(content: bytes) -> bytes:
 _Kind = TypeVar("_Kind", AnchorRow, NewVerdict)
 
 
-def _lines(path: Path, content: bytes | None, kind: type[_Kind]) -> Iterator[tuple[int, _Kind]]:
-    if not content:
-        raise DataError(f"anchor: {path}: {'no such file' if content is None else 'it is empty'}. {_MADE_BY}")
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DataError(f"anchor: {path} can't be read ({error.strerror}). {_MADE_BY}") from None
+
+
+def _lines(path: Path, content: bytes, kind: type[_Kind]) -> Iterator[tuple[int, _Kind]]:
     for number, line in enumerate(content.splitlines(), start=1):
         try:
             yield number, kind.model_validate_json(line)

@@ -253,7 +253,11 @@ def test_a_file_that_is_not_as_it_was_written_is_refused(anchor, server, capsys,
 
 def test_other_files_are_refused(tmp_path, server, capsys):
     (tmp_path / "text.jsonl").write_text("Rating: [[5]]\n")
-    for name, said in (("nowhere.jsonl", "no such file"), ("text.jsonl", "line 1, field ''"), (".", "no such file")):
+    for name, said in (
+        ("nowhere.jsonl", "no such file"),
+        ("text.jsonl", "line 1, field ''"),
+        (".", "can't be read (Is a directory)"),
+    ):
         assert check(tmp_path / name) == 2
         assert said in capsys.readouterr().err
 
