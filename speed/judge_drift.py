@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from culture_tasks.metrics.confidence_sequences import sequence_interval
 from culture_tasks.metrics.intervals import Interval, mean_interval
 from culture_tasks.metrics.subsets import draw
-from culture_tasks.rejudge.anchors import confidence_of
+from culture_tasks.rejudge.anchors import confidence_of, most_points
 from culture_tasks.text_tables import as_markdown
 
 Floats = NDArray[np.float64]
 
-RESPONSES = 2_000
+RESPONSES = 1_000
 NEVER = 10**9
 
 
@@ -43,6 +43,15 @@ class World(NamedTuple):
     noise: float = 0.0
     unstable: float = 1.0
     gross: float = 0.0
+
+    @property
+    def most(self) -> float:
+        """Points that a difference counts at most."""
+        return most_points(self.lowest, self.highest)
+
+    def differences(self, new: Floats, old: Floats) -> Floats:
+        """Returns new less old ratings, as far as they count."""
+        return np.clip(new - old, -self.most, self.most)
 
     def ratings(self, opinions: Floats, varies: NDArray[np.bool_], rng: np.random.Generator) -> Floats:
         """Returns one rating of each response."""
@@ -68,7 +77,7 @@ WORLDS = (
 class Changed(NamedTuple):
     """How long it took to find a change, and how often the interval held it at all looks of a round."""
 
-    truth: float  # the change of the mean rating
+    truth: float  # the mean difference, as far as differences count
     median: float
     late: float  # 95 % were found by then
     held: float
@@ -84,10 +93,10 @@ def anchor_set(world: World, size: int, rng: np.random.Generator) -> tuple[Float
     return opinions[drawn], varies[drawn], old[drawn]
 
 
-def intervals(differences: Floats, width: float, confidence: float, every: int) -> Iterator[tuple[int, Interval]]:
+def intervals(differences: Floats, world: World, confidence: float, every: int) -> Iterator[tuple[int, Interval]]:
     """Yields how many verdicts there are at each look, and their interval."""
     for seen in range(every, differences.size + 1, every):
-        yield seen, sequence_interval(differences[:seen], -width, width, confidence)
+        yield seen, sequence_interval(differences[:seen], -world.most, world.most, confidence)
 
 
 def false_alarms(world: World, *, rounds: int, size: int, every: int, runs: int) -> tuple[float, float]:
@@ -98,8 +107,8 @@ def false_alarms(world: World, *, rounds: int, size: int, every: int, runs: int)
         opinions, varies, old = anchor_set(world, size, rng)
         told, told_usual = False, False
         for number in range(1, rounds + 1):
-            differences = world.ratings(opinions, varies, rng) - old
-            looks = intervals(differences, world.highest - world.lowest, confidence_of(number), every)
+            differences = world.differences(world.ratings(opinions, varies, rng), old)
+            looks = intervals(differences, world, confidence_of(number), every)
             told = told or any(one.low > 0.0 or one.high < 0.0 for _, one in looks)
             for seen in range(every, size + 1, every):
                 one = mean_interval(differences[:seen])
@@ -114,9 +123,9 @@ def change(world: World, shift: float, *, size: int, every: int, runs: int) -> C
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         opinions, varies, old = anchor_set(world, size, rng)
-        differences = world.ratings(opinions + shift, varies, rng) - old
+        differences = world.differences(world.ratings(opinions + shift, varies, rng), old)
         found, holds = NEVER, True
-        for seen, one in intervals(differences, world.highest - world.lowest, confidence_of(1), every):
+        for seen, one in intervals(differences, world, confidence_of(1), every):
             holds = holds and one.low <= truth <= one.high
             found = min(found, seen) if one.low > 0.0 or one.high < 0.0 else found
         needed.append(found)
@@ -129,7 +138,7 @@ def _true_change(world: World, shift: float) -> float:
     opinions = rng.normal(world.mean, world.spread, 400_000)
     varies = rng.random(opinions.size) < world.unstable
     before, after = (world.ratings(opinions + by, varies, rng) for by in (0.0, shift))
-    return float(np.mean(after - before))
+    return float(np.mean(world.differences(after, before)))
 
 
 def main() -> None:
@@ -139,11 +148,11 @@ def main() -> None:
     options = parser.parse_args()
     alarms, changes = [], []
     for world in WORLDS:
-        ours, usual = false_alarms(world, rounds=10, size=300, every=20, runs=options.runs)
+        ours, usual = false_alarms(world, rounds=10, size=200, every=20, runs=options.runs)
         alarms.append((world.about, f"{ours:.1%}", f"{usual:.1%}"))
         for points in (3, 6, 10):
-            found = change(world, points / 100 * world.highest, size=1_500, every=10, runs=options.runs // 2)
-            shown = (f"{one:,.0f}" if one < NEVER else "more than 1,500" for one in (found.median, found.late))
+            found = change(world, points / 100 * world.highest, size=800, every=10, runs=options.runs // 2)
+            shown = (f"{one:,.0f}" if one < NEVER else "more than 800" for one in (found.median, found.late))
             changes.append((world.about, f"{found.truth:+.2f}", *shown, f"{found.held:.1%}"))
     print(as_markdown(("judge", "false alarms", "of a usual interval"), alarms, numbers=2))
     print(

@@ -55,7 +55,7 @@ def register(add_parser: AddParser) -> None:
     make.add_argument("results", nargs="+", type=Path, help="result files, folders with result files, or patterns")
     make.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write, such as a.jsonl")
     size = "number of responses (default: %(default)s); docs/drift.md says which change so many find"
-    make.add_argument("--size", type=at_least(1), default=400, metavar="N", help=size)
+    make.add_argument("--size", type=at_least(1), default=200, metavar="N", help=size)
     judge = "whose verdicts, as in CULTURE_JUDGE, where the runs have those of several judges"
     make.add_argument("--judge", metavar="SPEC", help=judge)
     tasks = "only these tasks, by names or patterns (default: all)"
@@ -72,8 +72,8 @@ def register(add_parser: AddParser) -> None:
 def _make(options: argparse.Namespace) -> int:
     which = {"size": options.size, "judge": options.judge, "tasks": options.tasks}
     anchor = anchors.make_anchor(options.results, options.output, **which)
-    counts = sorted(Counter(row.task for row in anchor.rows).items())
-    print(as_text(("task", "responses"), [(task, str(count)) for task, count in counts]))
+    counts = Counter(row.task for row in anchor.rows)
+    print(as_text(("task", "responses"), [(task, str(counts[task])) for task in sorted(counts)]))
     print(printable(f"{anchor.path}: {len(anchor.rows)} responses with ratings by {anchor.judge_name}"))
     if len(anchor.rows) < options.size:
         print("These are all that there are, one for each cluster. More runs of other questions give more.")
@@ -82,14 +82,13 @@ def _make(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     anchor = anchors.read_anchor(options.anchor)
-    settings = Settings.from_environment().model_copy(update={"judge_cache": "off"})
-    if options.judge is not None:
-        settings = settings.model_copy(update={"judge": options.judge})
+    settings = Settings.from_environment()
+    settings = settings.model_copy(update={"judge_cache": "off", "judge": options.judge or settings.judge})
     prices = read_prices(settings.prices_file)
     spec = spec_for(settings, next(iter(anchor.rubrics.values())).model)
     number, rows = anchors.open_rows(anchor, anchors.read_history(anchor))
     rows = rows[: options.number]
-    usage, rated = Usage(), 0
+    used, rated = Usage(), 0
     with ExitStack() as stack:
         stack.callback(close_judges)  # and forget the budget
         judge = make_judge(spec, settings)
@@ -99,30 +98,30 @@ def _check(options: argparse.Namespace) -> int:
         anchors.check_identity(anchor, judge, sampling=True)
         try:
             for verdict in anchors.ask_again(anchor, rows, judge, round_number=number, now=datetime.now(UTC)):
-                usage += verdict.usage
+                used += verdict.usage
                 rated += verdict.score is not None
         except KeyboardInterrupt:
             print("Interrupted. The ratings so far are kept: the same command goes on.", file=sys.stderr)
             return _INTERRUPTED
-        is_used_up = bool(refused_requests())
-    has_changed = _print(anchor, anchors.read_history(anchor))
-    tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
-    cost = f"{tokens}, {prices.shown(prices.of_requests(spec.model, usage))}"
+        if refused_requests():
+            print("CULTURE_JUDGE_BUDGET is used up: raise it, or ask for fewer ratings with -n.")
+    tokens = f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens"
+    cost = f"{tokens}, {prices.shown(prices.of_requests(spec.model, used))}"
     print(f"This look: {len(rows):,} verdicts asked for, {len(rows) - rated:,} without a rating; {cost}.")
-    if is_used_up:
-        print("CULTURE_JUDGE_BUDGET is used up: raise it, or ask for fewer ratings with -n.")
-    return _DRIFT if has_changed else 0 if rated else _NOTHING_RATED
+    return _DRIFT if _print(anchor, anchors.read_history(anchor)) else 0 if rated else _NOTHING_RATED
 
 
 def _print(anchor: Anchor, history: Sequence[NewVerdict]) -> bool:
     """Prints all rounds and the decision, and returns whether the judge has changed."""
-    rounds, (lowest, highest) = anchors.rounds(anchor, history), anchor.scale
-    scale = f"on the scale from {lowest} to {highest}"
+    rounds, scale = anchors.rounds(anchor, history), "on the scale from {} to {}".format(*anchor.scale)
     header = ("round", "asked", "no rating", "identical", "mean difference", "interval")
     print(as_text(header, list(map(_row, rounds))))
     looks, rated = len({line.date for line in history}), [line for line in history if line.rating is not None]
     identical = _share(sum(one.identical for one in rounds), len(rated))
     print(f"All looks: {looks}; verdicts asked for: {len(history):,}; identical ratings: {identical or 'none yet'}.")
+    most = anchors.most_points(*anchor.scale)
+    if larger := sum(abs(each) > most for one in rounds for each in one.differences):
+        print(f"Differences of more than {most:g} points, which count as {most:g}: {larger}.")
     model = anchor.rows[0].judge.model
     before = sorted({row.reply_model or model for row in anchor.rows})
     now = sorted({line.reply_model or model for line in rated if line.round == rounds[-1].number})

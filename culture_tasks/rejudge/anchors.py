@@ -9,6 +9,10 @@ In the next round the same responses come again, and their differences depend on
 judge that repeats itself gives the same ones. So each round has its own sequence, and round k gives a false alarm with
 a chance of at most 0.05 / (k (k + 1)); over all rounds that is 0.05.
 
+A difference counts as a quarter of the scale, or one point, at most. An unchanged judge's differences are as likely up
+as down, so that their mean stays 0. A small change is found with a quarter of the verdicts, since the interval needn't
+allow for rare differences of the whole scale.
+
 Two things would break this. Ratings of responses that are chosen by their rating, such as the highest, tend towards the
 mean when they are repeated: the draw gives every response the same chance. Ratings of several responses to one question
 may change together: the draw takes one response of each cluster.
@@ -26,6 +30,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
+import numpy as np
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named
@@ -392,7 +397,7 @@ class Round(NamedTuple):
     Attributes:
         asked: Number of verdicts that were asked for, those without a rating too.
         differences: New less old ratings, in the order in which they came.
-        difference: Their mean on the rubric's scale, with its interval; NaN without any.
+        difference: Their mean on the rubric's scale, as far as each counts, with its interval; NaN without any.
         alarm: The same after the last look at which it excluded 0, and the time of that look; None if there was none.
     """
 
@@ -418,10 +423,14 @@ def confidence_of(number: int) -> float:
     return 1.0 - 0.05 / (number * (number + 1))
 
 
+def most_points(lowest: float, highest: float) -> float:
+    """Returns the most points of a rubric's scale that a difference counts."""
+    return max((highest - lowest) / 4.0, 1.0)
+
+
 def rounds(anchor: Anchor, history: Sequence[NewVerdict]) -> list[Round]:
     """Returns the rounds of a history, each with its confidence sequence, looked at after each look."""
-    lowest, highest = anchor.scale
-    width = float(highest - lowest)
+    most = most_points(*anchor.scale)
     found = []
     for number in dict.fromkeys(line.round for line in history):
         lines = [line for line in history if line.round == number]
@@ -432,7 +441,7 @@ def rounds(anchor: Anchor, history: Sequence[NewVerdict]) -> list[Round]:
                 if line.date == date and line.rating is not None:
                     ratings.setdefault(line.row, line.rating)  # two looks at the same time may both ask
             differences = tuple(rating - anchor.by_name[row].rating for row, rating in ratings.items())
-            current = sequence_interval(differences, -width, width, confidence_of(number))
+            current = sequence_interval(np.clip(differences, -most, most), -most, most, confidence_of(number))
             if current.low > 0.0 or current.high < 0.0:
                 alarm = (date, current)
         found.append(Round(number, len(lines), differences, current, alarm))

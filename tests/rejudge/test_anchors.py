@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import shutil
@@ -22,6 +23,7 @@ from support.sample_files import vqa_samples, write_run
 from culture_tasks.cli.main import main
 from culture_tasks.judges.endpoint import endpoint_judge
 from culture_tasks.judges.endpoint.pacing import Patience
+from culture_tasks.rejudge import anchors
 
 SIZES = {"zh": 120, "ar": 80, "ja": 40}
 JUDGE = ("--judge", "openai:judge")
@@ -132,9 +134,37 @@ def test_a_judge_that_has_changed_is_found_and_stays_found(anchor, server, capsy
     said = capsys.readouterr().out
     assert re.search(r"The judge has changed by \+1\.33 \(\+0\.\d\d to \+\d\.\d\d\) on the scale from 1 to 10", said)
     assert "33.3%" in said
+    assert "Differences of more than" not in said
     server.decide = rates()
     assert check(anchor) == 1
     assert "The judge has changed by +1.33" in capsys.readouterr().out
+
+
+def test_a_difference_counts_as_a_quarter_of_the_scale_at_most(anchor, server, capsys):
+    server.decide = lambda seen: says("Rating: [[10]]")
+    assert check(anchor) == 1
+    old = [row["rating"] for row in lines_of(anchor)]
+    mean = sum(min(10 - rating, 2.25) for rating in old) / 60
+    larger = sum(rating < 7.75 for rating in old)
+    said = capsys.readouterr().out
+    assert f"The judge has changed by +{mean:.2f}" in said
+    assert f"Differences of more than 2.25 points, which count as 2.25: {larger}." in said
+
+
+def test_a_look_that_is_interrupted_keeps_its_ratings(anchor, server, monkeypatch, capsys):
+    ask_again = anchors.ask_again
+
+    def interrupted(*args, **options):
+        yield from itertools.islice(ask_again(*args, **options), 7)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(anchors, "ask_again", interrupted)
+        assert check(anchor) == 130
+    assert "Interrupted. The ratings so far are kept" in capsys.readouterr().err
+    assert len(history_of(anchor)) == 7
+    assert check(anchor) == 0
+    assert len(history_of(anchor)) == 60
 
 
 def test_a_verdict_that_failed_is_left_out_counted_and_asked_once_more(anchor, server, capsys):
