@@ -278,7 +278,7 @@ def read_history(anchor: Anchor) -> list[NewVerdict]:
         where = f"anchor: {path}, line {number}"
         row = anchor.by_name.get(line.row)
         if row is None:
-            raise DataError(f"{where}, field 'row': {line.row} isn't in {anchor.path}. Is it of another anchor set?")
+            raise DataError(f"{where}, field 'row': {line.row} isn't in {anchor.path}. Move it elsewhere.")
         if (line.outcome == "scored") != (line.rating is not None):
             raise DataError(f"{where}, field 'rating': found {line.rating} with outcome {line.outcome}.")
         if line.rating is not None:
