@@ -1,0 +1,448 @@
+"""Has a judge behind the same name changed? An anchor set of responses with their ratings, and the judge asked again.
+
+The sampling model: in a round, the judge rates each response of the set once, in an order fixed beforehand. As long as
+the judge is the same, the old and the new rating of a response might have come in the other order, so that the
+difference new - old has mean 0, whatever the response, and however much ratings vary. So the differences of a round
+have a confidence sequence (:mod:`culture_tasks.metrics.confidence_sequences`), which may be looked at any day.
+
+In the next round the same responses come again, and their differences depend on the earlier ones in no known way: a
+judge that repeats itself gives the same ones. So each round has its own sequence, and round k gives a false alarm with
+a chance of at most 0.05 / (k (k + 1)); over all rounds that is 0.05.
+
+A difference counts as a quarter of the scale, or one point, at most. An unchanged judge's differences are as likely up
+as down, so that their mean stays 0. A small change is found with a quarter of the verdicts, since the interval needn't
+allow for rare differences of the whole scale.
+
+Two things would break this. Ratings of responses that are chosen by their rating, such as the highest, tend towards the
+mean when they are repeated: the draw gives every response the same chance. Ratings of several responses to one question
+may change together: the draw takes one response of each cluster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from culture_tasks.benchmarks.registry import benchmarks, rubric_named
+from culture_tasks.errors import DataError, JudgeError
+from culture_tasks.harness.scoring import item_of
+from culture_tasks.judges.judge import Judge
+from culture_tasks.judges.rubric.rubrics import Rubric
+from culture_tasks.judges.rubric.verdicts import JudgeItem, Verdict
+from culture_tasks.metrics.confidence_sequences import sequence_interval
+from culture_tasks.metrics.intervals import Interval
+from culture_tasks.metrics.subsets import draw
+from culture_tasks.rejudge.rejudging import find_runs, judged_tasks
+from culture_tasks.results.logged_samples import JudgedSample
+from culture_tasks.results.samples import LoggedJudge, damage
+from culture_tasks.text import storable
+
+_MADE_BY = "Expected a file that `culture-tasks anchor make` has written."
+_TRIES = 2
+_Row = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
+_Rating = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Identity(LoggedJudge):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AnchorRow(_Line):
+    """One response of an anchor set.
+
+    Attributes:
+        row: Hash of all the rest.
+        judge: Who gave the rating, with rubric, hash of the prompt, sampling and delimiters.
+        response: The response as the judge is shown it, before a very long one is cut.
+        language: As the judge is told; mostly empty.
+        reply_model: The model that the endpoint named, where it isn't the one that was asked for.
+        rated: Time in the names of the files with the rating.
+    """
+
+    format: Literal[1] = 1
+    row: _Row
+    task: str
+    culture: str
+    judge: _Identity
+    question: str
+    references: Annotated[tuple[str, ...], Field(min_length=1)]
+    response: str
+    language: str
+    rating: _Rating
+    reply_model: str | None
+    rated: datetime
+
+    @property
+    def item(self) -> JudgeItem:
+        """What the judge is shown."""
+        return JudgeItem(self.question, self.references, self.response, self.language)
+
+
+class NewVerdict(_Line):
+    """One line of the history: what the judge said when a look asked it again."""
+
+    row: _Row
+    round: Annotated[int, Field(ge=1, le=10**6)]
+    date: AwareDatetime
+    outcome: Literal["scored", "unparsable", "refused", "failed"]
+    rating: _Rating | None
+    reply_model: str | None
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """An anchor set: its file, and its rows in the order in which they are asked."""
+
+    path: Path
+    rows: tuple[AnchorRow, ...]
+
+    @property
+    def history_file(self) -> Path:
+        """The file beside it with the new verdicts."""
+        return self.path.with_suffix(".history.jsonl")
+
+    @property
+    def judge_name(self) -> str:
+        """Its judge, as ``CULTURE_JUDGE`` names it."""
+        return self.rows[0].judge.name
+
+    @cached_property
+    def rubrics(self) -> Mapping[str, Rubric]:
+        """Its rubrics by name, all of one scale."""
+        return {name: rubric_named(name) for name in dict.fromkeys(row.judge.rubric for row in self.rows)}
+
+    @property
+    def scale(self) -> tuple[int, int]:
+        """Lowest and highest rating."""
+        first = next(iter(self.rubrics.values()))
+        return first.lowest, first.highest
+
+    @cached_property
+    def by_name(self) -> Mapping[str, AnchorRow]:
+        """Its rows by their names."""
+        return {row.row: row for row in self.rows}
+
+
+# Making one
+
+
+def make_anchor(
+    results: Sequence[Path], path: Path, *, size: int, judge: str | None = None, tasks: Sequence[str] = ()
+) -> Anchor:
+    """Draws an anchor set from judged runs and writes it: the same set from the same runs.
+
+    Args:
+        results: Result files, folders or patterns.
+        path: The file to write, which mustn't be there yet.
+        size: Number of responses; all that there are, one per cluster, where these are fewer.
+        judge: Whose verdicts, as ``CULTURE_JUDGE`` names it; None where the runs have one judge.
+        tasks: Names or patterns of the tasks to draw from; all without any.
+
+    Raises:
+        DataError: If the runs have no scored verdicts, or those of several judges, or the file can't be written.
+    """
+    found = [
+        (cluster, row)
+        for cluster, row in _rated_rows(results)
+        if judge in (None, row.judge.name, row.judge.backend)
+        if not tasks or any(fnmatchcase(row.task, name) for name in tasks)
+    ]
+    if not found:
+        raise DataError(
+            "anchor: no rating by a judge in these results. Expected runs of a judged benchmark with --log_samples and "
+            "--output_path; --judge and --tasks must name a judge and tasks of theirs."
+        )
+    if conflict := _conflict([row for _, row in found]):
+        raise DataError(f"anchor: {conflict}. Choose with --judge and --tasks, or name fewer results.")
+    # One response of each cluster, whatever its rating, and of several ratings of it the newest.
+    one_each = dict(sorted(found, key=lambda each: _name_of([each[1].task, each[1].question, each[1].response])))
+    clusters, rows = list(one_each), list(one_each.values())
+    strata = [f"{row.task}\n{row.culture}\n{row.rating:+020.6f}" for row in rows]
+    drawn = {rows[place].row: rows[place] for place in draw(size, clusters, clusters, strata)}
+    anchor = Anchor(path, tuple(sorted(drawn.values(), key=lambda row: row.row)))
+    lines = (json.dumps(row.model_dump(mode="json")) + "\n" for row in anchor.rows)
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+    except FileExistsError:
+        raise DataError(f"anchor: {path} is there already. Choose another file with -o.") from None
+    except OSError as error:
+        raise DataError(f"anchor: {path} can't be written ({error.strerror}). Choose another file with -o.") from None
+    return anchor
+
+
+def _rated_rows(results: Sequence[Path]) -> Iterator[tuple[str, AnchorRow]]:
+    """Yields the cluster and the row of each response that a judge rated, those of the oldest run first."""
+    for run in find_runs(results):
+        for task in judged_tasks(run.files):
+            for sample in task.samples:
+                record = sample.record
+                known = benchmarks().get(record.benchmark)
+                culture = record.groups.get(known.report().culture) if known else None
+                for row in _rows_of(sample, task.name, culture or "", run.files.time):
+                    yield f"{record.benchmark}\n{record.cluster}", row
+
+
+def _rows_of(sample: JudgedSample, task: str, culture: str, rated: datetime) -> Iterator[AnchorRow]:
+    for run in sample.scored.values():
+        item = item_of(sample.as_logged, run.response)
+        if not item.references:
+            continue
+        content = {
+            "format": 1,
+            "task": task,
+            "culture": storable(culture),
+            "judge": sample.judge.model_dump(mode="json"),
+            "question": storable(item.question),
+            "references": [storable(reference) for reference in item.references],
+            "response": storable(item.response),
+            "language": storable(item.language),
+            "rating": run.rating,
+            "reply_model": run.reply_model and storable(run.reply_model),
+            "rated": rated.isoformat(),
+        }
+        yield AnchorRow.model_validate({**content, "row": _name_of(content)})
+
+
+def _name_of(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _conflict(rows: Iterable[AnchorRow]) -> str:
+    """Says why rows have no common judge or scale; empty where they have."""
+    judges = {_name_of(row.judge.model_dump(mode="json")): row.judge for row in rows}
+    if len(names := sorted({judge.name for judge in judges.values()})) > 1:
+        return f"verdicts of {len(names)} judges ({', '.join(names)})"
+    rubrics = sorted(judge.rubric for judge in judges.values())
+    if twice := next((name for name in rubrics if rubrics.count(name) > 1), None):
+        return f"verdicts of {names[0]} by {twice} with different prompts, sampling or delimiters"
+    scales = {name: (rubric_named(name).lowest, rubric_named(name).highest) for name in rubrics}
+    if len(set(scales.values())) > 1:
+        listed = ", ".join(f"{name} ({lowest} to {highest})" for name, (lowest, highest) in scales.items())
+        return f"rubrics with different scales: {listed}"
+    return ""
+
+
+# Reading its files
+
+
+def read_anchor(path: Path) -> Anchor:
+    """Reads an anchor set.
+
+    Raises:
+        DataError: If it can't be read, or isn't as it was written.
+    """
+    content = _content(path)
+    if not content:
+        raise DataError(f"anchor: {path}: {'no such file' if content is None else 'it is empty'}. {_MADE_BY}")
+    rows = [row for _, row in _lines(path, content, AnchorRow)]
+    for number, row in enumerate(rows, start=1):
+        where = f"anchor: {path}, line {number}"
+        if row.row != _name_of(row.model_dump(mode="json", exclude={"row"})):
+            raise DataError(f"{where}, field 'row': not the hash of the rest, which was changed. {_MADE_BY}")
+        try:
+            rubric = rubric_named(row.judge.rubric)
+        except JudgeError as error:
+            raise DataError(f"{where}: {error} Install the package that the benchmark comes from.") from None
+        _check_rating(where, row.rating, rubric)
+    if len({row.row for row in rows}) < len(rows):
+        raise DataError(f"anchor: {path}: the same response twice. {_MADE_BY}")
+    if conflict := _conflict(rows):
+        raise DataError(f"anchor: {path}: {conflict}. {_MADE_BY}")
+    return Anchor(path, tuple(sorted(rows, key=lambda row: row.row)))
+
+
+def read_history(anchor: Anchor) -> list[NewVerdict]:
+    """Reads the new verdicts on an anchor set; none where it was never checked.
+
+    Raises:
+        DataError: If a line can't be used. The last one, which a crash has cut off, is left out.
+    """
+    path = anchor.history_file
+    history: list[NewVerdict] = []
+    for number, line in _lines(path, _whole_lines(_content(path) or b""), NewVerdict):
+        where = f"anchor: {path}, line {number}"
+        row = anchor.by_name.get(line.row)
+        if row is None:
+            raise DataError(f"{where}, field 'row': {line.row} isn't in {anchor.path}. Move it elsewhere.")
+        if (line.outcome == "scored") != (line.rating is not None):
+            raise DataError(f"{where}, field 'rating': found {line.rating} with outcome {line.outcome}.")
+        if line.rating is not None:
+            _check_rating(where, line.rating, anchor.rubrics[row.judge.rubric])
+        if history and line.round not in (history[-1].round, history[-1].round + 1):
+            raise DataError(f"{where}, field 'round': found {line.round} after {history[-1].round}. Undo the change.")
+        history.append(line)
+    return history
+
+
+def _whole_lines(content: bytes) -> bytes:
+    return content[: content.rfind(b"\n") + 1]
+
+
+_Kind = TypeVar("_Kind", AnchorRow, NewVerdict)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DataError(f"anchor: {path} can't be read ({error.strerror}). {_MADE_BY}") from None
+
+
+def _lines(path: Path, content: bytes, kind: type[_Kind]) -> Iterator[tuple[int, _Kind]]:
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            yield number, kind.model_validate_json(line)
+        except ValidationError as error:
+            raise DataError(f"anchor: {path}, line {number}, {damage(error)}. {_MADE_BY}") from None
+
+
+def _check_rating(where: str, rating: float, rubric: Rubric) -> None:
+    if not rubric.lowest <= rating <= rubric.highest:
+        raise DataError(
+            f"{where}, field 'rating': found {rating:g}. Expected a number from {rubric.lowest} to {rubric.highest}, "
+            f"the scale of {rubric.name}."
+        )
+
+
+# Asking again
+
+
+def check_identity(anchor: Anchor, judge: Judge, *, sampling: bool) -> None:
+    """Refuses a judge other than the anchor set's; its sampling is known once it was asked something.
+
+    Raises:
+        DataError: If model, prompt, delimiters or, where it is compared, sampling differ.
+    """
+    names = ["backend", "model", "prompt_sha256", "delimiters", *(["sampling"] if sampling else [])]
+    for was in {row.judge.rubric: row.judge for row in anchor.rows}.values():
+        now = judge.identity(anchor.rubrics[was.rubric]).json
+        for name in names:
+            if (old := getattr(was, name)) != now[name]:
+                raise DataError(
+                    f"anchor: {anchor.path} has verdicts of {was.name} by {was.rubric}. The judge now is "
+                    f"{now['backend']}:{now['model']}, and its {name} is {now[name]!r:.80}, not {old!r:.80}. That is "
+                    "another judge, no drift. Name the same judge with --judge and use the same settings, or make a "
+                    "new anchor set."
+                )
+
+
+def open_rows(anchor: Anchor, history: Sequence[NewVerdict]) -> tuple[int, list[AnchorRow]]:
+    """Returns the round that a look now belongs to, and what it hasn't asked yet; never nothing.
+
+    A response whose verdict failed is asked once more in another look.
+    """
+    number = history[-1].round if history else 1
+    tries = dict.fromkeys(anchor.by_name, 0)
+    for line in history:
+        if line.round == number:
+            tries[line.row] += 1 if line.outcome == "failed" else _TRIES
+    rows = [row for row in anchor.rows if tries[row.row] < _TRIES]
+    return (number, rows) if rows else (number + 1, list(anchor.rows))
+
+
+def ask_again(
+    anchor: Anchor, rows: Sequence[AnchorRow], judge: Judge, *, round_number: int, now: datetime
+) -> Iterator[Verdict]:
+    """Asks for new verdicts, all together, and yields each once it is in the history file.
+
+    Raises:
+        DataError: If the file can't be written.
+    """
+    path = anchor.history_file
+    tickets = [judge.submit(anchor.rubrics[row.judge.rubric], row.item) for row in rows]
+    try:
+        with path.open("ab+") as file:
+            file.seek(0)
+            file.truncate(len(_whole_lines(file.read())))
+            for row, ticket in zip(rows, tickets, strict=True):
+                verdict = ticket.verdict()
+                line = NewVerdict(
+                    row=row.row,
+                    round=round_number,
+                    date=now,
+                    outcome="failed" if verdict.outcome == "unjudged" else verdict.outcome,
+                    rating=verdict.score,
+                    reply_model=verdict.reply_model and storable(verdict.reply_model),
+                )
+                file.write(line.model_dump_json().encode() + b"\n")
+                file.flush()
+                yield verdict
+    except OSError as error:
+        raise DataError(f"anchor: {path} can't be written ({error.strerror}).") from None
+
+
+# Deciding
+
+
+class Round(NamedTuple):
+    """What one round found, after its last look.
+
+    Attributes:
+        asked: Number of verdicts that were asked for, those without a rating too.
+        differences: New less old ratings, in the order in which they came.
+        difference: Their mean on the rubric's scale, as far as each counts, with its interval; NaN without any.
+        alarm: The same after the last look at which it excluded 0, and the time of that look; None if there was none.
+    """
+
+    number: int
+    asked: int
+    differences: tuple[float, ...]
+    difference: Interval
+    alarm: tuple[datetime, Interval] | None
+
+    @property
+    def identical(self) -> int:
+        """Number of ratings that are the same as the old ones."""
+        return self.differences.count(0.0)
+
+    @property
+    def limit(self) -> float:
+        """The largest mean difference, in either direction, that the round hasn't ruled out; NaN without a rating."""
+        return max(-self.difference.low, self.difference.high)
+
+
+def confidence_of(number: int) -> float:
+    """Returns the confidence of the interval of a round, from 1 on; all rounds together err in 5 % of cases."""
+    return 1.0 - 0.05 / (number * (number + 1))
+
+
+def most_points(lowest: float, highest: float) -> float:
+    """Returns the most points of a rubric's scale that a difference counts."""
+    return max((highest - lowest) / 4.0, 1.0)
+
+
+def rounds(anchor: Anchor, history: Sequence[NewVerdict]) -> list[Round]:
+    """Returns the rounds of a history, each with its confidence sequence, looked at after each look."""
+    most = most_points(*anchor.scale)
+    found = []
+    for number in dict.fromkeys(line.round for line in history):
+        lines = [line for line in history if line.round == number]
+        ratings: dict[str, float] = {}
+        alarm = None
+        for date in dict.fromkeys(line.date for line in lines):
+            for line in lines:
+                if line.date == date and line.rating is not None:
+                    ratings.setdefault(line.row, line.rating)  # two looks at the same time may both ask
+            differences = tuple(rating - anchor.by_name[row].rating for row, rating in ratings.items())
+            current = sequence_interval(np.clip(differences, -most, most), -most, most, confidence_of(number))
+            if current.low > 0.0 or current.high < 0.0:
+                alarm = (date, current)
+        found.append(Round(number, len(lines), differences, current, alarm))
+    return found
