@@ -1,4 +1,4 @@
-"""How often intervals hold the truth when people check a biased judge: the tables of docs/spotcheck.md and docs/gate.md.
+"""How often intervals hold the truth when people check a biased judge: tables of docs/spotcheck.md and docs/gate.md.
 
 Each world draws questions, people's scores and a judge's anew, has some responses rated, and compares the judge's
 own interval, that of the ratings alone and the corrected one with the mean that people would give to all questions of

@@ -102,7 +102,8 @@ class CorrectedMean:
         """Returns the shares of the strata that have a mean, which add up to 1."""
         rated = [label for label, one in self.strata.items() if not math.isnan(one.value)]
         found = np.array([shares.get(label, 0.0) for label in rated], dtype=np.float64)
-        return found / found.sum()
+        parts: Floats = found / found.sum()
+        return parts
 
     def more_ratings(self, width: float) -> int | None:
         """How many more ratings make the overall interval for questions like these as narrow as this, end to end.
@@ -328,12 +329,12 @@ def corrected_difference(
     clusters: Clusters | None = None,
     ends: tuple[float, float] | None = None,
 ) -> CorrectedDifference:
-    """The difference of the means that people would give to two models, from a judge's scores of all and people's of some.
+    """The difference of the means that people would give to two models, from a judge's scores and people's of a part.
 
     Formula, where people rated the same items of both: :func:`corrected_mean` of the items' differences, on a scale of
-    twice the width. That is lambda * mean(f_1 - f_2 over all) + mean(y_1 - y_2 - lambda (f_1 - f_2) over the rated), with
-    the lambda that makes the interval of the difference narrowest. A bias that the judge has for both cancels out, and
-    so does what makes an item hard for both.
+    twice the width. That is lambda * mean(f_1 - f_2 over all) + mean(y_1 - y_2 - lambda (f_1 - f_2) over the rated),
+    with the lambda that makes the interval of the difference narrowest. A bias that the judge has for both cancels out,
+    and so does what makes an item hard for both.
 
     Where they rated different items: the corrected mean of the first less that of the second, each with its own lambda.
     The variance is the sum of the two variances less twice their covariance, which is the sum over clusters of the
@@ -538,9 +539,9 @@ class _Fit:
 
 
 class _Spread(NamedTuple):
-    """How uncertain a mean is: its variance, with its degrees of freedom, and the square of what ratings may have missed.
+    """How uncertain a mean is: its variance with its degrees of freedom, and what the ratings may have missed.
 
-    The latter is over the squared logarithm of the level.
+    The latter is squared, and divided by the squared logarithm of the level.
     """
 
     variance: float

@@ -210,8 +210,8 @@ PEOPLE_B = [6, 7, 3, 4, 7, 1, 7, 9, 4, 8, 8, 5] + [NAN] * 28
 
 
 def test_mean_and_weight_are_those_of_ppi_python():
-    # ppi_py 0.2.3: ppi_mean_pointestimate(Y, Yhat, Yhat_unlabeled, lam), with the unrated responses alone as unlabelled,
-    # so that its lambda is ours times 28 / 40; without lam it takes cov / ((1 + n / N) var over all).
+    # ppi_py 0.2.3: ppi_mean_pointestimate(Y, Yhat, Yhat_unlabeled, lam), with the unrated responses alone as unlabelled
+    # ones, so that its lambda is ours times 28 / 40; without lam it takes cov / ((1 + n / N) var over all).
     found = corrected_mean(JUDGE_A, PEOPLE_A).overall
     assert found.value == pytest.approx(5.174501992032, abs=1e-8)
     f, y = np.array(JUDGE_A[:12]), np.array(PEOPLE_A[:12])
