@@ -174,13 +174,15 @@ def test_the_first_sentences_say_whether_people_contradict_the_judge(checked):
     here, own = (cells(tables(checked)["spotcheck"])[key] for key in ("corrected_here", "judge"))
     shown = f"{here.value:.2f} ({here.low:.2f} to {here.high:.2f})"
     assert sentences(read_rated(checked / "sheet")) == [
-        f"People contradict the judge: by their ratings, toy/model is at {shown} on care, and not at {own.value:.2f}."
+        "judge-1 graded 1 of 1 scores. "
+        f"People contradict the judge: by their ratings, toy/model is at {shown} on CARE, and not at {own.value:.2f}."
     ]
     rate(checked, **{row["row"]: judged(row["item"]) for row in rows_of(checked)})
     assert sentences(read_rated(checked / "sheet")) == [
+        "judge-1 graded 1 of 1 scores. "
         "People's ratings of a random part of the responses don't contradict the judge's score."
     ]
-    assert sentences() == []
+    assert sentences() == ["judge-1 graded 1 of 1 scores, and people haven't checked it. To have a sample rated:"]
 
 
 def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, capsys):

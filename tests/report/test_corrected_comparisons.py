@@ -40,22 +40,22 @@ def write_side(folder, side, sizes=SIZES):
     write_run(folder / side, side, own, "20260101_000000")
 
 
-def rate(folder, name, sides=("a", "b"), cultures=tuple(SIZES), most=None):
-    """Draws, and scores what people think, of some sides and cultures."""
+def rate(folder, name, sides=("a", "b"), cultures=tuple(SIZES), number=90, seed=0):
+    """Draws, and scores what people think, of some sides and cultures; returns who was rated on which items."""
     paths = [str(folder / side) for side in sides]
-    if not (folder / name).exists():
-        assert main(["spotcheck", "draw", *paths, "-n", "180", "-o", str(folder / name)]) == 0
+    options = ["-n", str(number), "--seed", str(seed), "-o", str(folder / name)]
+    assert main(["spotcheck", "draw", *paths, *options]) == 0
     design = json.loads((folder / name / "spotcheck.json").read_text())
     models = [population["model"] for population in design["populations"]]
     with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["row", "rating"])
-        for row in design["rows"][:most]:
+        for row in design["rows"]:
             if row["culture"] in cultures:
                 writer.writerow([row["row"], rated_by_people(models[row["population"]], row["item"])])
     results = [str(folder / name), str(folder / f"{name}.csv"), "--results", *paths]
     assert main(["spotcheck", "score", *results]) == 0
-    return {(models[row["population"]], row["item"]) for row in design["rows"][:most] if row["culture"] in cultures}
+    return {(models[row["population"]], row["item"]) for row in design["rows"] if row["culture"] in cultures}
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +73,9 @@ def runs(written, tmp_path):
 
 
 def checks(folder, *options):
-    status = main(
-        ["compare", str(folder / "a"), str(folder / "b"), "--fail-on-regression", "--json", str(folder / "gate.json")]
-        + ["--compare-anyway"]  # CARE has more languages
-        + [*map(str, options)]
-    )
+    paths = [str(folder / name) for name in ("a", "b", "gate.json")]
+    insisting = "--compare-anyway"  # CARE has more languages
+    status = main(["compare", *paths[:2], "--fail-on-regression", insisting, "--json", paths[2], *map(str, options)])
     found = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
     return status, {check["name"]: check for check in found["checks"]}
 
@@ -97,7 +95,7 @@ def test_the_gate_rests_on_the_corrected_difference(runs, capsys):
     said = capsys.readouterr().out
     assert status == 1
     care, right = found["care"], expected(rated).over()
-    assert (care["outcome"], care["verdict"], care["test"]) == ("regression", "B is worse", right.method)
+    assert (care["outcome"], care["verdict"], care["test"]) == ("regression", "B is worse", "corrected, paired")
     assert [care[name] for name in ("difference", "low", "high", "p")] == pytest.approx(list(right[:4]))
     correction = care["correction"]
     own = np.mean([rated_by_judge("b", item) - rated_by_judge("a", item) for item in ITEMS])
@@ -109,6 +107,17 @@ def test_the_gate_rests_on_the_corrected_difference(runs, capsys):
     assert "judge's B - A" in said
     assert f"People's ratings contradict the judge's difference: on CARE B - A is {right.difference:+.2f}" in said
     assert f"and not {own:+.2f}" in said
+
+
+@pytest.mark.parametrize(("seed", "test"), [(0, "corrected, paired"), (1, "corrected, unpaired")])
+def test_a_candidate_that_is_drawn_later_is_rated_on_the_same_items(runs, seed, test):
+    first = rate(runs, "baseline", sides=("a",), number=60)
+    second = rate(runs, "candidate", sides=("b",), number=60, seed=seed)
+    assert ({item for _, item in first} == {item for _, item in second}) == (seed == 0)
+    status, found = checks(runs, "--spotcheck", runs / "baseline", "--spotcheck", runs / "candidate")
+    right = expected(first | second)
+    assert (status, found["care"]["test"], found["care"]["correction"]["rated"]) == (1, test, right.rated)
+    assert [found["care"][name] for name in ("difference", "low", "high")] == pytest.approx(list(right.over()[:3]))
 
 
 def test_cultures_are_corrected_where_they_have_enough_ratings(runs, capsys):
