@@ -340,8 +340,9 @@ def corrected_difference(
     The variance is the sum of the two variances less twice their covariance, which is the sum over clusters of the
     product of the two means' influences, and u^2 is the sum of both. Degrees of freedom are the fewer.
 
-    It is paired where at least nine tenths of each model's rated items are rated of both; an item that is rated of
-    one alone then counts as not rated. The same items of both models are given in one order.
+    It is paired where at least nine tenths of each model's rated items are rated of both, and no stratum has too few of
+    these; an item that is rated of one alone then counts as not rated. The same items of both models are given in one
+    order.
 
     Args:
         judge: The judge's score of each item, of the first and of the second model; NaN where there is none.
@@ -375,16 +376,18 @@ def corrected_difference(
     of_each = ["all"] * f.shape[1] if strata is None else list(strata)
     weights: Mapping[Any, float] = Counter(of_each) if shares is None else shares
     rated = ~np.isnan(y)
-    both, most = rated.all(axis=0), int(rated.sum(axis=1).max(initial=0))
-    paired = int(both.sum()) >= _PAIRED * most
+    codes = cluster_numbers(of_each, np.ones(f.shape[1], dtype=np.bool_))
+    both: NDArray[np.bool_] = np.logical_and.reduce(rated)
+    sizes = np.bincount(codes)
+    counts = np.stack([np.bincount(codes[own], minlength=sizes.size) for own in rated])
+    usable = counts.min(axis=0) >= np.minimum(2, sizes)
+    enough = bool((np.bincount(codes[both], minlength=sizes.size) >= np.minimum(2, sizes))[usable].all())
+    paired = enough and int(both.sum()) >= _PAIRED * int(counts.sum(axis=1).max(initial=0))
     mean_of = partial(corrected_mean, strata=of_each, shares=weights, clusters=clusters)
     if paired:
         width = None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
         found: tuple[CorrectedMean, ...] = (mean_of(f[0] - f[1], y[0] - y[1], ends=width),)
         return CorrectedDifference(paired, int(both.sum()), found, weights)
-    codes = cluster_numbers(of_each, np.ones(f.shape[1], dtype=np.bool_))
-    counts = np.stack([np.bincount(codes[own], minlength=int(codes.max()) + 1) for own in rated]).min(axis=0)
-    usable = counts >= np.minimum(2, np.bincount(codes))
     y[:, ~usable[codes]] = np.nan  # of a stratum that lacks ratings of one model, those of the other are no use
     found = tuple(mean_of(own, given, ends=ends) for own, given in zip(f, y, strict=True))
     return CorrectedDifference(paired, int(rated.any(axis=0).sum()), found, weights)

@@ -9,10 +9,12 @@ import shutil
 import numpy as np
 import pytest
 from support.checked_runs import judged, sample, truth
-from support.sample_files import write_run
+from support.sample_files import write_run, write_vqa
 
 from culture_tasks.cli.main import main
-from culture_tasks.metrics.prediction_powered import corrected_difference
+from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
+from culture_tasks.people.spotcheck_design import read_rated
+from culture_tasks.report.building import Options, build
 
 SIZES = {"zh": 80, "ar": 60, "ja": 40}
 ITEMS = [f"{language}-{number}" for language, size in SIZES.items() for number in range(size)]
@@ -43,7 +45,7 @@ def write_side(folder, side, sizes=SIZES):
 def rate(folder, name, sides=("a", "b"), cultures=tuple(SIZES), number=90, seed=0):
     """Draws, and scores what people think, of some sides and cultures; returns who was rated on which items."""
     paths = [str(folder / side) for side in sides]
-    options = ["-n", str(number), "--seed", str(seed), "-o", str(folder / name)]
+    options = ["--tasks", "care_*", "-n", str(number), "--seed", str(seed), "-o", str(folder / name)]
     assert main(["spotcheck", "draw", *paths, *options]) == 0
     design = json.loads((folder / name / "spotcheck.json").read_text())
     models = [population["model"] for population in design["populations"]]
@@ -163,3 +165,85 @@ def test_ratings_of_other_responses_are_refused_and_those_of_a_third_model_are_l
     capsys.readouterr()
     assert main(["compare", str(runs / "a"), str(runs / "b"), "--spotcheck", str(runs / "of_c")]) == 2
     assert "people rated responses of c to care_zh, which these results don't have" in capsys.readouterr().err
+
+
+# The report
+
+
+@pytest.fixture
+def three(runs):
+    """A third model besides, which the judge likes as well, and people as little as the candidate."""
+    write_side(runs, "c")
+    return runs
+
+
+def report(folder, *names):
+    rated = tuple(read_rated(folder / name) for name in names)
+    found = build([str(folder / side) for side in "abc"], Options(rated=rated, compare_anyway=True))
+    return found, {entrant.label: key for key, entrant in found.entrants.items()}
+
+
+def cells(found, key, labels):
+    table = next(table for table in found.tables if table.key == key)
+    columns = [column.key for column in table.columns]
+    return [dict(zip(columns, row.cells, strict=True)) for row in table.rows if set(labels) <= set(row.labels)]
+
+
+def test_scores_ranks_and_findings_are_corrected_where_people_rated_all_models(three):
+    found, keys = report(three)
+    assert keys["a"] not in found.units["care"].standing.best  # by the judge
+    assert not any(test.correction for test in found.comparisons)
+    rated = rate(three, "sheet", sides="abc", number=150)
+    found, keys = report(three, "sheet")
+    unit = found.units["care"]
+    for side in "abc":
+        people = [rated_by_people(side, item) if (side, item) in rated else np.nan for item in ITEMS]
+        right = corrected_mean([rated_by_judge(side, item) for item in ITEMS], people, LANGUAGES, ends=(1, 10)).overall
+        cell = unit.cells[keys[side]]
+        assert (cell.value, cell.low, cell.high) == pytest.approx((right.value, right.low, right.high))
+        assert "corrected" in cell.flags
+    assert unit.standing.best == (keys["a"],)
+    assert [str(unit.cells[keys[side]].rank) for side in "abc"] == ["1", "2-3", "2-3"]
+    assert all(test.is_corrected for test in found.comparisons)
+    [row] = cells(found, "comparisons", ("a", "b"))
+    own = np.mean([rated_by_judge("b", item) - rated_by_judge("a", item) for item in ITEMS])
+    assert row["judge"].value == pytest.approx(own)
+    assert row["difference"].value == pytest.approx(expected(rated).over().difference)
+    assert row["rated"].value == expected(rated).rated
+    sentences = [finding.text for finding in found.findings if finding.question == "best"]
+    assert any("Significantly best: a on CARE" in text and "corrected by people" in text for text in sentences)
+    summary = next(table for table in found.tables if table.key == "summary")
+    assert any("corrected by people's ratings" in note for note in summary.notes)
+
+
+def test_a_unit_with_a_model_that_nobody_rated_stays_the_judges(three):
+    rate(three, "sheet")
+    found, keys = report(three, "sheet")
+    unit = found.units["care"]
+    own = [rated_by_judge("a", item) for item in ITEMS]
+    assert unit.cells[keys["a"]].value == pytest.approx(np.mean(own))
+    assert not any("corrected" in cell.flags for cell in unit.cells.values())
+    assert not any(test.correction for test in found.comparisons)
+    assert "judge" not in cells(found, "comparisons", ("a", "b"))[0]
+
+
+def test_a_mean_of_corrected_and_other_columns_is_compared_by_both(three):
+    right = {"a": [1.0, 0.0, 1.0, 1.0] * 30, "b": [1.0, 0.0, 0.0, 1.0] * 30, "c": [1.0, 1.0, 1.0, 1.0] * 30}
+    for side, scores in right.items():
+        write_vqa(three / side, side, scores, "20260102_000000")
+    rated = rate(three, "sheet", sides="abc", number=150)
+    found, keys = report(three, "sheet")
+    [mean] = found.means
+    test = next(test for test in mean.comparisons if (test.first, test.second) == (keys["a"], keys["b"]))
+    care, vqa = expected(rated).over().difference * 100 / 9, -25.0
+    assert test.is_corrected
+    assert test.difference == pytest.approx((care + vqa) / 2)
+    assert test.difference == pytest.approx(mean.cells[keys["b"]].value - mean.cells[keys["a"]].value, abs=0.05)
+    assert test.test == "corrected columns"
+    assert test.p < 1e-6
+    assert test.low < test.difference < test.high < 0.0
+    own = np.mean([rated_by_judge("b", item) - rated_by_judge("a", item) for item in ITEMS]) * 100 / 9
+    assert test.correction.judge == pytest.approx((own + vqa) / 2)
+    assert mean.standing.ranked[0] in (keys["a"], keys["c"])
+    undecided = next(test for test in mean.comparisons if (test.first, test.second) == (keys["a"], keys["c"]))
+    assert (undecided.low > 0.0) == (undecided.p_holm <= 0.05) or undecided.high < 0.0

@@ -26,7 +26,7 @@ from culture_tasks.report.model import (
     Rank,
     Standing,
 )
-from culture_tasks.report.numbers.corrections import PairCorrection
+from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
 from culture_tasks.report.numbers.observations import Observations, aligned, in_order, known, ordered
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.results.comparability import between, explain
@@ -99,7 +99,7 @@ class Pair:
 
 
 def comparisons(
-    measured: Iterable[Measured], entrants: Mapping[str, Entrant], *, anyway: bool = False
+    measured: Iterable[Measured], entrants: Mapping[str, Entrant], corrections: Corrections, *, anyway: bool = False
 ) -> list[Comparison]:
     """Tests every two entrants of every headline unit, where they can be compared or the user insists."""
     labels, tests = {key: entrant.label for key, entrant in entrants.items()}, []
@@ -108,7 +108,12 @@ def comparisons(
         if unit.headline and len(keys) > 1:
             observed = {key: in_order(one.observe(key)) for key in keys}
             pairs = [
-                Pair(unit.key, first, second, observed[first], observed[second], scale=unit.scale, flags=ordered(flags))
+                Pair(
+                    *(unit.key, first, second, observed[first], observed[second]),
+                    scale=unit.scale,
+                    flags=ordered(flags),
+                    correction=corrections.of(one, first, second),
+                )
                 for first, second in combinations(keys, 2)
                 if not (flags := why_not(one, first, second)) or anyway
             ]

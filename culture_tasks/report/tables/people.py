@@ -22,8 +22,8 @@ from culture_tasks.people.spotcheck_design import Rated, doubts
 from culture_tasks.people.spotcheck_draw import Population, read_population
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.corrections import CheckedResponses, Stratum
-from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe
+from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections, Stratum
+from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe, ordered
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.tables.judge_panels import ALPHA
@@ -49,23 +49,14 @@ _LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
 
 
 def checked_by_people(
-    rated: Sequence[Rated],
-    measured: Sequence[Measured],
-    entrants: Mapping[str, Entrant],
-    *,
-    width: float | None = None,
+    rated: Sequence[Rated], units: Sequence[CheckedUnit], *, width: float | None = None
 ) -> tuple[list[Table], list[CheckedScore]]:
     """Corrects judges' scores by people's ratings: tables of corrected scores and of agreement, and the overall scores.
 
     With a width that the intervals are wanted to have, the table says how many more ratings that takes.
-
-    Raises:
-        DataError: If the ratings are of other responses than those of the runs.
-        SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
     """
     if not rated:
         return [], []
-    units = checked_units(rated, measured, entrants)
     notes = (_ABOUT_SCORES, *(doubt for each in rated for doubt in doubts(each)))
     return [_corrected_table(units, width, notes), _agreement_table(units)], [unit.checked for unit in units]
 
@@ -73,13 +64,15 @@ def checked_by_people(
 def checked_units(
     rated: Sequence[Rated], measured: Sequence[Measured], entrants: Mapping[str, Entrant], *, every: bool = True
 ) -> list[CheckedUnit]:
-    """Returns the units of each entrant that have ratings.
+    """Returns the units of each entrant that have ratings; none without ratings.
 
     Raises:
         DataError: If the ratings are of other responses than those of the runs: of any, or of all of a file unless
             ``every`` rated response must be there.
         SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
     """
+    if not rated:
+        return []
     runs = {each.run.key: each for unit in measured for own in unit.runs.values() for each in own}
     checked = _checked_runs(rated, list(runs.values()), every=every)
     units: list[CheckedUnit] = []
@@ -94,6 +87,26 @@ def checked_units(
             if of_unit:
                 units.append(CheckedUnit(unit, key, entrants[key], of_unit))
     return units
+
+
+def corrected_by_people(
+    measured: Sequence[Measured], units: Sequence[CheckedUnit]
+) -> tuple[list[Measured], Corrections]:
+    """Corrects scores and differences in the units where each entrant has enough ratings; the others are left."""
+    of_units: dict[str, dict[str, CheckedUnit]] = {}
+    for one in units:
+        of_units.setdefault(one.measured.unit.key, {})[one.key] = one
+    found: list[Measured] = []
+    responses: dict[tuple[str, str], CheckedResponses] = {}
+    for each in measured:
+        own, key = of_units.get(each.unit.key, {}), each.unit.key
+        cells = {entrant: cell for entrant, cell in each.unit.cells.items() if cell.value is not None}
+        corrected = {entrant: own[entrant].corrected(cell) for entrant, cell in cells.items() if entrant in own}
+        if corrected and len(corrected) == len(cells) and all(cell.low is not None for cell in corrected.values()):
+            each = replace(each, unit=replace(each.unit, cells={**each.unit.cells, **corrected}))
+            responses |= {(key, entrant): own[entrant].responses for entrant in corrected}
+        found.append(each)
+    return found, Corrections(responses)
 
 
 # Which runs the ratings are of
@@ -201,6 +214,14 @@ class CheckedUnit:
         """Its overall score."""
         people = self._cell(self._corrected.overall, None, is_set=True)
         return CheckedScore(self.measured.unit.key, self.key, self._own(None), people)
+
+    def corrected(self, cell: Cell) -> Cell:
+        """Returns the unit's score corrected; without an interval where not all of its tasks have enough ratings."""
+        people = self._cell(self._corrected.overall, None)
+        is_whole = {each.run.task for each in self._runs} == {each.run.task for each in self.measured.runs[self.key]}
+        ends = (people.low, people.high) if is_whole else (None, None)
+        flags = ordered({*cell.flags, "corrected"})
+        return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
 
     @property
     def responses(self) -> CheckedResponses:
