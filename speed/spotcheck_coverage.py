@@ -3,7 +3,7 @@
 Each world draws questions, people's scores and a judge's anew, has some responses rated, and compares the judge's
 own interval, that of the ratings alone and the corrected one with the mean that people would give to all questions of
 the world, or with the difference of two models' means. ``python speed/spotcheck_coverage.py`` prints the table of means
-(about seven minutes on one core), and with ``--two-models`` that of differences (about five).
+(about seven minutes on one core), and with ``--two-models`` that of differences (about ten).
 """
 
 from __future__ import annotations
@@ -382,11 +382,13 @@ class Gate(NamedTuple):
         holds: Its 95 % interval holds the true difference, where there is one.
         alarms: It finds the candidate worse which is as good.
         finds: It finds the candidate worse which is worse.
+        least: The intervals of cultures hold theirs, in the culture where they do least often.
     """
 
     holds: float
     alarms: float
     finds: float
+    least: float
 
 
 def gates(world: TwoModels, rated: int, *, draws: int, seed: int = 0) -> dict[str, Gate]:
@@ -399,18 +401,20 @@ def gates(world: TwoModels, rated: int, *, draws: int, seed: int = 0) -> dict[st
         seed: Seed of the draws.
     """
     rng = np.random.default_rng(seed)
-    truth = float(np.mean([np.subtract(*world.draw(rng, world.drop)[0]).mean() for _ in range(2_000)]))
-    found: dict[str, list[tuple[bool, bool, bool]]] = {}
+    by_item = np.mean([np.subtract(*world.draw(rng, world.drop)[0]) for _ in range(2_000)], axis=0)
+    truths = [by_item.mean(), *(by_item[culture == _CULTURES].mean() for culture in range(3))]
+    found: dict[str, list[list[bool]]] = {}
     for _ in range(draws):
         same, worse = (_differences(world, drop, rated, rng) for drop in (0.0, world.drop))
-        for way, one in worse.items():
-            outcome = (_holds((one.low, one.high), truth), same[way].low > 0.0, one.low > 0.0)
-            found.setdefault(way, []).append(outcome)
-    return {way: Gate(*np.mean(outcomes, axis=0).tolist()) for way, outcomes in found.items()}
+        for way, ones in worse.items():
+            held = [_holds((one.low, one.high), truth) for one, truth in zip(ones, truths, strict=True)]
+            found.setdefault(way, []).append([held[0], same[way][0].low > 0.0, ones[0].low > 0.0, *held[1:]])
+    shares = {way: np.mean(outcomes, axis=0).tolist() for way, outcomes in found.items()}
+    return {way: Gate(*share[:3], least=min(share[3:])) for way, share in shares.items()}
 
 
-def _differences(world: TwoModels, drop: float, rated: int, rng: np.random.Generator) -> dict[str, Difference]:
-    """Returns how much better the model is than the candidate."""
+def _differences(world: TwoModels, drop: float, rated: int, rng: np.random.Generator) -> dict[str, list[Difference]]:
+    """Returns how much better the model is than the candidate: over all, and in each culture."""
     people, judge = world.draw(rng, drop)
     size = _CULTURES.size
     clusters = np.arange(size) // world.together if world.together > 1 else None
@@ -419,15 +423,19 @@ def _differences(world: TwoModels, drop: float, rated: int, rng: np.random.Gener
     chosen = [np.concatenate([own[: round(share * own.size)] for own in order])] * 2
     others = np.concatenate([rng.permutation(own)[: round(share * own.size)] for own in order])
 
-    def corrected(judge: Floats, chosen: Sequence[Numbers]) -> Difference:
+    def corrected(judge: Floats, chosen: Sequence[Numbers]) -> list[Difference]:
         given = np.full((2, size), np.nan)
         for row, places in enumerate(chosen):
             given[row, places] = people[row, places]
         scores = ((judge[0], judge[1]), (given[0], given[1]))
-        return corrected_difference(*scores, _CULTURES.tolist(), clusters=clusters, ends=world.ends).over()
+        found = corrected_difference(*scores, _CULTURES.tolist(), clusters=clusters, ends=world.ends)
+        return [found.over(shares) for shares in (None, {0: 1.0}, {1: 1.0}, {2: 1.0})]
+
+    def by_judge(inside: NDArray[np.bool_]) -> Difference:
+        return paired_difference(judge[0, inside], judge[1, inside], None if clusters is None else clusters[inside])
 
     return {
-        "judge alone": paired_difference(judge[0], judge[1], clusters),
+        "judge alone": [by_judge(_CULTURES >= 0), *(by_judge(culture == _CULTURES) for culture in range(3))],
         "people alone": corrected(np.full((2, size), np.nan), chosen),
         "corrected": corrected(judge, chosen),
         "corrected, different items": corrected(judge, [chosen[0], others]),
@@ -449,8 +457,9 @@ def _two_models(draws: int) -> str:
         for rated in (50, 100, 200, 400):
             found = gates(world, rated, draws=draws)
             shown = [f"{one.holds:.1%}, {one.alarms:.1%}, {one.finds:.0%}" for one in map(found.__getitem__, ways)]
-            rows.append([world.about, str(rated), *shown])
-    return as_markdown(("world", "rated", *ways), rows)
+            least = ", ".join(f"{found[way].least:.1%}" for way in ways[2:])
+            rows.append([world.about, str(rated), *shown, least])
+    return as_markdown(("world", "rated", *ways, "corrected, worst culture"), rows)
 
 
 def _one_model(draws: int) -> str:
