@@ -1,8 +1,9 @@
-"""How often intervals hold the truth when people check a biased judge: the table of docs/spotcheck.md.
+"""How often intervals hold the truth when people check a biased judge: tables of docs/spotcheck.md and docs/gate.md.
 
 Each world draws questions, people's scores and a judge's anew, has some responses rated, and compares the judge's
 own interval, that of the ratings alone and the corrected one with the mean that people would give to all questions of
-the world. ``python speed/spotcheck_coverage.py`` prints the table (about seven minutes on one core).
+the world, or with the difference of two models' means. ``python speed/spotcheck_coverage.py`` prints the table of means
+(about seven minutes on one core), and with ``--two-models`` that of differences (about ten).
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from culture_tasks.metrics.comparison import Difference, paired_difference
 from culture_tasks.metrics.intervals import mean_interval
-from culture_tasks.metrics.prediction_powered import Corrected, corrected_mean
+from culture_tasks.metrics.prediction_powered import Corrected, corrected_difference, corrected_mean
 from culture_tasks.text_tables import as_markdown
 
 Floats = NDArray[np.float64]
@@ -312,15 +314,159 @@ def _summed(found: list[tuple[bool, float, list[bool]]]) -> Coverage:
     )
 
 
+# Two models
+
+
+class TwoModels(NamedTuple):
+    """1,200 questions in three cultures of unequal size, answered by a model and by a candidate, and judged.
+
+    Attributes:
+        about: What it is like.
+        drop: How much worse the candidate is, by people, where it is worse: on the quality that is 5 wide at 0 / 1.
+        bias: What the judge adds to the quality of each model's responses.
+        noise: Deviation of what the judge sees of it.
+        sign: -1 where the judge likes what people don't.
+        right: Whether scores are right / wrong rather than 1 to 10.
+        lenient: Share of each model's wrong answers that the judge takes for right, where it is right otherwise.
+        together: Number of questions in a scenario.
+    """
+
+    about: str
+    drop: float
+    bias: tuple[float, float] = (0.0, 0.0)
+    noise: float = 1.0
+    sign: float = 1.0
+    right: bool = False
+    lenient: tuple[float, float] | None = None
+    together: int = 1
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Ends of the scale."""
+        return (0.0, 1.0) if self.right else (1.0, 10.0)
+
+    def draw(self, rng: np.random.Generator, drop: float) -> tuple[Floats, Floats]:
+        """Draws people's scores, a row for each model, and the judge's."""
+        size = _CULTURES.size
+        shared = rng.normal(0.0, 1.0, size // self.together)[np.arange(size) // self.together]
+        item = np.array([6.5, 6.0, 5.5])[_CULTURES] + shared + rng.normal(0.0, 0.7, size)
+        quality = item + rng.normal(0.0, 1.0, (2, size)) - np.array([[0.0], [drop]])
+        people = self._scored(quality + rng.normal(0.0, 0.5, (2, size)))
+        if self.lenient is not None:
+            return people, np.maximum(people, rng.random((2, size)) < np.array(self.lenient)[:, None])
+        seen = 6.0 + self.sign * (quality - 6.0) + np.array(self.bias)[:, None]
+        return people, self._scored(seen + rng.normal(0.0, self.noise, (2, size)))
+
+    def _scored(self, quality: Floats) -> Floats:
+        return (quality > 5.0).astype(float) if self.right else _on_scale(quality)
+
+
+_CULTURES = np.repeat(np.arange(3), (600, 400, 200))
+
+TWO_MODELS: Mapping[str, TwoModels] = {
+    "alike": TwoModels("ratings 1-10, judge too generous to both", 0.4, bias=(0.8, 0.8)),
+    "differently": TwoModels("the same, too generous to the candidate alone", 0.4, bias=(0.0, 0.4)),
+    "against": TwoModels("right / wrong, judge too strict with the candidate", 0.6, bias=(0.0, -0.4), right=True),
+    "rarely wrong": TwoModels(
+        "right / wrong, judge takes 15 % of wrong answers for right", 0.6, right=True, lenient=(0.15, 0.15)
+    ),
+    "inverted": TwoModels("ratings 1-10, judge likes what people don't", 0.4, sign=-1.0),
+    "scenarios": TwoModels("ratings 1-10, five questions a scenario", 0.4, bias=(0.0, 0.4), together=5),
+}
+
+
+class Gate(NamedTuple):
+    """How a way to compare two models did, as shares of draws.
+
+    Attributes:
+        holds: Its 95 % interval holds the true difference, where there is one.
+        alarms: It finds the candidate worse which is as good.
+        finds: It finds the candidate worse which is worse.
+        least: The intervals of cultures hold theirs, in the culture where they do least often.
+    """
+
+    holds: float
+    alarms: float
+    finds: float
+    least: float
+
+
+def gates(world: TwoModels, rated: int, *, draws: int, seed: int = 0) -> dict[str, Gate]:
+    """Returns how the judge's own test, that of the ratings alone and the corrected ones do.
+
+    Args:
+        world: The world.
+        rated: Number of responses of each model that people rate, of each culture its share.
+        draws: How often the world is drawn, with a candidate that is as good and with one that is worse.
+        seed: Seed of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    by_item = np.mean([np.subtract(*world.draw(rng, world.drop)[0]) for _ in range(2_000)], axis=0)
+    truths = [by_item.mean(), *(by_item[culture == _CULTURES].mean() for culture in range(3))]
+    found: dict[str, list[list[bool]]] = {}
+    for _ in range(draws):
+        same, worse = (_differences(world, drop, rated, rng) for drop in (0.0, world.drop))
+        for way, ones in worse.items():
+            held = [_holds((one.low, one.high), truth) for one, truth in zip(ones, truths, strict=True)]
+            found.setdefault(way, []).append([held[0], same[way][0].low > 0.0, ones[0].low > 0.0, *held[1:]])
+    shares = {way: np.mean(outcomes, axis=0).tolist() for way, outcomes in found.items()}
+    return {way: Gate(*share[:3], least=min(share[3:])) for way, share in shares.items()}
+
+
+def _differences(world: TwoModels, drop: float, rated: int, rng: np.random.Generator) -> dict[str, list[Difference]]:
+    """Returns how much better the model is than the candidate: over all, and in each culture."""
+    people, judge = world.draw(rng, drop)
+    size = _CULTURES.size
+    clusters = np.arange(size) // world.together if world.together > 1 else None
+    order = [rng.permutation(np.flatnonzero(culture == _CULTURES)) for culture in range(3)]
+    share = rated / size
+    chosen = [np.concatenate([own[: round(share * own.size)] for own in order])] * 2
+    others = np.concatenate([rng.permutation(own)[: round(share * own.size)] for own in order])
+
+    def corrected(judge: Floats, chosen: Sequence[Numbers]) -> list[Difference]:
+        given = np.full((2, size), np.nan)
+        for row, places in enumerate(chosen):
+            given[row, places] = people[row, places]
+        scores = ((judge[0], judge[1]), (given[0], given[1]))
+        found = corrected_difference(*scores, _CULTURES.tolist(), clusters=clusters, ends=world.ends)
+        return [found.over(shares) for shares in (None, {0: 1.0}, {1: 1.0}, {2: 1.0})]
+
+    def by_judge(inside: NDArray[np.bool_]) -> Difference:
+        return paired_difference(judge[0, inside], judge[1, inside], None if clusters is None else clusters[inside])
+
+    return {
+        "judge alone": [by_judge(_CULTURES >= 0), *(by_judge(culture == _CULTURES) for culture in range(3))],
+        "people alone": corrected(np.full((2, size), np.nan), chosen),
+        "corrected": corrected(judge, chosen),
+        "corrected, different items": corrected(judge, [chosen[0], others]),
+    }
+
+
 def main() -> None:
-    """Prints the table."""
+    """Prints a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=2_000, help="draws of each world (default: %(default)s)")
+    parser.add_argument("--two-models", action="store_true", help="the differences of two models")
     options = parser.parse_args()
+    print(_two_models(options.draws) if options.two_models else _one_model(options.draws))
+
+
+def _two_models(draws: int) -> str:
+    rows, ways = [], ("judge alone", "people alone", "corrected", "corrected, different items")
+    for world in TWO_MODELS.values():
+        for rated in (50, 100, 200, 400):
+            found = gates(world, rated, draws=draws)
+            shown = [f"{one.holds:.1%}, {one.alarms:.1%}, {one.finds:.0%}" for one in map(found.__getitem__, ways)]
+            least = ", ".join(f"{found[way].least:.1%}" for way in ways[2:])
+            rows.append([world.about, str(rated), *shown, least])
+    return as_markdown(("world", "rated", *ways, "corrected, worst culture"), rows)
+
+
+def _one_model(draws: int) -> str:
     rows = []
     for world in WORLDS.values():
         for rated in world.rated:
-            found = coverage(world, rated, draws=options.draws)
+            found = coverage(world, rated, draws=draws)
             digits = 2 if world.ends[1] > 1 else 3
             shown = [f"{one.holds:.1%}, {one.width:.{digits}f}" for one in found.values()]
             least = (f"{found[way].least:.1%}" for way in ("corrected", "corrected, these questions"))
@@ -333,7 +479,7 @@ def main() -> None:
         "corrected, these questions",
         "corrected, worst culture",
     )
-    print(as_markdown(("world", "rated", *ways), rows))
+    return as_markdown(("world", "rated", *ways), rows)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import title_of
@@ -13,7 +14,8 @@ from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.report.compare.gate import GateResult, as_json, as_junit, gate, parse_margins
 from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, Tested, TwoModels, compare_models
 from culture_tasks.report.model import Cell
-from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, interval, number
+from culture_tasks.report.numbers.comparisons import scale_of_differences
+from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, amount, interval, number
 from culture_tasks.results.comparability import explain
 from culture_tasks.text_tables import as_text, plain
 
@@ -22,7 +24,8 @@ Compares B with A on the items that both answered: difference with an interval, 
 benchmarks), and how many items would be needed to tell the two apart; then the same for each culture of a benchmark
 (adjusted over all cultures). A and B are result files, folders or patterns with one model each. Of several runs of a
 task, B's newest counts, and A's newest that can be compared with it. Benchmarks that can't be compared are listed with
-the reason, and not tested.
+the reason, and not tested. With --spotcheck, differences of judged scores are corrected by people's ratings, and it is
+the corrected ones that are tested.
 
 With --fail-on-regression the exit status says whether B may pass:
   0  no regression, and everything that was required could be compared
@@ -38,6 +41,7 @@ examples:
   culture-tasks compare runs/main runs/candidate --fail-on-regression --junit gate.xml
   culture-tasks compare runs/main runs/candidate --fail-on-regression --require care --require culturalvqa \\
       --margin culturalvqa=0.01 --margin 'culturalvqa:*=0.05'
+  culture-tasks compare runs/main runs/candidate --fail-on-regression --spotcheck sheet
 """
 
 
@@ -106,28 +110,51 @@ def _print(models: TwoModels) -> None:
     apart = [tested for tested in models.cultures if tested.test.verdict in (B_IS_BETTER, B_IS_WORSE)]
     for first, tests in (("benchmark", models.tests), ("culture", apart)):
         if tests:
-            print(f"\n{as_text((first, *_HEADER), [_row(tested) for tested in tests])}")
+            header = _CORRECTED_HEADER if any(tested.test.is_corrected for tested in tests) else _HEADER
+            print(f"\n{as_text((first, *header), [_row(tested, header) for tested in tests])}")
     if models.cultures:
         print(f"\n{len(apart)} of {len(models.cultures)} cultures differ")
+    if contradicted := [tested for tested in (*models.tests, *models.cultures) if tested.test.contradicts_judge]:
+        differences = "; ".join(map(_contradiction, contradicted))
+        print(f"People's ratings contradict the judge's difference: {plain(differences)}.")
     for benchmark, reason, _ in models.not_compared:
         print(f"not compared: {plain(f'{title_of(benchmark)}: {reason}')}")
+    for tested in (*models.tests, *models.cultures):
+        if tested.test.correction is not None and not tested.test.is_corrected:
+            print(f"not corrected: {plain(f'{tested.title}: {tested.test.correction.missing}')}")
     if not models.tests:
         print("nothing could be compared")
 
 
 _HEADER = ("A", "B", "B - A", "interval", "p (Holm)", "items", "verdict")
+_CORRECTED_HEADER = ("A", "B", "corrected B - A", "interval", "p (Holm)", "items", "rated", "judge's B - A", "verdict")
 
 
-def _row(tested: Tested) -> tuple[str, ...]:
+def _row(tested: Tested, header: Sequence[str]) -> tuple[str, ...]:
+    """Returns the texts of a row."""
     test, scale = tested.test, tested.scale
     difference = Cell(test.difference, scale, test.low, test.high)
     needed = f" ({number(test.items_needed, ITEMS_NEEDED)} items needed)" if test.items_needed else ""
-    return (
-        tested.title,
-        *(number(cell.value, scale) for cell in tested.cells),
-        number(test.difference, scale, signed=True),
-        interval(difference, signed=True),
-        "" if test.p_holm is None else number(test.p_holm, P_VALUE),
-        str(test.n),
-        f"{test.verdict}{needed}{f' [{explain(test.flags)}]' if test.flags else ''}",
-    )
+    own = test.correction.judge if test.correction else test.difference
+    by_judge = " (by the judge)" if header is _CORRECTED_HEADER and not test.is_corrected else ""
+    texts = {
+        "A": number(tested.cells[0].value, scale),
+        "B": number(tested.cells[1].value, scale),
+        "B - A": number(test.difference, scale, signed=True),
+        "corrected B - A": number(test.difference, scale, signed=True) if test.is_corrected else "",
+        "interval": interval(difference, signed=True),
+        "p (Holm)": "" if test.p_holm is None else number(test.p_holm, P_VALUE),
+        "items": str(test.n),
+        "rated": str(test.correction.rated) if test.correction else "",
+        "judge's B - A": number(own, scale, signed=True),
+        "verdict": f"{test.verdict}{by_judge}{needed}{f' [{explain(test.flags)}]' if test.flags else ''}",
+    }
+    return (tested.title, *(texts[column] for column in header))
+
+
+def _contradiction(tested: Tested) -> str:
+    """Returns a corrected difference beside the judge's own, which lies outside its interval."""
+    test, points = tested.test, scale_of_differences(tested.scale)
+    ends = interval(Cell(test.difference, points, test.low, test.high), " to ", signed=True)
+    judge = amount(test.correction.judge if test.correction else None, points, signed=True)
+    return f"on {tested.title} B - A is {amount(test.difference, points, signed=True)} ({ends}), and not {judge}"

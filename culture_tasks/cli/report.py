@@ -80,11 +80,6 @@ def register(add_parser: AddParser) -> None:
         "below it without this"
     )
     add_repeatable(beside, "--trained", "TRAINED=BASE", trained)
-    rated = (
-        "show the judge's scores corrected by people: the rated.json of `culture-tasks spotcheck score`, or its "
-        "folder; may be repeated"
-    )
-    add_repeatable(beside, "--spotcheck", "FILE", rated, type=Path)
     add_choices(parser)
     parser.add_argument("--all-runs", action="store_true", help="also show older runs, each in its own row")
     parser.set_defaults(handler=_run)
@@ -100,6 +95,11 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
         "neither ranked nor tested; may be repeated"
     )
     add_repeatable(parser, "--trained-on", "MODEL=DIR", trained_on)
+    rated = (
+        "correct the judge's scores by people's ratings of a part of the responses: the rated.json of `culture-tasks "
+        "spotcheck score`, or its folder; may be repeated"
+    )
+    add_repeatable(parser, "--spotcheck", "FILE", rated, type=Path)
     anyway = "also rank and test runs that can't be compared; they stay marked"
     parser.add_argument("--compare-anyway", action="store_true", help=anyway)
     coverage = "mark numbers with a smaller share of scored verdicts (default: CULTURE_JUDGE_MIN_COVERAGE)"
@@ -137,7 +137,7 @@ def choices(options: argparse.Namespace) -> Options:
     known = {field.name for field in fields(Options)}
     given: dict[str, Any] = {name: value for name, value in vars(options).items() if name in known}
     given["prices"] = read_prices(given.get("prices") or settings.prices_file)
-    given["rated"] = tuple(read_rated(path) for path in vars(options).get("spotcheck", ()))
+    given["rated"] = tuple(read_rated(path) for path in options.spotcheck)
     if options.min_coverage is None:
         given["min_coverage"] = settings.judge_min_coverage
     return Options(**given)

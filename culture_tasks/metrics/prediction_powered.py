@@ -1,22 +1,25 @@
-"""A judge's mean score corrected by people, with an interval that allows for bias and for rare gross errors.
+"""A judge's mean score, or the difference of two models' means, corrected by people; the intervals allow for bias.
 
 A judge has scored all N responses; people have rated n of them, drawn at random within strata such as cultures. Scores
 are numbers on one scale; NaN marks a response that the judge has no score for, or that no person has rated. The
-interval is for the people who rated: it says nothing of how others would have rated the same responses.
+interval is for the people who rated: it says nothing of how others would have rated the same responses. A better judge
+may take the place of the people.
 Nothing here raises for data that are too few or too much alike: values are NaN, and the reason says why.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
+from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.means import check_confidence, cluster_numbers, two_lists
 
 if TYPE_CHECKING:
@@ -32,6 +35,12 @@ _FEW_DIFFERING = 5
 
 _PRIOR = 5.0
 """Ratings that the spread over all strata counts for in the spread of one."""
+
+_PAIRED = 0.9
+"""Share of each model's rated items that people rated of both models, from which on the differences are corrected."""
+
+_LEAST_P = 1e-100
+"""P-value below which none is worked out."""
 
 
 class Corrected(NamedTuple):
@@ -87,8 +96,14 @@ class CorrectedMean:
         inside = {label: self.strata[label] for label, share in shares.items() if share > 0.0}
         if self._fit is None or any(math.isnan(one.value) for one in inside.values()):
             return _waiting(inside)
+        return self._fit.at(self._of_rated(shares))
+
+    def _of_rated(self, shares: Mapping[Any, float]) -> Floats:
+        """Returns the shares of the strata that have a mean, which add up to 1."""
         rated = [label for label, one in self.strata.items() if not math.isnan(one.value)]
-        return self._fit.at(np.array([shares.get(label, 0.0) for label in rated]))
+        found = np.array([shares.get(label, 0.0) for label in rated], dtype=np.float64)
+        parts: Floats = found / found.sum()
+        return parts
 
     def more_ratings(self, width: float) -> int | None:
         """How many more ratings make the overall interval for questions like these as narrow as this, end to end.
@@ -232,6 +247,152 @@ def corrected_mean(
     return CorrectedMean(fit.at(weights) if usable.all() else _waiting(by_stratum), by_stratum, fit)
 
 
+@dataclass(frozen=True, slots=True)
+class CorrectedDifference:
+    """The first model's mean less the second's, corrected; :meth:`over` gives it for all strata or some of them.
+
+    Attributes:
+        paired: Whether the differences of items were corrected, rather than each model's mean by itself.
+        rated: Number of items that people rated: of both models where it is paired, of either where not.
+    """
+
+    paired: bool
+    rated: int
+    _means: tuple[CorrectedMean, ...]
+    _shares: Mapping[Any, float]
+
+    def over(self, shares: Mapping[Any, float] | None = None, *, confidence: float = 0.95) -> Difference:
+        """The corrected difference over the strata with these shares, such as those of one culture; None means all.
+
+        Args:
+            shares: The weight of each stratum; None for those that :func:`corrected_difference` was given.
+            confidence: Share of intervals meant to hold the true difference, between 0 and 1.
+
+        Returns:
+            The difference, first less second, with the interval for questions like these. p is the probability at
+            which the interval's end is 0, and n the number of items, rated or not. NaN with a reason where one of the
+            strata has too few ratings.
+
+        Raises:
+            ValueError: If a stratum is unknown, no share is positive, or the confidence is out of range.
+        """
+        check_confidence(confidence)
+        shares = self._shares if shares is None else shares
+        if not self._means[0].strata:
+            return Difference(reason="there is no response")
+        means = [mean.over(shares) for mean in self._means]
+        found = Difference(
+            method="corrected, paired" if self.paired else "corrected, unpaired",
+            n=means[0].size,
+            clusters=means[0].size,
+        )
+        if any(math.isnan(mean.value) for mean in means):
+            first = self._means[0]
+            few = [str(label) for label in shares if shares[label] > 0.0 and math.isnan(first.strata[label].value)]
+            names = "" if len(first.strata) == 1 else f" for {', '.join(dict.fromkeys(few))}"
+            return found._replace(reason=f"too few responses of both are rated{names}")
+        value = means[0].value - sum(mean.value for mean in means[1:])
+        spreads = self._spreads(shares)
+
+        def reach(alpha: float) -> float:
+            return max(spread.reach(alpha) for spread in spreads)
+
+        half = reach(1.0 - confidence)
+        if not half > 0.0:
+            p = 1.0 if value == 0.0 else math.nan
+            return found._replace(difference=value, p=p, reason="the ratings show no spread")
+        if value == 0.0 or reach(_LEAST_P) <= abs(value):
+            p = 1.0 if value == 0.0 else _LEAST_P
+        else:
+            logarithm = optimize.brentq(lambda log: reach(math.exp(log)) - abs(value), math.log(_LEAST_P), 0.0)
+            p = math.exp(logarithm)
+        return found._replace(difference=value, low=value - half, high=value + half, p=p)
+
+    def _spreads(self, shares: Mapping[Any, float]) -> list[_Spread]:
+        weights = [mean._of_rated(shares) for mean in self._means]
+        fits = [mean._fit.versions for mean in self._means if mean._fit is not None]
+        if len(fits) == 1:
+            return [one.spread(weights[0]) for one in fits[0]]
+        first, second = fits
+        return [
+            one.spread(weights[0]).less(other.spread(weights[1]), one.shared_variance(other, weights[0]))
+            for one, other in dict.fromkeys(((first[0], second[0]), (first[-1], second[-1])))
+        ]
+
+
+def corrected_difference(
+    judge: tuple[ArrayLike, ArrayLike],
+    people: tuple[ArrayLike, ArrayLike],
+    strata: Sequence[Hashable] | None = None,
+    *,
+    shares: Mapping[Any, float] | None = None,
+    clusters: Clusters | None = None,
+    ends: tuple[float, float] | None = None,
+) -> CorrectedDifference:
+    """The difference of the means that people would give to two models, from a judge's scores and people's of a part.
+
+    Formula, where people rated the same items of both: :func:`corrected_mean` of the items' differences, on a scale of
+    twice the width. That is lambda * mean(f_1 - f_2 over all) + mean(y_1 - y_2 - lambda (f_1 - f_2) over the rated),
+    with the lambda that makes the interval of the difference narrowest. A bias that the judge has for both cancels out,
+    and so does what makes an item hard for both.
+
+    Where they rated different items: the corrected mean of the first less that of the second, each with its own lambda.
+    The variance is the sum of the two variances less twice their covariance, which is the sum over clusters of the
+    product of the two means' influences, and u^2 is the sum of both. Degrees of freedom are the fewer.
+
+    It is paired where at least nine tenths of each model's rated items are rated of both, and no stratum has too few of
+    these; an item that is rated of one alone then counts as not rated. The same items of both models are given in one
+    order.
+
+    Args:
+        judge: The judge's score of each item, of the first and of the second model; NaN where there is none.
+        people: People's scores of the same; NaN where not rated.
+        strata: The stratum of each item, such as its culture; None means one.
+        shares: The weight of each stratum; None for their sizes.
+        clusters: The cluster of each item, such as its image; None means that each stands alone.
+        ends: Lowest and highest score of the scale; None for those of the scores.
+
+    Returns:
+        The difference, by :meth:`CorrectedDifference.over`.
+
+    Raises:
+        ValueError: If lengths differ, a score is infinite, or an option is out of range.
+
+    Source: as :func:`corrected_mean`; for differences of two models also Boyeau et al. (2024), "AutoEval Done Right".
+    The covariance where items differ is that of two-phase estimators (Särndal, Swensson and Wretman, 1992).
+
+    Examples:
+        >>> nan = float("nan")
+        >>> judge = [1, 1, 1, 0, 1, 1, 1, 1], [0, 0, 1, 0, 0, 1, 0, 0]
+        >>> people = [1, 0, 1, 0, nan, nan, nan, nan], [0, 1, 1, 0, nan, nan, nan, nan]
+        >>> found = corrected_difference(judge, people, ends=(0, 1))
+        >>> found.paired, found.rated, found.over().difference, round(found.over().p, 2)
+        (True, 4, 0.0, 1.0)
+    """
+    f = np.stack(two_lists("corrected_difference", *judge))
+    y = np.stack(two_lists("corrected_difference", *people))
+    if f.shape != y.shape:
+        raise ValueError(f"corrected_difference: {y.shape[1]} ratings for {f.shape[1]} items; expected one for each.")
+    of_each = ["all"] * f.shape[1] if strata is None else list(strata)
+    weights: Mapping[Any, float] = Counter(of_each) if shares is None else shares
+    rated = ~np.isnan(y)
+    codes = cluster_numbers(of_each, np.ones(f.shape[1], dtype=np.bool_))
+    both: NDArray[np.bool_] = np.logical_and.reduce(rated)
+    sizes = np.bincount(codes)
+    counts = np.stack([np.bincount(codes[own], minlength=sizes.size) for own in rated])
+    usable = counts.min(axis=0) >= np.minimum(2, sizes)
+    enough = bool((np.bincount(codes[both], minlength=sizes.size) >= np.minimum(2, sizes))[usable].all())
+    paired = enough and int(both.sum()) >= _PAIRED * int(counts.sum(axis=1).max(initial=0))
+    mean_of = partial(corrected_mean, strata=of_each, shares=weights, clusters=clusters)
+    if paired:
+        width = None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
+        found: tuple[CorrectedMean, ...] = (mean_of(f[0] - f[1], y[0] - y[1], ends=width),)
+        return CorrectedDifference(paired, int(both.sum()), found, weights)
+    y[:, ~usable[codes]] = np.nan  # of a stratum that lacks ratings of one model, those of the other are no use
+    found = tuple(mean_of(own, given, ends=ends) for own, given in zip(f, y, strict=True))
+    return CorrectedDifference(paired, int(rated.any(axis=0).sum()), found, weights)
+
+
 def _shares(labels: Sequence[Hashable], codes: Numbers, shares: Mapping[Any, float] | None) -> Floats:
     if shares is None:
         return np.bincount(codes, minlength=len(labels)).astype(np.float64)
@@ -298,7 +459,7 @@ class _Fit:
         low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
         farthest = np.maximum(predicted - low, high - predicted)
         square = max(similar, float((farthest**2).mean()) - total)
-        self._unseen = math.log(1.0 - confidence) ** 2 * square  # what the ratings may have missed, squared, times n
+        self._unseen = square  # of an error that the ratings may have missed
         freedom, of_each = members.size - self._counts.size - 1.0, self._counts * (1.0 - 1.0 / members.size) - 1.0
         # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
         self._spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
@@ -323,31 +484,47 @@ class _Fit:
         value = float(shares @ self._values)
         rated, size = int(self._counts[inside].sum()), int(self._sizes[inside].sum())
         point = Corrected(value, rated=rated, size=size, weight=self._weight)
-        reach, in_set = self._half_widths(self._counts, shares)
+        reach, in_set = (self._half_width(self._counts, shares, in_set=in_set) for in_set in (False, True))
         if not reach > 0.0:
             return point._replace(reason="the ratings show no spread")
         point = point._replace(low=value - reach, high=value + reach)
         return point._replace(set_low=value - in_set, set_high=value + in_set)
 
+    @property
+    def versions(self) -> tuple[_Fit, ...]:
+        """Itself, and that of people alone where no interval may be narrower than theirs."""
+        return (self,) if self._at_least is None else (self, self._at_least)
+
     def width(self, rated: int) -> float:
         """Returns the width of the overall interval with so many ratings, spread as the present ones are."""
         counts = np.minimum(self._sizes, self._counts * (rated / self._counts.sum()))
-        return 2.0 * self._half_widths(counts, self._shares)[0]
+        return 2.0 * self._half_width(counts, self._shares)
 
-    def _half_widths(self, counts: Floats | Numbers, shares: Floats) -> tuple[float, float]:
-        """Returns half the width for questions like these, and for these very responses, with so many ratings."""
+    def _half_width(self, counts: Floats | Numbers, shares: Floats, *, in_set: bool = False) -> float:
+        alpha = 1.0 - self._confidence
+        return max(one.spread(shares, counts, in_set=in_set).reach(alpha) for one in self.versions)
+
+    def spread(self, shares: Floats, counts: Floats | Numbers | None = None, *, in_set: bool = False) -> _Spread:
+        """Returns how uncertain the mean is for questions like these, or for these very responses."""
+        counts = self._counts if counts is None else counts
         inside, all_rated = shares > 0.0, float(counts.sum())
         rated = min(all_rated, float(counts[inside].sum()) + _PRIOR)
         freedom = max(1.0, min(rated - np.count_nonzero(inside), all_rated - inside.size) - 1.0)
         sampling = shares**2 * (1.0 / counts - 1.0 / self._sizes)
         variance, unseen = float(sampling @ self._spreads), self._unseen / rated
+        if in_set:
+            return _Spread(variance, freedom, unseen * float(sampling.sum()))
         fewer = freedom if self._clusters is None else max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
-        lasting = self._reach(variance + self._lasting(shares), fewer, unseen * float((shares**2 / counts).sum()))
-        in_set = self._reach(variance, freedom, unseen * float(sampling.sum()))
-        if self._at_least is None:
-            return lasting, in_set
-        least, least_in_set = self._at_least._half_widths(counts, shares)
-        return max(lasting, least), max(in_set, least_in_set)
+        return _Spread(variance + self._lasting(shares), fewer, unseen * float((shares**2 / counts).sum()))
+
+    def shared_variance(self, other: _Fit, shares: Floats) -> float:
+        """Returns the covariance with the mean of another model's responses to the same items."""
+        one, two = (fit._departures * (shares / fit._sizes)[fit._codes] for fit in (self, other))
+        if self._clusters is None:
+            return float(one @ two)
+        many = self._clusters_of(shares)
+        sums = (np.bincount(self._clusters, weights=influence) for influence in (one, two))
+        return many / max(many - 1, 1) * float(np.dot(*sums))
 
     def _lasting(self, shares: Floats) -> float:
         """Returns the variance that is there even where all responses are rated: that of the questions."""
@@ -363,8 +540,26 @@ class _Fit:
     def _clusters_of(self, shares: Floats) -> int:
         return 0 if self._clusters is None else np.unique(self._clusters[shares[self._codes] > 0.0]).size
 
-    def _reach(self, variance: float, freedom: float, unseen: float) -> float:
-        return math.sqrt(float(special.stdtrit(freedom, (1.0 + self._confidence) / 2.0)) ** 2 * variance + unseen)
+
+class _Spread(NamedTuple):
+    """How uncertain a mean is: its variance with its degrees of freedom, and what the ratings may have missed.
+
+    The latter is squared, and divided by the squared logarithm of the level.
+    """
+
+    variance: float
+    freedom: float
+    unseen: float
+
+    def less(self, other: _Spread, shared: float) -> _Spread:
+        """Returns that of a difference of two means with this covariance."""
+        variance = max(self.variance + other.variance - 2.0 * shared, 0.0)
+        return _Spread(variance, min(self.freedom, other.freedom), self.unseen + other.unseen)
+
+    def reach(self, alpha: float) -> float:
+        """Returns half the width of an interval that misses with this probability."""
+        t = float(special.stdtrit(self.freedom, alpha / 2.0))
+        return math.sqrt(t**2 * self.variance + math.log(alpha) ** 2 * self.unseen)
 
 
 def _means(values: Floats, codes: Numbers) -> Floats:

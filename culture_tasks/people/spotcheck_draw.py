@@ -167,8 +167,8 @@ def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime
     """Draws so many responses at random within strata, or all: the cultures of each task of each model.
 
     Strata get their shares by size (Webster's method), and at least :data:`LEAST` responses each. Within a stratum
-    those are drawn that a hash of seed and response puts first, so that a larger draw by the same seed holds the
-    smaller one.
+    those are drawn that a hash of seed, task and item puts first, so that a larger draw by the same seed holds the
+    smaller one, and models are rated on the same items, also where one is drawn later.
 
     Raises:
         SettingsError: If there are too few for the strata.
@@ -176,8 +176,9 @@ def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime
     strata: dict[tuple[int, str], list[tuple[str, str, Response]]] = {}
     for place, source in enumerate(sources):
         for response in source.population.responses:
-            identity = f"{source.population.fingerprint}\n{response.item}\n{response.run}"
-            turn, name = _sha256(f"{seed}\n{identity}"), _sha256(f"row\n{identity}")[:12]
+            item = f"{response.item}\n{response.run}"
+            turn = _sha256(f"{seed}\n{source.task}\n{item}")
+            name = _sha256(f"row\n{source.population.fingerprint}\n{item}")[:12]
             strata.setdefault((place, response.culture), []).append((turn, name, response))
     shares = _shares({stratum: len(members) for stratum, members in strata.items()}, number)
     chosen = [
@@ -185,7 +186,7 @@ def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime
         for (place, culture), members in strata.items()
         for turn, name, response in sorted(members, key=itemgetter(0))[: shares[place, culture]]
     ]
-    chosen.sort(key=itemgetter(0))
+    chosen.sort(key=itemgetter(0, 1))
     populations = [
         DrawnFrom(
             model=source.model,

@@ -96,8 +96,10 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
 
     ours = measure(entered, options.min_coverage)
     others = other_measured(entered, options.other_metrics)
+    rated = people.checked_units(options.rated, ours, entrants)
+    ours, corrections = people.corrected_by_people(ours, rated)
     both = [*ours, *others]
-    tests = comparisons(both, entrants, anyway=anyway)
+    tests = comparisons(both, entrants, corrections, anyway=anyway)
     measured = {each.unit.key: each for each in stand(both, tests, rankable)}
     units = {key: each.unit for key, each in measured.items()}
     scores = all_scores([measured[each.unit.key] for each in ours])
@@ -107,6 +109,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         measured,
         entrants,
         tests,
+        corrections,
         rankable=rankable,
         other_tasks=options.other_tasks_in_mean,
     )
@@ -116,9 +119,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     lines = lineages(entered, options.trained)
     training = Training(lines, measured, scores, runs=used, entrants=entrants, anyway=anyway)
     of_training, gains = benchmark_tables.before_after(context, training)
-    of_people, checked = people.checked_by_people(
-        options.rated, list(scores.units.values()), entrants, width=options.width
-    )
+    of_people, checked = people.checked_by_people(options.rated, rated, width=options.width)
     by_country = country_scores(scores, rankable)
     of_benchmarks, laid_out = benchmark_tables.benchmark_tables(context)
     tables = (

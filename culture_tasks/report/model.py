@@ -170,6 +170,25 @@ class Fairness:
 
 
 @dataclass(frozen=True, slots=True)
+class Correction:
+    """How a difference was corrected by people who rated a random part of the responses, or why it was not.
+
+    Attributes:
+        rated: Number of items that people rated: of both entrants where the test is paired, of either where not.
+        judge: The judge's own difference of the same two, not corrected.
+        judge_low: Lower end of its interval, at the same level.
+        judge_high: Upper end.
+        missing: Why the difference is the judge's own; empty where it is corrected.
+    """
+
+    rated: int
+    judge: float
+    judge_low: float | None
+    judge_high: float | None
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Two entrants on the items of a unit that both answered.
 
@@ -185,6 +204,7 @@ class Comparison:
             level; more than ``n``. None where they are told apart, or it isn't known.
         flags: Why they should not have been compared, where the user insisted.
         better: Key of the one that is significantly better; None where the test doesn't tell them apart.
+        correction: How people's ratings have corrected the difference; None where no response is rated.
     """
 
     unit: str
@@ -202,6 +222,19 @@ class Comparison:
     items_needed: int | None
     flags: tuple[Flag, ...] = ()
     better: str | None = None
+    correction: Correction | None = None
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether the difference, its interval and its test are corrected."""
+        return self.correction is not None and not self.correction.missing
+
+    @property
+    def contradicts_judge(self) -> bool:
+        """Whether the judge's own difference lies outside the corrected interval."""
+        if self.correction is None or not self.is_corrected or self.low is None or self.high is None:
+            return False
+        return not self.low <= self.correction.judge <= self.high
 
 
 @dataclass(frozen=True, slots=True)

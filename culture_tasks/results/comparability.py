@@ -32,6 +32,7 @@ Flag = Literal[
     "unknown_settings",
     "own_data",
     "subset",
+    "corrected",
 ]
 """What a reader must know of a cell.
 
@@ -62,6 +63,7 @@ FLAG_TEXT: Mapping[Flag, str] = {
     "unknown_settings": "its judge, prompts and data aren't known",
     "own_data": "own data: not the benchmark's release",
     "subset": "of a designed draw of the questions; the interval is that of the score of all of them",
+    "corrected": "the judge's score corrected by people who rated a part of the responses",
 }
 """What each flag means, in words for a legend."""
 

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from culture_tasks.metrics import prediction_powered
-from culture_tasks.metrics.prediction_powered import corrected_mean
+from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
 
 NAN = math.nan
 ROOT = Path(__file__).resolve().parents[2]
@@ -195,3 +195,134 @@ def test_the_interval_holds_the_truth_of_a_biased_judge(worlds, world, rated, le
     assert min(corrected.holds, here.holds) >= 0.92  # 0.95 less two standard errors of 200 draws
     assert corrected.least >= least  # the worst of the cultures
     assert corrected.width < 1.02 * found["people alone"].width
+
+
+# Two models
+
+
+# Judge's scores of 40 responses of two models, and people's of the first twelve.
+JUDGE_A = [6, 7, 6, 5, 6, 4, 7, 9, 7, 6, 8, 8, 6, 6, 7, 8, 3, 6, 1, 2, 2, 6, 4, 10, 6, 6, 2, 6, 7, 7]
+JUDGE_A += [5, 6, 4, 5, 9, 4, 7, 8, 7, 7]
+JUDGE_B = [6, 7, 3, 2, 6, 2, 5, 10, 2, 9, 7, 6, 6, 3, 6, 10, 2, 6, 4, 1, 3, 5, 3, 4, 5, 4, 3, 6, 5, 4]
+JUDGE_B += [3, 2, 3, 3, 9, 5, 4, 6, 6, 8]
+PEOPLE_A = [6, 7, 5, 4, 5, 4, 6, 9, 5, 5, 7, 7] + [NAN] * 28
+PEOPLE_B = [6, 7, 3, 4, 7, 1, 7, 9, 4, 8, 8, 5] + [NAN] * 28
+
+
+def test_mean_and_weight_are_those_of_ppi_python():
+    # ppi_py 0.2.3: ppi_mean_pointestimate(Y, Yhat, Yhat_unlabeled, lam), with the unrated responses alone as unlabelled
+    # ones, so that its lambda is ours times 28 / 40; without lam it takes cov / ((1 + n / N) var over all).
+    found = corrected_mean(JUDGE_A, PEOPLE_A).overall
+    assert found.value == pytest.approx(5.174501992032, abs=1e-8)
+    f, y = np.array(JUDGE_A[:12]), np.array(PEOPLE_A[:12])
+    alike = np.cov(y, f, ddof=0)[0, 1] / np.cov(y, f)[0, 1] * np.var(f, ddof=1) / np.var(JUDGE_A, ddof=1)
+    assert found.weight * 28 / 40 * alike == pytest.approx(0.287463450292, abs=1e-8)
+
+
+def test_a_paired_difference_is_that_of_truescore():
+    # truescore 0.7.4: ppi_estimate(judge_a - judge_b, people_a - people_b, rated, lambda_=weight * 28 / 40).point
+    found = corrected_difference((JUDGE_A, JUDGE_B), (PEOPLE_A, PEOPLE_B))
+    assert (found.paired, found.rated) == (True, 12)
+    assert found.over().difference == pytest.approx(0.022651006711, abs=1e-8)
+
+
+def test_a_paired_difference_is_the_corrected_mean_of_the_differences():
+    strata, clusters = ["ar", "ja"] * 20, np.arange(40) // 4
+    found = corrected_difference((JUDGE_A, JUDGE_B), (PEOPLE_A, PEOPLE_B), strata, clusters=clusters, ends=(1, 10))
+    judge, people = np.subtract(JUDGE_A, JUDGE_B), np.subtract(PEOPLE_A, PEOPLE_B)
+    same = corrected_mean(judge, people, strata, clusters=clusters, ends=(-9, 9))
+    for one, other in ((found.over(), same.overall), (found.over({"ja": 20}), same.strata["ja"])):
+        assert (one.difference, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
+        assert (one.n, one.method) == (other.size, "corrected, paired")
+
+
+@pytest.mark.parametrize("people_b", [PEOPLE_B, [NAN] * 28 + PEOPLE_B[:12]])
+def test_p_is_the_level_at_which_the_interval_ends_at_0(people_b):
+    judge_b = np.subtract(JUDGE_B, 3.0)
+    found = corrected_difference((JUDGE_A, judge_b), (PEOPLE_A, np.subtract(people_b, 3.0)), ends=(-3, 10))
+    p = found.over().p
+    assert 0.0 < p < 0.2
+    assert min(map(abs, found.over(confidence=1.0 - p)[1:3])) == pytest.approx(0.0, abs=1e-9)
+    swapped = corrected_difference((judge_b, JUDGE_A), (np.subtract(people_b, 3.0), PEOPLE_A), ends=(-3, 10)).over()
+    assert (swapped.p, -swapped.difference) == pytest.approx((p, found.over().difference))
+
+
+def test_different_items_make_a_difference_of_two_corrected_means():
+    people_b = [NAN] * 28 + PEOPLE_B[:12]
+    found = corrected_difference((JUDGE_A, JUDGE_B), (PEOPLE_A, people_b), ends=(1, 10))
+    first, second = (corrected_mean(*own, ends=(1, 10)).overall for own in ((JUDGE_A, PEOPLE_A), (JUDGE_B, people_b)))
+    assert (found.paired, found.rated) == (False, 24)
+    one = found.over()
+    assert one.difference == pytest.approx(first.value - second.value)
+    assert one.method == "corrected, unpaired"
+    # Items that are hard for both models leave the difference surer than two independent means.
+    assert one.high - one.low < math.hypot(first.high - first.low, second.high - second.low)
+    clustered = corrected_difference(
+        (JUDGE_A, JUDGE_B), (PEOPLE_A, people_b), clusters=np.arange(40) // 2, ends=(1, 10)
+    )
+    assert clustered.over().difference == pytest.approx(one.difference)
+
+
+def test_the_variance_of_unpaired_differences_is_worked_by_hand(monkeypatch):
+    monkeypatch.setattr(prediction_powered, "_FEW_DIFFERING", 0)
+    # No judge, items 1-3 rated of the first and 3-5 of the second: residuals -1 0 1 and -2 0 2 from means 2 and 4, so
+    # that s^2 = 1 / (3 - 2) * 2 = 2 and 8. Influences: 5 / 3 * residual / 5; item 3 alone has both: 1 / 3 * -2 / 3.
+    nothing = [NAN] * 5
+    people = [1, 2, 3, NAN, NAN], [NAN, NAN, 2, 4, 6]
+    found = corrected_difference((nothing, nothing), people, ends=(0, 8)).over()
+    # m^2: D^2 - sum r^2 of 6^2 - 2 and 4^2 - 8, from the means to the farther ends.
+    variance, unseen = 2 / 3 + 8 / 3 - 2 * (1 / 3) * (-2 / 3), (34 + 8) / 9
+    expected = math.sqrt(stats.t.ppf(0.975, 1) ** 2 * variance + math.log(0.05) ** 2 * unseen)
+    assert (found.difference, found.high + 2) == pytest.approx((-2, expected))
+
+
+def test_an_item_that_is_rated_of_one_model_alone_counts_for_nothing_among_pairs():
+    judge = np.tile(JUDGE_A, 3), np.tile(JUDGE_B, 3)
+    people_a, people_b = np.tile(PEOPLE_A, 3), np.tile(PEOPLE_B, 3)
+    both = corrected_difference(judge, (people_a, people_b))
+    people_a[20] = 9.0
+    assert corrected_difference(judge, (people_a, people_b)).over() == both.over()
+    people_a[13:28] = 9.0
+    assert not corrected_difference(judge, (people_a, people_b)).paired
+
+
+@pytest.mark.parametrize(
+    ("people", "strata", "within", "reason"),
+    [
+        (([NAN] * 6, [NAN] * 6), None, None, "too few responses of both are rated"),
+        (([1, 2, 3, 1, 2, 3], [NAN] * 6), None, None, "too few responses of both are rated"),
+        (
+            ([1, 2, 3, 1, 2, 3], [1, 2, 4, 2, NAN, NAN]),
+            list("aaabbb"),
+            None,
+            "too few responses of both are rated for b",
+        ),
+        (([1, 2, 3, 1, 2, 3], [1, 2, 4, 2, NAN, NAN]), list("aaabbb"), {"a": 1.0}, None),
+        (([1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]), None, None, "the ratings show no spread"),
+    ],
+)
+def test_a_difference_waits_for_ratings_of_both(people, strata, within, reason):
+    judge = [2, 3, 3, 2, 2, 3], [2, 3, 3, 2, 2, 3]
+    found = corrected_difference(judge, people, strata).over(within)
+    assert found.reason == reason
+    assert math.isnan(found.low) == (reason is not None)
+
+
+def test_differences_that_make_no_sense_are_refused():
+    judge, people = ([1, 2, 3], [1, 2, 3]), ([1, 2, NAN], [1, 2, NAN])
+    with pytest.raises(ValueError, match="2 ratings for 3 items"):
+        corrected_difference(judge, ([1, 2], [1, 2]))
+    with pytest.raises(ValueError, match="expected positive shares"):
+        corrected_difference(judge, people).over({"ja": 1.0})
+    assert corrected_difference(([], []), ([], [])).over().reason == "there is no response"
+
+
+@pytest.mark.parametrize("world", ["differently", "against", "rarely wrong", "inverted", "scenarios"])
+def test_a_gate_on_corrected_differences_holds_whatever_the_bias_of_the_judge(worlds, world):
+    found = worlds.gates(worlds.TWO_MODELS[world], 100, draws=150, seed=3)
+    for way in ("corrected", "corrected, different items"):
+        assert found[way].holds >= 0.91  # 0.95 less two standard errors of 150 draws
+        assert found[way].least >= 0.89  # the worst of three cultures
+        assert found[way].alarms <= 0.05  # an alarm is the one of the two tails, 0.025, and two standard errors
+    assert found["judge alone"].holds < 0.9
+    assert found["corrected"].finds >= found["people alone"].finds - 0.02

@@ -18,6 +18,7 @@ from culture_tasks import __version__
 from culture_tasks.benchmarks.registry import entries, title_of
 from culture_tasks.errors import CultureTasksError, SettingsError, hint, nearest
 from culture_tasks.report.compare.two_models import B_IS_WORSE, ComparedModel, Tested, TwoModels
+from culture_tasks.report.model import Comparison, Correction
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import amount, counted, p_value
 from culture_tasks.results.finding import Kind
@@ -140,8 +141,14 @@ def _of_test(tested: Tested, margins: Sequence[Margin]) -> Check:
     margin = next((margin.size for name in names for margin in margins if margin.fits(name)), 0.0)
     if not test.n or test.p_holm is None:
         return Check(tested.name, "not compared", "too few items have a score of both", tested, margin)
-    difference = amount(test.difference, scale_of_differences(tested.scale), signed=True)
+    points = scale_of_differences(tested.scale)
+    difference = amount(test.difference, points, signed=True)
     change = f"B - A is {difference} ({p_value(test.p_holm)} after adjustment, {counted(test.n, 'item')})"
+    if test.correction is not None and test.is_corrected:
+        by_judge = amount(test.correction.judge, points, signed=True)
+        change += f", corrected by ratings of {counted(test.correction.rated, 'item')}; the judge's is {by_judge}"
+    elif test.correction is not None:
+        change += f", not corrected: {test.correction.missing}"
     if test.verdict != B_IS_WORSE:
         return Check(tested.name, "passed", f"{test.verdict}: {change}", tested, margin)
     if tested.drop <= margin + _ROUNDING:
@@ -222,6 +229,19 @@ def _check(check: Check) -> dict[str, Any]:
         "items_needed": test.items_needed,
         "verdict": test.verdict,
         "flags": list(test.flags),
+        **({} if test.correction is None else {"correction": _correction(test, test.correction)}),
+    }
+
+
+def _correction(test: Comparison, correction: Correction) -> dict[str, Any]:
+    return {
+        "corrected": test.is_corrected,
+        "reason": correction.missing or None,
+        "rated": correction.rated,
+        "judge_difference": correction.judge,
+        "judge_low": correction.judge_low,
+        "judge_high": correction.judge_high,
+        "contradicts_judge": test.contradicts_judge,
     }
 
 

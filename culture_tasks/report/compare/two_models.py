@@ -16,9 +16,11 @@ from culture_tasks.errors import DataError
 from culture_tasks.report.building import Options
 from culture_tasks.report.model import Cell, Comparison, Entrant
 from culture_tasks.report.numbers.comparisons import Pair, adjusted, why_not
+from culture_tasks.report.numbers.corrections import Corrections
 from culture_tasks.report.numbers.observations import cell_of, in_order, ordered, unlike_its_file
 from culture_tasks.report.numbers.other_tasks import other_measured
 from culture_tasks.report.numbers.scores import Measured, measure
+from culture_tasks.report.tables.people import checked_units
 from culture_tasks.report.wording import counted
 from culture_tasks.results.columns import SampleReader
 from culture_tasks.results.comparability import differences, explain, what_differs
@@ -76,7 +78,8 @@ class NotCompared(NamedTuple):
 class TwoModels(NamedTuple):
     """The result of comparing B with A: a test for each benchmark, and one for each of their cultures.
 
-    p is adjusted over all benchmarks, and over all cultures.
+    p is adjusted over all benchmarks, and over all cultures. Where people rated enough responses of both, the
+    differences are corrected by their ratings.
     """
 
     sides: tuple[ComparedModel, ComparedModel]
@@ -97,8 +100,10 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
         only: Names or patterns of the tasks and groups to look at; none means every benchmark.
 
     Raises:
-        DataError: If one of them has no run that can be used, or runs of several models; if both are the same files.
-        SettingsError: If one of the pairs isn't one, or fits nothing.
+        DataError: If one of them has no run that can be used, or runs of several models; if both are the same files;
+            if ratings are of responses of neither.
+        SettingsError: If one of the pairs isn't one, or fits nothing; if two files with ratings are of the same
+            responses.
     """
     reader = SampleReader()
     names, trained_on = Names(options.names), TrainedOn(options.trained_on)
@@ -121,9 +126,13 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
         Entered(Entrant(key, next(iter(runs.values())).run.model), runs)
         for key, runs in (("a", baseline), ("b", candidate))
     ]
+    every = (*measure(entered, options.min_coverage), *other_measured(entered))
+    entrants = {one.entrant.key: one.entrant for one in entered}
+    checked = checked_units(options.rated, every, entrants, every=False)
+    corrections = Corrections({(unit.measured.unit.key, unit.key): unit.responses for unit in checked})
     compared: list[Measured] = []
     not_compared: list[NotCompared] = []
-    for measured in (*measure(entered, options.min_coverage), *other_measured(entered)):
+    for measured in every:
         unit = measured.unit
         is_wanted = any(fnmatchcase(unit.key, pattern) for pattern in only) if only else unit.headline
         if is_wanted and (reason := _why_not(measured, anyway=options.compare_anyway)):
@@ -140,8 +149,8 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     )
     return TwoModels(
         (side_a, side_b),
-        _tests([(measured, ()) for measured in compared]),
-        _tests([(measured, where) for measured in compared for where in _cultures(measured)]),
+        _tests([(measured, ()) for measured in compared], corrections),
+        _tests([(measured, where) for measured in compared for where in _cultures(measured)], corrections),
         tuple(not_compared),
     )
 
@@ -210,7 +219,7 @@ def _cultures(measured: Measured) -> list[Where]:
     return [((field, culture),) for culture in cultures] if len(cultures) > 1 else []
 
 
-def _tests(places: Sequence[tuple[Measured, Where]]) -> tuple[Tested, ...]:
+def _tests(places: Sequence[tuple[Measured, Where]], corrections: Corrections) -> tuple[Tested, ...]:
     """Tests B against A on units, or on cultures of theirs; p is adjusted over all of them."""
     pairs: list[Pair] = []
     scores: list[tuple[Cell, Cell]] = []
@@ -225,7 +234,8 @@ def _tests(places: Sequence[tuple[Measured, Where]]) -> tuple[Tested, ...]:
         )
         scores.append((first, second))
         flags = ordered(why_not(measured, "a", "b"))
-        pairs.append(Pair(unit.key, "a", "b", in_order(one), in_order(two), unit.scale, flags))
+        correction = corrections.of(measured, "a", "b", where[0][1] if where else None)
+        pairs.append(Pair(unit.key, "a", "b", in_order(one), in_order(two), unit.scale, flags, correction))
     about_b = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
     found: list[Tested] = []
     for (measured, where), cells, test in zip(places, scores, adjusted(pairs, {"a": "A", "b": "B"}), strict=True):

@@ -15,7 +15,18 @@ from culture_tasks.metrics.comparison import Difference, mcnemar, paired_differe
 from culture_tasks.metrics.means import contributions, counts, numbered
 from culture_tasks.metrics.rankings import places, spread
 from culture_tasks.metrics.significance import holm, items_needed, verdict
-from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Fairness, Flag, Rank, Standing
+from culture_tasks.report.model import (
+    NOT_COMPARABLE,
+    Cell,
+    Comparison,
+    Correction,
+    Entrant,
+    Fairness,
+    Flag,
+    Rank,
+    Standing,
+)
+from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
 from culture_tasks.report.numbers.observations import Observations, aligned, in_order, known, ordered
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.results.comparability import between, explain
@@ -51,7 +62,8 @@ BY_ITSELF: frozenset[Flag] = frozenset(
 class Pair:
     """Two entrants to be tested on a unit, by their samples that have a score, in the order of the items.
 
-    The flags say why they should not be compared, where the user insists.
+    The flags say why they should not be compared, where the user insists. Where there is a correction, it is the
+    corrected difference that is tested.
     """
 
     unit: str
@@ -61,8 +73,15 @@ class Pair:
     two: Observations
     scale: Scale
     flags: tuple[Flag, ...] = ()
+    correction: PairCorrection | None = None
 
     def test(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
+        """Tests the second less the first: the corrected difference, or that of the scores where there is none."""
+        if self.correction is None or self.correction.missing:
+            return self.test_of_scores(family, level, many)
+        return self._within_scale(self.correction.difference(1.0 - level))
+
+    def test_of_scores(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
         """Tests the second less the first on the items that both have a score for.
 
         The family is the number of pairs that p will be adjusted for, the level is one less the confidence of the
@@ -70,7 +89,9 @@ class Pair:
         """
         one, two = aligned(self.one, self.two)
         swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
-        tested = _test(two, one, self.scale, confidence=1.0 - level, swaps=swaps, many=many)
+        return self._within_scale(_test(two, one, self.scale, confidence=1.0 - level, swaps=swaps, many=many))
+
+    def _within_scale(self, tested: Difference) -> Difference:
         if self.scale.low is None or self.scale.high is None or math.isnan(tested.low):
             return tested
         width = self.scale.high - self.scale.low
@@ -78,7 +99,7 @@ class Pair:
 
 
 def comparisons(
-    measured: Iterable[Measured], entrants: Mapping[str, Entrant], *, anyway: bool = False
+    measured: Iterable[Measured], entrants: Mapping[str, Entrant], corrections: Corrections, *, anyway: bool = False
 ) -> list[Comparison]:
     """Tests every two entrants of every headline unit, where they can be compared or the user insists."""
     labels, tests = {key: entrant.label for key, entrant in entrants.items()}, []
@@ -87,7 +108,12 @@ def comparisons(
         if unit.headline and len(keys) > 1:
             observed = {key: in_order(one.observe(key)) for key in keys}
             pairs = [
-                Pair(unit.key, first, second, observed[first], observed[second], scale=unit.scale, flags=ordered(flags))
+                Pair(
+                    *(unit.key, first, second, observed[first], observed[second]),
+                    scale=unit.scale,
+                    flags=ordered(flags),
+                    correction=corrections.of(one, first, second),
+                )
                 for first, second in combinations(keys, 2)
                 if not (flags := why_not(one, first, second)) or anyway
             ]
@@ -151,18 +177,31 @@ def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Compariso
     if level < ALPHA:
         tests = [pair.test(len(pairs), level) for pair in pairs]
     return [
-        _comparison(pair, test, p_holm=p, level=level, labels=labels)
+        _comparison(pair, test, p_holm=p, level=level, family=len(pairs), labels=labels)
         for pair, test, p in zip(pairs, tests, p_values, strict=True)
     ]
 
 
-def _comparison(pair: Pair, found: Difference, p_holm: float, level: float, labels: Mapping[str, str]) -> Comparison:
+def _comparison(
+    pair: Pair, found: Difference, *, p_holm: float, level: float, family: int, labels: Mapping[str, str]
+) -> Comparison:
     word, better = verdict(found.difference, p_holm, ALPHA), None
     text: str = word
     if word in ("higher", "lower"):
         higher, lower = (pair.second, pair.first) if word == "higher" else (pair.first, pair.second)
         better = {"higher": higher, "lower": lower}.get(pair.scale.better or "")
         text = f"{labels[better or higher]} is {'better' if better else 'higher'}"
+    correction = None
+    if pair.correction is not None:
+        own = pair.test_of_scores(family, level)
+        found = found._replace(n=own.n, clusters=own.clusters)  # responses are counted as items
+        correction = Correction(
+            rated=pair.correction.rated,
+            judge=own.difference if own.n else 0.0,
+            judge_low=own.low if math.isfinite(own.low) else None,
+            judge_high=own.high if math.isfinite(own.high) else None,
+            missing=pair.correction.missing,
+        )
     return Comparison(
         unit=pair.unit,
         first=pair.first,
@@ -179,6 +218,7 @@ def _comparison(pair: Pair, found: Difference, p_holm: float, level: float, labe
         items_needed=_needed(found, level) if word == "not distinguishable" else None,
         flags=pair.flags,
         better=better,
+        correction=correction,
     )
 
 

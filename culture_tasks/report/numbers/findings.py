@@ -136,8 +136,8 @@ def _scores(count: int, every: int) -> str:
 
 def _value(cell: Cell, *, signed: bool = False) -> str:
     """Returns a number with its interval, such as ``7.10, 6.90 to 7.30``."""
-    ends = interval(cell, " to ", signed=signed)
-    return ", ".join(part for part in (amount(cell.value, cell.scale, signed=signed), ends) if part)
+    ends, by = interval(cell, " to ", signed=signed), "corrected by people" if "corrected" in cell.flags else ""
+    return ", ".join(part for part in (amount(cell.value, cell.scale, signed=signed), ends, by) if part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,21 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from scipy import optimize
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import Codes, Floats
+from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.rankings import mean_rank
 from culture_tasks.report.model import Cell, Comparison, Entrant, ModelMeans, Unit
 from culture_tasks.report.numbers.comparisons import Pair, adjusted, ranked
+from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
 from culture_tasks.report.numbers.observations import Observations, in_order, known, ordered
 from culture_tasks.report.numbers.scores import Measured
 
@@ -158,6 +162,7 @@ def means(
     measured: Mapping[str, Measured],
     entrants: Mapping[str, Entrant],
     tests: Sequence[Comparison],
+    corrections: Corrections,
     *,
     rankable: Callable[[Cell], bool],
     other_tasks: bool = False,
@@ -176,7 +181,7 @@ def means(
     for number, (letter, block) in enumerate(zip("ABC", chosen, strict=False)):
         key, title = "mean" if number == 0 else f"mean_{number + 1}", f" {letter}" if len(chosen) > 1 else ""
         columns = [measured[column] for column in block.columns]
-        mean = _mean(key, columns, block.entrants, has=has, entrants=entrants, tests=tests)
+        mean = _mean(*(key, columns, block.entrants), has=has, entrants=entrants, tests=tests, corrections=corrections)
         beside = {**mean.beside, **why_beside}
         averages.append(replace(mean, title=f"Mean{title} of {len(columns)}", beside=beside))
     return tuple(averages)
@@ -200,6 +205,7 @@ def _mean(
     has: Mapping[str, Sequence[str]],
     entrants: Mapping[str, Entrant],
     tests: Sequence[Comparison],
+    corrections: Corrections,
 ) -> ModelMeans:
     """Works out the mean over columns that a block of entrants has; it has no title yet."""
     units = [each.unit for each in columns]
@@ -208,7 +214,14 @@ def _mean(
     pairs: list[Pair] = []
     if all(each.runs[one] for each in columns for one in block):  # else there are no samples to test
         stacked = {one: in_order(_stacked(columns, one)) for one in block}
-        pairs = [Pair(key, one, two, stacked[one], stacked[two], scale=COMMON) for one, two in combinations(block, 2)]
+        pairs = [
+            Pair(
+                *(key, one, two, stacked[one], stacked[two]),
+                scale=COMMON,
+                correction=_correction(columns, one, two, corrections),
+            )
+            for one, two in combinations(block, 2)
+        ]
     compared = adjusted(pairs, {one: entrants[one].label for one in block})
     averages = {one: mean_cell(own, weights(units)) for one, own in common.items()}
     lacking = {
@@ -224,6 +237,50 @@ def _mean(
         beside[column] = f"missing or not comparable for {len(models)} of the {every} models"
     ranks = _mean_ranks(units, common, tests) if len(common) > 1 else {}
     return ModelMeans(key, "", keys, beside, cells, mean_ranks=ranks, standing=standing, comparisons=tuple(compared))
+
+
+def _correction(
+    columns: Sequence[Measured], first: str, second: str, corrections: Corrections
+) -> PairCorrection | None:
+    """Returns the corrected difference of two means; None where no column's difference is corrected.
+
+    As in the mean's own interval, columns count as independent ones.
+    """
+    units, parts, rated = [each.unit for each in columns], [], 0
+    shares = np.array(weights(units)) / sum(weights(units))
+    for each, share in zip(columns, shares.tolist(), strict=True):
+        one, two = (in_order(each.observe(key)) for key in (first, second))
+        correction = corrections.of(each, first, second)
+        rated += correction.rated if correction and not correction.missing else 0
+        pair = Pair(each.unit.key, first, second, one, two, each.unit.scale, correction=correction)
+        parts.append((share * (mapped(1.0, each.unit.scale) - mapped(0.0, each.unit.scale)), pair))
+    return PairCorrection(partial(_difference_of_means, parts), rated, "") if rated else None
+
+
+def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float) -> Difference:
+    """Returns the weighted sum of the columns' differences; p is the level at which its interval ends at 0."""
+    factors = np.array([factor for factor, _ in parts])
+
+    def ends(alpha: float) -> tuple[float, float, float]:
+        numbers = np.array([pair.test(level=alpha, many=0)[:3] for _, pair in parts])
+        reach = np.nan_to_num(np.abs((numbers[:, 1:] - numbers[:, :1]) * factors[:, None]))
+        reach[factors < 0.0] = reach[factors < 0.0, ::-1]
+        value = float(factors @ numbers[:, 0])
+        return value, value - math.hypot(*reach[:, 0]), value + math.hypot(*reach[:, 1])
+
+    def above_0(logarithm: float) -> float:
+        value, low, high = ends(math.exp(logarithm))
+        return low if value > 0.0 else -high
+
+    value, low, high = ends(1.0 - confidence)
+    if math.isnan(value):
+        return Difference(method="corrected columns", reason="a column has no item that both have a score for")
+    least, most = math.log(1e-12), math.log1p(-1e-9)
+    if above_0(most) <= 0.0:
+        p = 1.0
+    else:
+        p = 1e-12 if above_0(least) > 0.0 else math.exp(float(optimize.brentq(above_0, least, most, xtol=1e-6)))
+    return Difference(value, low, high, p, method="corrected columns")
 
 
 def _mean_ranks(

@@ -48,6 +48,11 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
             "significantly better. Bold: no other model is significantly better; where the tests tell none apart, "
             "none is bold."
         )
+    if any("corrected" in cell.flags for unit in headline for cell in unit.cells.values()):
+        notes.append(
+            "Scores, ranks and differences are corrected by people's ratings on each benchmark where all models have "
+            "enough of them, and are the judge's own elsewhere; scores of cultures are always the judge's own."
+        )
     if not means and len(headline) > 1:
         notes.append("There is no mean: no two models share two of these columns.")
     table = Table("summary", "Scores", ("Model",), notes=tuple(notes), question="best")
@@ -121,8 +126,11 @@ def comparison_table(
     context: Context, units: Mapping[str, Unit], tests: Sequence[Comparison], means: Sequence[ModelMeans]
 ) -> Table:
     """Returns every test between two entrants: on a benchmark, and of their means."""
+    corrected = any(test.is_corrected for test in (*tests, *(test for mean in means for test in mean.comparisons)))
     columns = (
         Column("difference", "B - A", OWN_SCALE),
+        *(columns_of(OWN_SCALE, judge="Judge's B - A") if corrected else ()),
+        *(columns_of(COUNT, rated="Rated items") if corrected else ()),
         *columns_of(P_VALUE, p="p", p_holm="p (Holm)"),
         Column("n", "Common items", COUNT),
         Column("needed", "Items needed", ITEMS_NEEDED),
@@ -134,7 +142,10 @@ def comparison_table(
         points = scale_of_differences(scale)
         difference = Cell(test.difference, points, low=test.low, high=test.high, n=test.n, flags=test.flags)
         labels = (context.entrants[test.first].label, context.entrants[test.second].label)
-        values = (difference, test.p, test.p_holm, test.n, test.items_needed)
+        own = test.correction if test.is_corrected else None
+        judge = own and Cell(own.judge, points, low=own.judge_low, high=own.judge_high, n=test.n)
+        beside = (judge, own and own.rated) if corrected else ()
+        values = (difference, *beside, test.p, test.p_holm, test.n, test.items_needed)
         rows.append(row_of((title, *labels, test.verdict, test.test), values, columns))
     note = (
         "On the items that both answered. Holm's adjustment is over all pairs of a benchmark, or of a mean. The "
@@ -143,8 +154,16 @@ def comparison_table(
         "after the same adjustment. A task of the harnesses is tested where its samples are there and their mean is "
         "its score."
     )
+    notes = (note, *([_CORRECTED] if corrected else []))
     headers, title = ("Benchmark", "A", "B", "Verdict", "Test"), "Differences between models"
-    return Table("comparisons", title, headers, columns, tuple(rows), notes=(note,), question="best")
+    return Table("comparisons", title, headers, columns, tuple(rows), notes=notes, question="best")
+
+
+_CORRECTED = (
+    "Where people rated responses of all models, the differences are corrected by their ratings, and the judge's own "
+    "ones stand beside them. Where people rated the same items of both, differences of items are corrected, which may "
+    "be a little off the difference of the two corrected scores. The interval allows for the judge's bias."
+)
 
 
 def runs_table(runs: Iterable[Run]) -> Table:

@@ -22,7 +22,8 @@ from culture_tasks.people.spotcheck_design import Rated, doubts
 from culture_tasks.people.spotcheck_draw import Population, read_population
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe
+from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections, Stratum
+from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe, ordered
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.tables.judge_panels import ALPHA
@@ -48,25 +49,33 @@ _LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
 
 
 def checked_by_people(
-    rated: Sequence[Rated],
-    measured: Sequence[Measured],
-    entrants: Mapping[str, Entrant],
-    *,
-    width: float | None = None,
+    rated: Sequence[Rated], units: Sequence[CheckedUnit], *, width: float | None = None
 ) -> tuple[list[Table], list[CheckedScore]]:
     """Corrects judges' scores by people's ratings: tables of corrected scores and of agreement, and the overall scores.
 
     With a width that the intervals are wanted to have, the table says how many more ratings that takes.
-
-    Raises:
-        DataError: If the ratings are of other responses than those of the runs.
-        SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
     """
     if not rated:
         return [], []
+    notes = (_ABOUT_SCORES, *(doubt for each in rated for doubt in doubts(each)))
+    return [_corrected_table(units, width, notes), _agreement_table(units)], [unit.checked for unit in units]
+
+
+def checked_units(
+    rated: Sequence[Rated], measured: Sequence[Measured], entrants: Mapping[str, Entrant], *, every: bool = True
+) -> list[CheckedUnit]:
+    """Returns the units of each entrant that have ratings; none without ratings.
+
+    Raises:
+        DataError: If the ratings are of other responses than those of the runs: of any, or of all of a file unless
+            ``every`` rated response must be there.
+        SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
+    """
+    if not rated:
+        return []
     runs = {each.run.key: each for unit in measured for own in unit.runs.values() for each in own}
-    checked = _checked_runs(rated, list(runs.values()))
-    units: list[_CheckedUnit] = []
+    checked = _checked_runs(rated, list(runs.values()), every=every)
+    units: list[CheckedUnit] = []
     for unit in measured:
         for key, own in unit.runs.items():
             of_unit = [checked[each.run.key] for each in own if each.run.key in checked]
@@ -76,9 +85,28 @@ def checked_by_people(
                     "people's ratings correct. Leave its ratings out."
                 )
             if of_unit:
-                units.append(_CheckedUnit(unit, key, entrants[key], of_unit))
-    notes = (_ABOUT_SCORES, *(doubt for each in rated for doubt in doubts(each)))
-    return [_corrected_table(units, width, notes), _agreement_table(units)], [unit.checked for unit in units]
+                units.append(CheckedUnit(unit, key, entrants[key], of_unit))
+    return units
+
+
+def corrected_by_people(
+    measured: Sequence[Measured], units: Sequence[CheckedUnit]
+) -> tuple[list[Measured], Corrections]:
+    """Corrects scores and differences in the units where each entrant has enough ratings; the others are left."""
+    of_units: dict[str, dict[str, CheckedUnit]] = {}
+    for one in units:
+        of_units.setdefault(one.measured.unit.key, {})[one.key] = one
+    found: list[Measured] = []
+    responses: dict[tuple[str, str], CheckedResponses] = {}
+    for each in measured:
+        own, key = of_units.get(each.unit.key, {}), each.unit.key
+        cells = {entrant: cell for entrant, cell in each.unit.cells.items() if cell.value is not None}
+        corrected = {entrant: own[entrant].corrected(cell) for entrant, cell in cells.items() if entrant in own}
+        if corrected and len(corrected) == len(cells) and all(cell.low is not None for cell in corrected.values()):
+            each = replace(each, unit=replace(each.unit, cells={**each.unit.cells, **corrected}))
+            responses |= {(key, entrant): own[entrant].responses for entrant in corrected}
+        found.append(each)
+    return found, Corrections(responses)
 
 
 # Which runs the ratings are of
@@ -93,7 +121,7 @@ class _CheckedRun(NamedTuple):
     place: int
 
 
-def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun]) -> dict[str, _CheckedRun]:
+def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun], *, every: bool) -> dict[str, _CheckedRun]:
     drawn: dict[str, tuple[Rated, int]] = {}
     for one in rated:
         for place, source in enumerate(one.design.populations):
@@ -111,7 +139,8 @@ def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun]) -> dict[str
                 judged.append((loaded, read_population(loaded.result.samples_file)))
     present = {population.fingerprint for _, population in judged}
     for fingerprint, (one, place) in drawn.items():
-        if fingerprint not in present:
+        others = () if every else one.design.populations
+        if fingerprint not in present and not any(source.fingerprint in present for source in others):
             task = one.design.populations[place].task
             candidates = [population for loaded, population in judged if loaded.run.task == task]
             raise DataError(_why_absent(one, place, candidates))
@@ -140,18 +169,7 @@ def _why_absent(rated: Rated, place: int, candidates: Sequence[Population]) -> s
 # Numbers
 
 
-class _Stratum(NamedTuple):
-    """The responses of one culture in one task; as text, their name for a reader."""
-
-    task: str
-    culture: str
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class _CheckedUnit:
+class CheckedUnit:
     """A unit of an entrant whose responses people rated a part of; ``cultures`` is empty where there is only one."""
 
     def __init__(self, measured: Measured, key: str, entrant: Entrant, checked: Sequence[_CheckedRun]) -> None:
@@ -167,8 +185,9 @@ class _CheckedUnit:
         reported = measured.reported.field_named(measured.reported.culture)
         self._strata = _strata(checked, reported, ~np.isnan(self._people))
         sizes, of_tasks = Counter(self._strata), Counter(stratum.task for stratum in self._strata)
+        self._weights = {each.run.run.task: _weight(each.run) for each in checked}
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
-            stratum: size / of_tasks[stratum.task] if measured.equal_parts else float(size)
+            stratum: size / of_tasks[stratum.task] if measured.equal_parts else size * self._weights[stratum.task]
             for stratum, size in sizes.items()
         }
         self._corrected, self._alone = self._mean(self._judge), self._mean(np.full(self._judge.size, np.nan))
@@ -195,6 +214,28 @@ class _CheckedUnit:
         """Its overall score."""
         people = self._cell(self._corrected.overall, None, is_set=True)
         return CheckedScore(self.measured.unit.key, self.key, self._own(None), people)
+
+    def corrected(self, cell: Cell) -> Cell:
+        """Returns the unit's score corrected; without an interval where not all of its tasks have enough ratings."""
+        people = self._cell(self._corrected.overall, None)
+        is_whole = {each.run.task for each in self._runs} == {each.run.task for each in self.measured.runs[self.key]}
+        ends = (people.low, people.high) if is_whole else (None, None)
+        flags = ordered({*cell.flags, "corrected"})
+        return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
+
+    @property
+    def responses(self) -> CheckedResponses:
+        """The judge's and people's scores of its responses."""
+        return CheckedResponses(
+            keys=[
+                (stratum.task, one.item, one.run) for stratum, one in zip(self._strata, self._responses, strict=True)
+            ],
+            judge=self._judge,
+            people=self._people,
+            strata=self._strata,
+            clusters=[one.cluster for one in self._responses],
+            weights=self._weights,
+        )
 
     def scores(self, culture: str | None, width: float | None) -> list[Cell | float | None]:
         """Returns the numbers of its row of scores, or of that of a culture."""
@@ -253,7 +294,13 @@ class _CheckedUnit:
         return cells
 
 
-def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.bool_]) -> list[_Stratum]:
+def _weight(loaded: LoadedRun) -> float:
+    """Returns how many documents of its task a response is for, in a designed subset."""
+    subset = loaded.result.subset
+    return 1.0 if subset is None else subset.of_documents / subset.documents
+
+
+def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.bool_]) -> list[Stratum]:
     """Returns the stratum of each response; its name has the task where the culture has ratings in another one."""
     pairs = [(each.run.run.task, one.culture) for each in checked for one in each.population.responses]
     tasks_of = Counter(culture for _, culture in set(pairs))
@@ -265,7 +312,7 @@ def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.b
         named = field.name_of(culture)
         return f"{named} in {task}" if culture in rated and tasks_of[culture] > 1 else named
 
-    return [_Stratum(task, culture, name(task, culture)) for task, culture in pairs]
+    return [Stratum(task, culture, name(task, culture)) for task, culture in pairs]
 
 
 def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
@@ -284,7 +331,7 @@ def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
 # Tables
 
 
-def _corrected_table(units: Sequence[_CheckedUnit], width: float | None, notes: tuple[str, ...]) -> Table:
+def _corrected_table(units: Sequence[CheckedUnit], width: float | None, notes: tuple[str, ...]) -> Table:
     columns = [
         *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
         *columns_of(OWN_SCALE, people="People alone"),
@@ -304,7 +351,7 @@ def _corrected_table(units: Sequence[_CheckedUnit], width: float | None, notes: 
     return Table("spotcheck", title, headers, tuple(columns), tuple(rows), notes=notes, question="judges")
 
 
-def _agreement_table(units: Sequence[_CheckedUnit]) -> Table:
+def _agreement_table(units: Sequence[CheckedUnit]) -> Table:
     columns = (
         *columns_of(COUNT, rated="Rated by both"),
         *columns_of(ALPHA, between="Between people", alpha="Alpha", spearman="Spearman rho"),

@@ -1,0 +1,249 @@
+"""``culture-tasks compare --spotcheck``: differences that people's ratings have corrected, tested and gated."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+
+import numpy as np
+import pytest
+from support.checked_runs import judged, sample, truth
+from support.sample_files import write_run, write_vqa
+
+from culture_tasks.cli.main import main
+from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
+from culture_tasks.people.spotcheck_design import read_rated
+from culture_tasks.report.building import Options, build
+
+SIZES = {"zh": 80, "ar": 60, "ja": 40}
+ITEMS = [f"{language}-{number}" for language, size in SIZES.items() for number in range(size)]
+LANGUAGES = [item.partition("-")[0] for item in ITEMS]
+
+
+def rated_by_people(side, item):
+    """What people think: the candidate's responses are two points worse."""
+    return truth(item) if side == "a" else max(1, truth(item) - 2)
+
+
+def rated_by_judge(side, item):
+    """What the judge thinks, who likes the candidate's responses as well as the baseline's."""
+    return judged(item) if side == "a" else judged(item, 1.1)
+
+
+def write_side(folder, side, sizes=SIZES):
+    own = {}
+    for language, size in sizes.items():
+        samples = [sample(language, number, response=f"{side} {number}") for number in range(size)]
+        for made in samples:
+            record = made["care_rating"]
+            record["score"] = record["runs"][0]["rating"] = rated_by_judge(side, record["item"])
+        own[f"care_{language}"] = samples
+    write_run(folder / side, side, own, "20260101_000000")
+
+
+def rate(folder, name, sides=("a", "b"), cultures=tuple(SIZES), number=90, seed=0):
+    """Draws, and scores what people think, of some sides and cultures; returns who was rated on which items."""
+    paths = [str(folder / side) for side in sides]
+    options = ["--tasks", "care_*", "-n", str(number), "--seed", str(seed), "-o", str(folder / name)]
+    assert main(["spotcheck", "draw", *paths, *options]) == 0
+    design = json.loads((folder / name / "spotcheck.json").read_text())
+    models = [population["model"] for population in design["populations"]]
+    with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["row", "rating"])
+        for row in design["rows"]:
+            if row["culture"] in cultures:
+                writer.writerow([row["row"], rated_by_people(models[row["population"]], row["item"])])
+    results = [str(folder / name), str(folder / f"{name}.csv"), "--results", *paths]
+    assert main(["spotcheck", "score", *results]) == 0
+    return {(models[row["population"]], row["item"]) for row in design["rows"] if row["culture"] in cultures}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corrected")
+    for side in "ab":
+        write_side(folder, side)
+    return folder
+
+
+@pytest.fixture
+def runs(written, tmp_path):
+    """A baseline, and a candidate that people find worse and the judge doesn't."""
+    return shutil.copytree(written, tmp_path / "runs")
+
+
+def checks(folder, *options):
+    paths = [str(folder / name) for name in ("a", "b", "gate.json")]
+    insisting = "--compare-anyway"  # CARE has more languages
+    status = main(["compare", *paths[:2], "--fail-on-regression", insisting, "--json", paths[2], *map(str, options)])
+    found = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
+    return status, {check["name"]: check for check in found["checks"]}
+
+
+def expected(rated):
+    scores = [[rated_by_judge(side, item) for item in ITEMS] for side in "ba"]
+    people = [[rated_by_people(side, item) if (side, item) in rated else np.nan for item in ITEMS] for side in "ba"]
+    return corrected_difference(tuple(scores), tuple(people), LANGUAGES, ends=(1, 10))
+
+
+def test_the_gate_rests_on_the_corrected_difference(runs, capsys):
+    assert checks(runs)[0] == 0  # the judge sees no drop
+    assert "corrected" not in capsys.readouterr().out
+    rated = rate(runs, "sheet")
+    capsys.readouterr()
+    status, found = checks(runs, "--spotcheck", runs / "sheet")
+    said = capsys.readouterr().out
+    assert status == 1
+    care, right = found["care"], expected(rated).over()
+    assert (care["outcome"], care["verdict"], care["test"]) == ("regression", "B is worse", "corrected, paired")
+    assert [care[name] for name in ("difference", "low", "high", "p")] == pytest.approx(list(right[:4]))
+    correction = care["correction"]
+    own = np.mean([rated_by_judge("b", item) - rated_by_judge("a", item) for item in ITEMS])
+    assert correction["judge_difference"] == pytest.approx(own)
+    assert (correction["corrected"], correction["reason"], correction["contradicts_judge"]) == (True, None, True)
+    assert (care["common_items"], correction["rated"]) == (180, expected(rated).rated)
+    assert f"the judge's is {own:+.2f}" in care["message"]
+    assert "corrected B - A" in said
+    assert "judge's B - A" in said
+    assert f"People's ratings contradict the judge's difference: on CARE B - A is {right.difference:+.2f}" in said
+    assert f"and not {own:+.2f}" in said
+
+
+@pytest.mark.parametrize(("seed", "test"), [(0, "corrected, paired"), (1, "corrected, unpaired")])
+def test_a_candidate_that_is_drawn_later_is_rated_on_the_same_items(runs, seed, test):
+    first = rate(runs, "baseline", sides=("a",), number=60)
+    second = rate(runs, "candidate", sides=("b",), number=60, seed=seed)
+    assert ({item for _, item in first} == {item for _, item in second}) == (seed == 0)
+    status, found = checks(runs, "--spotcheck", runs / "baseline", "--spotcheck", runs / "candidate")
+    right = expected(first | second)
+    assert (status, found["care"]["test"], found["care"]["correction"]["rated"]) == (1, test, right.rated)
+    assert [found["care"][name] for name in ("difference", "low", "high")] == pytest.approx(list(right.over()[:3]))
+
+
+def test_cultures_are_corrected_where_they_have_enough_ratings(runs, capsys):
+    rated = rate(runs, "sheet", cultures=("zh", "ar"))
+    capsys.readouterr()
+    _, found = checks(runs, "--spotcheck", runs / "sheet")
+    right = expected(rated)
+    assert found["care:zh"]["difference"] == pytest.approx(right.over({"zh": 1.0}).difference)
+    assert found["care:zh"]["correction"]["rated"] == sum(
+        ("a", item) in rated or ("b", item) in rated for item in ITEMS if item.startswith("zh")
+    )
+    for name in ("care", "care:ja"):
+        own = found[name]
+        assert own["difference"] == own["correction"]["judge_difference"]
+        assert not own["correction"]["corrected"]
+        assert own["correction"]["reason"] == "too few responses of both are rated for Japanese"
+        assert "not corrected: too few responses of both are rated for Japanese" in own["message"]
+    said = capsys.readouterr().out
+    assert "not corrected: CARE: too few responses of both are rated for Japanese" in said
+
+
+def test_ratings_of_one_model_alone_correct_nothing(runs):
+    rate(runs, "sheet", sides=("a",))
+    status, found = checks(runs, "--spotcheck", runs / "sheet")
+    assert status == 0
+    assert found["care"]["correction"]["reason"] == "the responses of one of the two have no ratings"
+
+
+def test_items_that_only_one_has_count_for_nothing(runs):
+    shutil.rmtree(runs / "b")
+    write_side(runs, "b", {**SIZES, "zh": 70})
+    rate(runs, "sheet")
+    _, found = checks(runs, "--spotcheck", runs / "sheet")
+    assert found["care"]["common_items"] == 170
+    assert found["care"]["correction"]["corrected"]
+
+
+def test_ratings_of_other_responses_are_refused_and_those_of_a_third_model_are_left_out(runs, capsys):
+    write_side(runs, "c")
+    rate(runs, "of_three", sides=("a", "b", "c"))
+    assert checks(runs, "--spotcheck", runs / "of_three")[0] == 1
+    rate(runs, "of_c", sides=("c",))
+    capsys.readouterr()
+    assert main(["compare", str(runs / "a"), str(runs / "b"), "--spotcheck", str(runs / "of_c")]) == 2
+    assert "people rated responses of c to care_zh, which these results don't have" in capsys.readouterr().err
+
+
+# The report
+
+
+@pytest.fixture
+def three(runs):
+    """A third model besides, which the judge likes as well, and people as little as the candidate."""
+    write_side(runs, "c")
+    return runs
+
+
+def report(folder, *names):
+    rated = tuple(read_rated(folder / name) for name in names)
+    found = build([str(folder / side) for side in "abc"], Options(rated=rated, compare_anyway=True))
+    return found, {entrant.label: key for key, entrant in found.entrants.items()}
+
+
+def cells(found, key, labels):
+    table = next(table for table in found.tables if table.key == key)
+    columns = [column.key for column in table.columns]
+    return [dict(zip(columns, row.cells, strict=True)) for row in table.rows if set(labels) <= set(row.labels)]
+
+
+def test_scores_ranks_and_findings_are_corrected_where_people_rated_all_models(three):
+    found, keys = report(three)
+    assert keys["a"] not in found.units["care"].standing.best  # by the judge
+    assert not any(test.correction for test in found.comparisons)
+    rated = rate(three, "sheet", sides="abc", number=150)
+    found, keys = report(three, "sheet")
+    unit = found.units["care"]
+    for side in "abc":
+        people = [rated_by_people(side, item) if (side, item) in rated else np.nan for item in ITEMS]
+        right = corrected_mean([rated_by_judge(side, item) for item in ITEMS], people, LANGUAGES, ends=(1, 10)).overall
+        cell = unit.cells[keys[side]]
+        assert (cell.value, cell.low, cell.high) == pytest.approx((right.value, right.low, right.high))
+        assert "corrected" in cell.flags
+    assert unit.standing.best == (keys["a"],)
+    assert [str(unit.cells[keys[side]].rank) for side in "abc"] == ["1", "2-3", "2-3"]
+    assert all(test.is_corrected for test in found.comparisons)
+    [row] = cells(found, "comparisons", ("a", "b"))
+    own = np.mean([rated_by_judge("b", item) - rated_by_judge("a", item) for item in ITEMS])
+    assert row["judge"].value == pytest.approx(own)
+    assert row["difference"].value == pytest.approx(expected(rated).over().difference)
+    assert row["rated"].value == expected(rated).rated
+    sentences = [finding.text for finding in found.findings if finding.question == "best"]
+    assert any("Significantly best: a on CARE" in text and "corrected by people" in text for text in sentences)
+    summary = next(table for table in found.tables if table.key == "summary")
+    assert any("corrected by people's ratings" in note for note in summary.notes)
+
+
+def test_a_unit_with_a_model_that_nobody_rated_stays_the_judges(three):
+    rate(three, "sheet")
+    found, keys = report(three, "sheet")
+    unit = found.units["care"]
+    own = [rated_by_judge("a", item) for item in ITEMS]
+    assert unit.cells[keys["a"]].value == pytest.approx(np.mean(own))
+    assert not any("corrected" in cell.flags for cell in unit.cells.values())
+    assert not any(test.correction for test in found.comparisons)
+    assert "judge" not in cells(found, "comparisons", ("a", "b"))[0]
+
+
+def test_a_mean_of_corrected_and_other_columns_is_compared_by_both(three):
+    right = {"a": [1.0, 0.0, 1.0, 1.0] * 30, "b": [1.0, 0.0, 0.0, 1.0] * 30, "c": [1.0, 1.0, 1.0, 1.0] * 30}
+    for side, scores in right.items():
+        write_vqa(three / side, side, scores, "20260102_000000")
+    rated = rate(three, "sheet", sides="abc", number=150)
+    found, keys = report(three, "sheet")
+    [mean] = found.means
+    test = next(test for test in mean.comparisons if (test.first, test.second) == (keys["a"], keys["b"]))
+    care, vqa = expected(rated).over().difference * 100 / 9, -25.0
+    assert test.is_corrected
+    assert test.difference == pytest.approx((care + vqa) / 2)
+    assert test.difference == pytest.approx(mean.cells[keys["b"]].value - mean.cells[keys["a"]].value, abs=0.05)
+    assert test.test == "corrected columns"
+    assert test.p < 1e-6
+    assert test.low < test.difference < test.high < 0.0
+    own = np.mean([rated_by_judge("b", item) - rated_by_judge("a", item) for item in ITEMS]) * 100 / 9
+    assert test.correction.judge == pytest.approx((own + vqa) / 2)
+    assert mean.standing.ranked[0] in (keys["a"], keys["c"])
+    undecided = next(test for test in mean.comparisons if (test.first, test.second) == (keys["a"], keys["c"]))
+    assert (undecided.low > 0.0) == (undecided.p_holm <= 0.05) or undecided.high < 0.0
