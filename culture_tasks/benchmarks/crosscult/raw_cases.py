@@ -30,8 +30,7 @@ from culture_tasks.data.tables import (
 )
 from culture_tasks.errors import DataError
 
-RAW_CASES = 9_800
-"""Raw cases (Table 1)."""
+RAW_CASES = 9_800  # Table 1
 
 SOURCE = Source(
     folder="crosscult",
@@ -43,12 +42,7 @@ SOURCE = Source(
 )
 
 # Columns that were read once. They are still part of the fingerprint, so that runs of then and now compare.
-_FORMER_COLUMNS: Mapping[str, Any] = {
-    "generality": None,
-    "cross_language": None,
-    "cross_scenario": None,
-    "locality": [],
-}
+_FORMER_COLUMNS = {"generality": None, "cross_language": None, "cross_scenario": None, "locality": []}
 
 _FIELDS: Mapping[str, tuple[str, str]] = {
     "en": ("question_en", "answer_us_en"),
@@ -60,9 +54,8 @@ _FIELDS: Mapping[str, tuple[str, str]] = {
 
 def _a_topic(text: str) -> Topic:
     """Reads a topic by its first word, as in ``Religious Values``."""
-    for topic in TOPICS:
-        if text.strip().casefold().startswith(topic[:5]):
-            return topic
+    if topic := next((topic for topic in TOPICS if text.strip().casefold().startswith(topic[:5])), None):
+        return topic
     raise ValueError(f"Allowed are {', '.join(TOPIC_NAMES.values())}, or {', '.join(TOPIC_NAMES)}")
 
 
@@ -135,8 +128,7 @@ class RawCases:
     def images(self, ids: Iterable[str]) -> list[str]:
         """Returns the image files of cases, each checked when it is first asked for.
 
-        A raw case's image is shown by dozens of documents. Images embedded in a table are therefore written out once,
-        under the hash of their content, instead of being copied into each document.
+        Dozens of documents show one image, so those embedded in a table are written out once, under their hash.
         """
         import datasets
 
@@ -170,32 +162,29 @@ def load(data_folder: Path | None) -> RawCases:
     table = read_table(data_folder)
     rows = validated(table, RawCaseRow)
     ids = unique(table, (row.id or str(index) for index, row in enumerate(rows)), "id")
-    cases = [_case(identifier, row) for identifier, row in zip(ids, rows, strict=True)]
+    cases = []
+    for identifier, row in zip(ids, rows, strict=True):
+        values = row.model_dump()
+        samples = {code: QuestionAnswer(*(values[name] for name in names)) for code, names in _FIELDS.items()}
+        cases.append(RawCase(identifier, row.scenario, row.topic, samples, part=values["split"], image=row.image))
     _check_scenarios(table, cases)
     return RawCases(
         table=table,
         cases=cases,
         folder=folder_of(SOURCE, data_folder),
-        fingerprint=fingerprint(row.model_dump(exclude={"image"}) | dict(_FORMER_COLUMNS) for row in rows),
+        fingerprint=fingerprint(row.model_dump(exclude={"image"}) | _FORMER_COLUMNS for row in rows),
     )
 
 
 def read_table(data_folder: Path | None) -> RowTable:
     """Reads the rows without checking them; the object ``qa`` of Figure 8 is taken apart into its fields."""
     table = read_source(SOURCE, data_folder)
-    return replace(table, rows=[_flat(row) for row in table.rows])
-
-
-def _flat(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not isinstance(row.get("qa"), Mapping):
-        return row
-    return {name: value for name, value in row.items() if name != "qa"} | dict(row["qa"])
-
-
-def _case(identifier: str, row: RawCaseRow) -> RawCase:
-    values = row.model_dump()
-    samples = {code: QuestionAnswer(*(values[name] for name in names)) for code, names in _FIELDS.items()}
-    return RawCase(identifier, row.scenario, row.topic, samples, part=values["split"], image=row.image)
+    rows: list[Mapping[str, Any]] = []
+    for row in table.rows:
+        answers = row.get("qa")
+        is_nested = isinstance(answers, Mapping)
+        rows.append({name: row[name] for name in row if name != "qa"} | dict(answers) if is_nested else row)
+    return replace(table, rows=rows)
 
 
 def _check_scenarios(table: RowTable, cases: Sequence[RawCase]) -> None:

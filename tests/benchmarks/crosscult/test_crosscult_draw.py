@@ -68,7 +68,7 @@ def test_every_draw_fits_its_data_and_survives_the_file(tmp_path_factory, seed, 
     pool = "all" if scenarios - 4 == 1 else "part"  # one scenario for training has no other one beside it
     draw = make_draw(raw, DrawOptions(seed=seed, split_by=by, locality_pool=pool))
     folder = tmp_path_factory.mktemp("draw")
-    draw.write(folder / FILE_NAME)
+    (folder / FILE_NAME).write_text(draw.model_dump_json())
     assert draw_in_force(folder, raw) == draw
     assert min(Counter(draw.split.values())[part] for part in ("single", "sequential")) >= 2
 
@@ -144,6 +144,6 @@ def pair(draw, **changes):
 def test_a_draw_that_does_not_fit_is_refused(tmp_path, changes, message):
     raw = raw_cases(SIX, 2)
     draw = make_draw(raw)
-    draw.model_copy(update=changes(draw)).write(tmp_path / FILE_NAME)
+    (tmp_path / FILE_NAME).write_text(draw.model_copy(update=changes(draw)).model_dump_json())
     with pytest.raises(DataError, match=message):
         draw_in_force(tmp_path, raw)
