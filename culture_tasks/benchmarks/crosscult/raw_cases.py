@@ -42,7 +42,12 @@ SOURCE = Source(
 )
 
 # Columns that were read once. They are still part of the fingerprint, so that runs of then and now compare.
-_FORMER_COLUMNS = {"generality": None, "cross_language": None, "cross_scenario": None, "locality": []}
+_FORMER_COLUMNS: Mapping[str, Any] = {
+    "generality": None,
+    "cross_language": None,
+    "cross_scenario": None,
+    "locality": [],
+}
 
 _FIELDS: Mapping[str, tuple[str, str]] = {
     "en": ("question_en", "answer_us_en"),
@@ -172,7 +177,7 @@ def load(data_folder: Path | None) -> RawCases:
         table=table,
         cases=cases,
         folder=folder_of(SOURCE, data_folder),
-        fingerprint=fingerprint(row.model_dump(exclude={"image"}) | _FORMER_COLUMNS for row in rows),
+        fingerprint=fingerprint(row.model_dump(exclude={"image"}) | dict(_FORMER_COLUMNS) for row in rows),
     )
 
 
@@ -181,9 +186,9 @@ def read_table(data_folder: Path | None) -> RowTable:
     table = read_source(SOURCE, data_folder)
     rows: list[Mapping[str, Any]] = []
     for row in table.rows:
-        answers = row.get("qa")
-        is_nested = isinstance(answers, Mapping)
-        rows.append({name: row[name] for name in row if name != "qa"} | dict(answers) if is_nested else row)
+        if isinstance(row.get("qa"), Mapping):
+            row = {name: row[name] for name in row if name != "qa"} | dict(row["qa"])
+        rows.append(row)
     return replace(table, rows=rows)
 
 
