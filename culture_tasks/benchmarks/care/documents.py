@@ -166,8 +166,8 @@ def load(language: Language, data_folder: Path | None, *, english: bool = False)
         if missing:
             raise DataError(
                 f"{table.where(index)}, field {missing[0]!r}: found nothing. The care_en_… tasks need English "
-                "translations in the columns question_en and answer_en. Add them, or run the tasks in the culture's own "
-                "language."
+                "translations in the columns question_en and answer_en. Add them, or run the tasks in the culture's "
+                "own language."
             )
         document = CareDoc(
             id=f"{language}-{ids[index]}",
