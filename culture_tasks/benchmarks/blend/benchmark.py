@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.blend import documents
 from culture_tasks.benchmarks.blend.documents import CHOICE_SOURCE, PAPER_NAMES, BlendDoc, Wording
@@ -27,11 +26,9 @@ from culture_tasks.benchmarks.blend.scoring import (
 )
 from culture_tasks.benchmarks.choices import by_likelihood
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Tag, Task
+from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
 from culture_tasks.settings import Settings
-
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.reporting import BenchmarkReport
 
 _DECODING = Decoding(max_tokens=512, top_p=1.0)
 _NOTE = "Decoding: the authors' code. The rules of its SemEval task forbid training on these data."

@@ -37,7 +37,7 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 PEOPLE: Mapping[str, str] = {"ar": "Arab", "ja": "Japanese", "zh": "Chinese"}
 """What the paper's role-play prompt (Figure 8) calls a native speaker."""
 
-CONFIGS: Mapping[Language, str] = {"ar": "arabic", "ja": "japanese", "zh": "chinese"}
+_CONFIGS: Mapping[Language, str] = {"ar": "arabic", "ja": "japanese", "zh": "chinese"}
 
 Category = Literal["entities", "opinion", "norms", "commonsense", "literacy"]  # as in the paper's tables
 CATEGORIES: tuple[Category, ...] = get_args(Category)
@@ -66,7 +66,7 @@ QUESTIONS, QUESTIONS_PER_CATEGORY = 150, 30  # in the test of each culture (sect
 
 
 def _source(language: Language) -> Source:
-    config, people = CONFIGS[language], PEOPLE[language]
+    config, people = _CONFIGS[language], PEOPLE[language]
     return Source(
         folder="care",
         stems=(f"{config.capitalize()}-test", f"{config.capitalize()}_test", config),

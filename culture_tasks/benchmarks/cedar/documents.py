@@ -56,10 +56,7 @@ ALIASES = dict.fromkeys(("minority_label", "minority_answer", "second_label", "s
 
 
 def _source(modality: Modality, language: Language) -> Source:
-    """The released files are ``multilingual/arabic_inq_sample_10.json`` and the like.
-
-    The layout of the text-only files is not published: the same with ``nq``, in any folder.
-    """
+    """Such as ``multilingual/arabic_inq_sample_10.json``; text-only files, which are unpublished, with ``nq``."""
     stem = f"{FILE_NAMES[language]}_{'inq' if modality == 'multimodal' else 'nq'}"
     return Source(
         folder=FOLDER,
@@ -184,7 +181,14 @@ def load(
     check_release(source.release, table, list(map(vars, rows)))
     ids = list(unique(table, (row.id for row in rows), "id"))
     golds = [gold_label(row, language, table.where(index)) for index, row in enumerate(rows)]
-    _warn(table, rows, golds, language)
+    different = sum(contradicts(row, gold, language) for row, gold in zip(rows, golds, strict=True))
+    unknown = sum(translated(row.answer, language) is None for row in rows)
+    if different or unknown:  # said once; `culture-tasks data check` names the rows
+        _log.warning(
+            "%s: 'answer' is another label than 'english_ver_answer' in %d rows and none of the paper's words in %d; "
+            "'english_ver_answer' counts. See: culture-tasks data check cedar",
+            *(table.origin, different, unknown),
+        )
     data = fingerprint(row.model_dump() for row in rows)
     documents = [
         CedarDoc(
@@ -258,18 +262,6 @@ def image_name(folder: Path, row: CedarRow) -> str:
     """Returns the name of a row's image: the one that the row gives, else its id with the ending of the file."""
     names = [f"{row.id}{suffix}" for suffix in (".png", ".jpg", ".jpeg", ".webp")]
     return row.image or next((name for name in names if (folder / "images" / name).is_file()), names[0])
-
-
-def _warn(table: RowTable, rows: Sequence[CedarRow], golds: Sequence[Emotion], language: Language) -> None:
-    """Says once where ``answer`` and the gold label don't fit together; ``culture-tasks data check`` names the rows."""
-    different = sum(contradicts(row, gold, language) for row, gold in zip(rows, golds, strict=True))
-    unknown = sum(translated(row.answer, language) is None for row in rows)
-    if different or unknown:
-        _log.warning(
-            "%s: 'answer' is another label than 'english_ver_answer' in %d rows and none of the paper's words in %d; "
-            "'english_ver_answer' counts. See: culture-tasks data check cedar",
-            *(table.origin, different, unknown),
-        )
 
 
 @cache

@@ -195,7 +195,7 @@ def training_cases(data_folder: Path | None, limit: int | None = None) -> Traini
 
     def question_about(image_id: str, language: str) -> AnsweredQuestion:
         sample = release.raw.by_id[image_id].samples[language]
-        return AnsweredQuestion(Path(files[image_id]), system_prompt(language), sample.question, sample.answer)
+        return AnsweredQuestion(Path(files[image_id]), system_prompt(language), *sample)
 
     training = []
     for first, *others in cases:

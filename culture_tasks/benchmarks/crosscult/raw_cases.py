@@ -172,7 +172,15 @@ def load(data_folder: Path | None) -> RawCases:
         values = row.model_dump()
         samples = {code: QuestionAnswer(*(values[name] for name in names)) for code, names in _FIELDS.items()}
         cases.append(RawCase(identifier, row.scenario, row.topic, samples, part=values["split"], image=row.image))
-    _check_scenarios(table, cases)
+    first: dict[str, int] = {}  # row of each scenario, whose cases agree on its topic and its part
+    for index, case in enumerate(cases):
+        other = cases[first.setdefault(case.scenario, index)]
+        for name, ours, theirs in (("topic", case.topic, other.topic), ("split", case.part, other.part)):
+            if ours != theirs:
+                raise DataError(
+                    f"{table.where(index)}, field {name!r}: found {ours!r}, while {table.where(first[case.scenario])} "
+                    f"of the same scenario {case.scenario!r} has {theirs!r}. Give the whole scenario one value."
+                )
     return RawCases(
         table=table,
         cases=cases,
@@ -190,16 +198,3 @@ def read_table(data_folder: Path | None) -> RowTable:
             row = {name: row[name] for name in row if name != "qa"} | dict(row["qa"])
         rows.append(row)
     return replace(table, rows=rows)
-
-
-def _check_scenarios(table: RowTable, cases: Sequence[RawCase]) -> None:
-    """Makes sure that all cases of a scenario agree on its topic and its part."""
-    first: dict[str, int] = {}
-    for index, case in enumerate(cases):
-        other = cases[first.setdefault(case.scenario, index)]
-        for name, ours, theirs in (("topic", case.topic, other.topic), ("split", case.part, other.part)):
-            if ours != theirs:
-                raise DataError(
-                    f"{table.where(index)}, field {name!r}: found {ours!r}, while {table.where(first[case.scenario])} "
-                    f"of the same scenario {case.scenario!r} has {theirs!r}. Give the whole scenario one value."
-                )

@@ -56,7 +56,6 @@ _Place = tuple[str, str, Where]  # key, label and groups of a column
 
 
 def _fact(name: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Returns what reads a number that a method recorded; None where it recorded none."""
     return lambda record: record.get("facts", {}).get(name)
 
 
@@ -83,9 +82,7 @@ _THRESHOLDS = tuple(f"{step / 20:.2f}" for step in range(21))
 
 def _errors_by_threshold(answers: Answers) -> dict[str, Floats]:
     """Returns the routing errors that each threshold would make of the recorded similarities."""
-    should_not = np.zeros(answers.scores.size, dtype=np.bool_)
-    for role in LOCALITY_ROLES:
-        should_not |= answers.of_field("role").equals(role)
+    should_not = np.logical_or.reduce([answers.of_field("role").equals(role) for role in LOCALITY_ROLES])
     return {text: 100.0 * ((answers.scores >= float(text)) == should_not) for text in _THRESHOLDS}
 
 

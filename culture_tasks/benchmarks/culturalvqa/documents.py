@@ -194,11 +194,11 @@ def load(variant: Variant, data_folder: Path | None) -> Documents:
             f"{table.origin}: found no answers. culturalvqa_fewshot shows {EXAMPLES} other questions with theirs: add "
             "the column 'all_answers' to your data, or leave this task out."
         )
-    field = {"country": "country", "lens": "entities"}.get(variant)  # that this variant alone shows to the model
-    if lacking := [index for index, row in enumerate(rows) if field and not getattr(row, field)]:
+    shown = {"country": "country", "lens": "entities"}.get(variant)  # the field that this variant alone shows
+    if lacking := [index for index, row in enumerate(rows) if shown and not getattr(row, shown)]:
         raise DataError(
-            f"{table.where(lacking[0])}, field {field!r}: found nothing. culturalvqa_{variant} shows it to the "
-            f"model: add the column {field!r} to your data, or leave this task out."
+            f"{table.where(lacking[0])}, field {shown!r}: found nothing. culturalvqa_{variant} shows it to the "
+            f"model: add the column {shown!r} to your data, or leave this task out."
         )
     folder, names = folder_of(SOURCE, data_folder), [row.image for row in rows]
     keys = image_keys(table, names, folder, needed=variant == "fewshot")
@@ -216,7 +216,14 @@ def load(variant: Variant, data_folder: Path | None) -> Documents:
         for identifier, row, key in zip(unique(table, (row.u_id for row in rows), "u_id"), rows, keys, strict=True)
     ]
     check_release(SOURCE.release, table, list(map(vars, rows)))
-    _name_other_groups(table, rows, documents)
+    for field in ("country", "facet"):
+        values = [getattr(row, field) for row, doc in zip(rows, documents, strict=True) if not doc[field]]
+        if others := sorted(filter(None, set(values))):  # such as misspelt ones
+            _log.warning(
+                "%s: %d values of %r are none of the paper's (such as %r); their questions count in the overall score "
+                "only",
+                *(table.origin, len(others), field, others[0]),
+            )
     examples = _examples(table, keys)
     for document, row in zip(documents, rows, strict=True):
         if variant == "fewshot":
@@ -270,18 +277,6 @@ def _examples(table: RowTable, keys: Sequence[str | None]) -> Iterator[list[int]
             if keys[other] != key and other not in examples:
                 examples.append(other)
         yield examples
-
-
-def _name_other_groups(table: RowTable, rows: Sequence[CulturalVqaRow], documents: Sequence[CulturalVqaDoc]) -> None:
-    """Names in the log the countries and facets that are none of the paper's, such as misspelt ones."""
-    for field in ("country", "facet"):
-        values = [getattr(row, field) for row, doc in zip(rows, documents, strict=True) if not doc[field]]
-        if others := sorted(filter(None, set(values))):
-            _log.warning(
-                "%s: %d values of %r are none of the paper's (such as %r); their questions count in the overall score "
-                "only",
-                *(table.origin, len(others), field, others[0]),
-            )
 
 
 def check(data_folder: Path | None) -> DataReport:
