@@ -10,8 +10,7 @@ from typing import Literal
 from culture_tasks.data.sources import Source
 from culture_tasks.judges.rubric.rubrics import Rubric
 
-Dimension = Literal["overall", "language", "category"]
-"""What responses are grouped by."""
+Dimension = Literal["overall", "language", "category"]  # what responses are grouped by
 
 CultureKind = Literal["native", "foreign", "general"]
 """Whose culture a question is about: that of the language's speakers, another, or none in particular."""
@@ -19,19 +18,12 @@ CultureKind = Literal["native", "foreign", "general"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedAgreement:
-    """Agreement that a paper reports, to stand beside a user's own.
+    """Agreement that a paper reports, to stand beside a user's own."""
 
-    Attributes:
-        name: Names the figures in JSON.
-        raters: Who rated, beside the first human rater, as a table's row says it.
-        by: What the responses are grouped by.
-        figures: Statistics as printed, by group; ``all`` is the only group overall.
-    """
-
-    name: str
-    raters: str
+    name: str  # in JSON
+    raters: str  # who rated, beside the first human rater, as a table's row says it
     by: Dimension
-    figures: Mapping[str, Mapping[str, str]]
+    figures: Mapping[str, Mapping[str, str]]  # statistics as printed, by group; "all" is the only group overall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,19 +32,16 @@ class HumanRatings:
 
     Attributes:
         about: What they are, for the help of a command.
-        source: Where they come from.
         aliases: Their names of columns, each with our name of the column.
         known_by: Columns by which a user's file is known to be in their layout.
         categories: Their categories, in the order of the paper's tables.
         category_named: Gives the category that a text names, or None for a word of another file's own; raises
             DataError for a word that looks like a misspelt one.
-        rubric_for: Gives the rubric of a category.
         native_language: Gives the English name of the language that a culture, as a row describes it, asks in; None
             where it doesn't tell.
         kind_of_culture: Says whose culture it is, as a row describes it; None where it doesn't tell.
         tests: Names of the tasks whose questions a model that learns from rated responses mustn't have seen.
-        published: What the paper reports on them.
-        published_in: Where it does so.
+        published_in: Where the paper reports the published figures.
     """
 
     about: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from culture_tasks.benchmarks.interface import Task
@@ -43,11 +43,7 @@ class Shared(NamedTuple):
 
 
 def questions_of(task: Task, settings: Settings) -> Iterator[Question]:
-    """Yields the questions of a task.
-
-    Raises:
-        DataError: If its data can't be read.
-    """
+    """Yields the questions of a task; raises DataError if its data can't be read."""
     for document in task.data.load(settings).rows:
         answered = task.score(document, [""])
         shown = [part for part in task.prompt(document).parts if isinstance(part, str)]
@@ -55,25 +51,18 @@ def questions_of(task: Task, settings: Settings) -> Iterator[Question]:
 
 
 def shared_questions(tasks: Sequence[Task], settings: Settings) -> Iterator[Shared]:
-    """Yields what each two of the tasks' benchmarks share; each question counts once, however many tasks ask it.
-
-    Raises:
-        DataError: If the data of a task can't be read.
-    """
+    """Yields what each two of the tasks' benchmarks share; each question counts once, however many tasks ask it."""
     by_benchmark: dict[str, dict[str, Question]] = {}
     for task in tasks:
         known = by_benchmark.setdefault(benchmark_of(task.name).name, {})
         for question in questions_of(task, settings):
             known.setdefault(" ".join(tokens(question.text)) or question.text, question)
     for (one, first), (other, second) in itertools.combinations(by_benchmark.items(), 2):
-        yield Shared((one, other), (len(first), len(second)), list(_shared(first, second)))
-
-
-def _shared(first: Mapping[str, Question], second: Mapping[str, Question]) -> Iterator[SharedQuestion]:
-    for key in first.keys() & second.keys():
-        yield SharedQuestion(first[key], second[key], 1.0)
-    texts, others = list(first), list(second)
-    for alike in near_duplicates(texts, others):
-        one, other = texts[alike.first], others[alike.second]
-        if one != other:
-            yield SharedQuestion(first[one], second[other], min(round(alike.similarity, 3), 0.999))
+        shared = [SharedQuestion(first[key], second[key], 1.0) for key in first.keys() & second.keys()]
+        texts, others = list(first), list(second)
+        for alike in near_duplicates(texts, others):
+            text, like = texts[alike.first], others[alike.second]
+            if text != like:
+                similarity = min(round(alike.similarity, 3), 0.999)
+                shared.append(SharedQuestion(first[text], second[like], similarity))
+        yield Shared((one, other), (len(first), len(second)), shared)

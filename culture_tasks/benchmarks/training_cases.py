@@ -14,47 +14,32 @@ Locality = Literal["cross_language_locality", "cross_scenario_locality"]
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """A question about an image with the data's own answer.
+    """A question about an image with the data's own answer."""
 
-    Attributes:
-        image: The image's file, checked.
-        system: What the benchmark's tasks say to the model before the question.
-    """
-
-    image: Path
-    system: str
+    image: Path  # a file, checked
+    system: str  # what the benchmark's tasks say to the model before the question
     question: str
     answer: str
 
 
 @dataclass(frozen=True, slots=True)
 class InsertionCase:
-    """One sample to insert, with questions that show what the insertion did.
-
-    Attributes:
-        scenario: The scenario inserted; a method may not be evaluated on the scenarios that it was trained on.
-        inserted: The sample to insert.
-        generality: Questions that the insertion should answer too.
-        locality: Questions whose answers it must not change, each with its kind.
-    """
+    """One sample to insert, with questions that show what the insertion did."""
 
     case_id: str
-    scenario: str
+    scenario: str  # of the sample; a method may not be evaluated on the scenarios that it was trained on
     inserted: AnsweredQuestion
-    generality: tuple[AnsweredQuestion, ...]
-    locality: tuple[tuple[Locality, AnsweredQuestion], ...]
+    generality: tuple[AnsweredQuestion, ...]  # which the insertion should answer too
+    locality: tuple[tuple[Locality, AnsweredQuestion], ...]  # whose answers it must not change
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingCases:
-    """Cases to train on, in a fixed order, and their fingerprint.
-
-    ``raw`` is the fingerprint of the benchmark's raw data, as its documents' field ``data`` has it.
-    """
+    """Cases to train on, in a fixed order."""
 
     cases: Sequence[InsertionCase]
-    raw: str
-    fingerprint: str
+    raw: str  # fingerprint of the raw data, as the documents' field `data` has it
+    fingerprint: str  # of the cases
 
 
 class OffersTraining(ABC):

@@ -14,7 +14,9 @@ from culture_tasks.text_tables import as_text, printable, write_csv
 
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
-    actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
+    parser = add_parser()
+    parser.set_defaults(handler=_print_text)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     checking = actions.add_parser(
         "check",
         help="report what is in the data and what is wrong with them",
@@ -34,6 +36,12 @@ def register(add_parser: AddParser) -> None:
     overlapping.set_defaults(handler=_overlap)
     for benchmark in benchmarks().values():
         benchmark.add_data_commands(actions)
+
+
+def _print_text(options: argparse.Namespace) -> int:
+    """Prints the text that an action of a benchmark returns."""
+    print(printable(options.make_text(options)))
+    return 0
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -8,20 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from culture_tasks.benchmarks.blend.documents import (
-    CHOICE_SOURCE,
-    PAPER_NAMES,
-    BlendDoc,
-    Wording,
-    annotation_source,
-    check,
-    load,
-    load_choices,
-    prompt_source,
-    question_source,
-)
+from culture_tasks.benchmarks.blend import documents
+from culture_tasks.benchmarks.blend.documents import CHOICE_SOURCE, PAPER_NAMES, BlendDoc, Wording
 from culture_tasks.benchmarks.blend.official import OFFICIAL_LANGUAGES, require
 from culture_tasks.benchmarks.blend.regions import REGIONS, Region
 from culture_tasks.benchmarks.blend.scoring import (
@@ -37,11 +26,9 @@ from culture_tasks.benchmarks.blend.scoring import (
 )
 from culture_tasks.benchmarks.choices import by_likelihood
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Tag, Task
+from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
 from culture_tasks.settings import Settings
-
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.reporting import BenchmarkReport
 
 _DECODING = Decoding(max_tokens=512, top_p=1.0)
 _NOTE = "Decoding: the authors' code. The rules of its SemEval task forbid training on these data."
@@ -68,7 +55,7 @@ class Blend(Benchmark):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions, prompts and choices of all regions."""
-        return check(data_folder)
+        return documents.check(data_folder)
 
     def report(self) -> BenchmarkReport:
         """Returns how it is reported."""
@@ -100,9 +87,9 @@ def _task(name: str, about: str, how: str, region: Region, wording: Wording, *, 
     """Returns a task with short answers; those with a tag are scored by the paper's matcher."""
     official = bool(tag)
     language = "en" if english else region.language
-    sources = [annotation_source(region), question_source(region)]
+    sources = [documents.annotation_source(region), documents.question_source(region)]
     if language != "en":
-        sources.append(prompt_source(region))
+        sources.append(documents.prompt_source(region))
     return Task(
         name=name,
         about=about,
@@ -123,7 +110,7 @@ def _task(name: str, about: str, how: str, region: Region, wording: Wording, *, 
 def _documents(region: Region, wording: Wording, settings: Settings, *, english: bool, official: bool) -> Documents:
     if official:
         require("en" if english else region.language)
-    return Documents(load(region, settings.data_folder, wording=wording, english=english))
+    return Documents(documents.load(region, settings.data_folder, wording=wording, english=english))
 
 
 def _multiple_choice() -> Iterator[Entry]:
@@ -160,7 +147,8 @@ def _multiple_choice() -> Iterator[Entry]:
 
 
 def _choices(region: Region, settings: Settings) -> Documents:
-    return Documents(load_choices(region, settings.data_folder, settings.option_order), has_options=True)
+    docs = documents.load_choices(region, settings.data_folder, settings.option_order)
+    return Documents(docs, has_options=True)
 
 
 def _best_answer(doc: BlendDoc) -> str:

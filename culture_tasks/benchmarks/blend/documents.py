@@ -41,8 +41,7 @@ _log = logging.getLogger(__name__)
 HUB = "nayeon212/BLEnD"
 AUTHORS_PROMPTS = "https://github.com/nlee0212/BLEnD (data/prompts)"
 
-QUESTIONS = 500
-"""Short-answer questions of each region."""
+QUESTIONS = 500  # with short answers, of each region
 
 Wording = Literal["inst", "pers"]
 """``inst`` asks for an answer (the paper's inst-4), ``pers`` asks a person from the region (its pers-3)."""
@@ -102,11 +101,7 @@ CHOICE_SOURCE = Source(
 
 
 class BlendDoc(TypedDict):
-    """One short-answer question, asked in the region's language or in English.
-
-    ``annotations`` are :class:`VotesRow`, the one with most votes first; ``answers`` in the region's language are empty
-    where the question is asked in English.
-    """
+    """One short-answer question, asked in the region's language or in English."""
 
     id: str
     question_id: str
@@ -117,18 +112,18 @@ class BlendDoc(TypedDict):
     prompt: str
     prompt_name: str
     template: str
-    annotations: list[dict[str, Any]]
+    annotations: list[dict[str, Any]]  # of `VotesRow`, most votes first; no `answers` where it is asked in English
     data: str
 
 
 class ChoiceDoc(TypedDict):
-    """One multiple-choice question. ``choices`` are pairs of a letter and a text."""
+    """One multiple-choice question."""
 
     id: str
     question_id: str
     region: str
     prompt: str
-    choices: list[list[str]]
+    choices: list[list[str]]  # pairs of a letter and a text
     answer: str
     data: str
 
@@ -139,9 +134,8 @@ _REASONS = ("idk", "no-answer", "not-applicable")
 def _counts(value: Any) -> Any:
     """Makes one mapping of the reasons for having no answer, which have free-text names.
 
-    A mapping may hold None, since ``datasets`` gives every row the names of all rows; a list has a row for each
-    reason, either a pair or an object with a text and a number. Other entries, such as the Hub's list ``other``, say
-    nothing about validity.
+    The data have a mapping, whose None comes from ``datasets``, or a list of pairs or of objects with a text and a
+    number. Entries such as the Hub's list ``other`` say nothing about validity.
     """
     if not isinstance(value, (Mapping, list)):
         return value
@@ -159,9 +153,8 @@ def _counts(value: Any) -> Any:
 
 
 def _a_topic(text: str) -> str:
-    for topic, released in TOPICS.items():
-        if text.casefold() == released.casefold():
-            return topic
+    if topic := next((topic for topic in TOPICS if text.casefold() == TOPICS[topic].casefold()), None):
+        return topic
     raise ValueError(f"{nearest(text, TOPICS.values())} Allowed are {', '.join(TOPICS.values())}".strip())
 
 
@@ -252,10 +245,7 @@ def english_prompt(wording: Wording) -> PromptFile:
 
 
 def local_prompt(region: Region, wording: Wording, data_folder: Path | None) -> PromptFile:
-    """Returns the prompt in the region's language, with the slot ``{q}``, from the authors' file in the user's folder.
-
-    The translations are part of the authors' data and are not on the Hub.
-    """
+    """Returns the prompt in the region's language, with the slot ``{q}``, from the authors' file: the Hub has none."""
     try:
         table = read_source(prompt_source(region), data_folder)
     except DataUnavailableError:
@@ -283,15 +273,17 @@ def load(
 ) -> list[BlendDoc]:
     """Loads the valid short-answer questions of a region.
 
-    ``english`` asks in English and looks for English answers alone, as the paper does in its second setting; in the
-    regions that speak English nothing else is done.
+    ``english`` asks in English and looks for English answers alone, as the paper does in its second setting.
     """
     english = english or region.language == "en"
     prompt = english_prompt(wording) if english else local_prompt(region, wording, data_folder)
     table = read_source(annotation_source(region), data_folder)
     rows = validated(table, AnnotationRow, ANNOTATION_ALIASES)
     check_release(annotation_source(region).release, table, list(map(vars, rows)))
-    topics = topics_of(region, data_folder)
+    questions = read_source(question_source(region), data_folder)
+    question_rows = validated(questions, QuestionRow, QUESTION_ALIASES)
+    ids = unique(questions, (row.id for row in question_rows), "ID")
+    topics = dict(zip(ids, (row.topic for row in question_rows), strict=True))
     for index, identifier in enumerate(unique(table, (row.id for row in rows), "ID")):
         if identifier not in topics:
             raise DataError(without_topic(table, index, identifier, question_source(region).stems[0]))
@@ -304,14 +296,27 @@ def load(
             *(table.origin, len(blank), LANGUAGES[region.language], blank[0]),
         )
     data = fingerprint(row.model_dump() | {"topic": topics[row.id]} for row in rows)
-    return [_document(region, row, prompt, english=english, topic=topics[row.id], data=data) for row in valid]
-
-
-def topics_of(region: Region, data_folder: Path | None) -> dict[str, str]:
-    """Returns the topic of each of a region's questions, by id."""
-    table = read_source(question_source(region), data_folder)
-    rows = validated(table, QuestionRow, QUESTION_ALIASES)
-    return dict(zip(unique(table, (row.id for row in rows), "ID"), (row.topic for row in rows), strict=True))
+    documents = []
+    for row in valid:
+        question = row.question
+        if english and region.language != "en":  # as in the authors' code
+            question = row.en_question.replace("your country", region.label)
+        ordered = sorted(row.annotations, key=lambda votes: -votes.count)  # votes that tie keep their order
+        document = BlendDoc(
+            id=f"{region.slug}-{row.id}",
+            question_id=row.id,
+            region=region.label,
+            language="en" if english else region.language,
+            topic=topics[row.id],
+            question=question,
+            prompt=prompt.fill({"q": question, "question": question, "region": region.label}),
+            prompt_name=prompt.name,
+            template=prompt.text,
+            annotations=[votes.model_dump() | ({"answers": []} if english else {}) for votes in ordered],
+            data=data,
+        )
+        documents.append(document)
+    return documents
 
 
 def without_topic(table: RowTable, index: int, identifier: str, questions: str) -> str:
@@ -319,28 +324,6 @@ def without_topic(table: RowTable, index: int, identifier: str, questions: str) 
     return (
         f"{table.where(index)}, field 'ID': {identifier!r} is not among the questions of {questions}, which give each "
         "its topic. Take both files from one release."
-    )
-
-
-def _document(
-    region: Region, row: AnnotationRow, prompt: PromptFile, *, english: bool, topic: str, data: str
-) -> BlendDoc:
-    question = row.question
-    if english and region.language != "en":  # as in the authors' code
-        question = row.en_question.replace("your country", region.label)
-    ordered = sorted(row.annotations, key=lambda votes: -votes.count)  # as released; votes that tie keep their order
-    return BlendDoc(
-        id=f"{region.slug}-{row.id}",
-        question_id=row.id,
-        region=region.label,
-        language="en" if english else region.language,
-        topic=topic,
-        question=question,
-        prompt=prompt.fill({"q": question, "question": question, "region": region.label}),
-        prompt_name=prompt.name,
-        template=prompt.text,
-        annotations=[votes.model_dump() | ({"answers": []} if english else {}) for votes in ordered],
-        data=data,
     )
 
 
@@ -357,8 +340,7 @@ def choice_tables(data_folder: Path | None) -> Iterator[RowTable]:
 def load_choices(region: Region, data_folder: Path | None, order: str | None = None) -> list[ChoiceDoc]:
     """Loads the multiple-choice questions of a region, which are in English, their options in the order of the user."""
     docs: list[ChoiceDoc] = []
-    places: list[str] = []
-    origins: list[str] = []
+    places, origins = [], []
     for table in choice_tables(data_folder):
         origins.append(table.origin)
         check_cultures(CHOICE_SOURCE.release, table, table.rows)
@@ -387,33 +369,23 @@ def load_choices(region: Region, data_folder: Path | None, order: str | None = N
     data = fingerprint(docs)
     for doc, place in zip(docs, places, strict=True):
         doc["data"] = data
-        if order is not None:
-            _reorder(doc, order, place)
+        if order is None:
+            continue
+        options = dict(doc["choices"])
+        moved, doc["answer"] = in_order(options, doc["answer"], item=doc["id"], order=order)
+        try:
+            doc["prompt"] = with_options(doc["prompt"], options, moved)
+        except ValueError as error:
+            raise DataError(
+                f"{place}, field 'prompt': {error}. CULTURE_TASKS_OPTION_ORDER={order} moves the options there: "
+                "correct the row, or unset the variable."
+            ) from None
+        doc["choices"] = [[letter, text] for letter, text in moved.items()]
     return docs
 
 
-def _reorder(doc: ChoiceDoc, order: str, place: str) -> None:
-    options = dict(doc["choices"])
-    moved, doc["answer"] = in_order(options, doc["answer"], item=doc["id"], order=order)
-    try:
-        doc["prompt"] = with_options(doc["prompt"], options, moved)
-    except ValueError as error:
-        raise DataError(
-            f"{place}, field 'prompt': {error}. CULTURE_TASKS_OPTION_ORDER={order} moves the options there: correct "
-            "the row, or unset the variable."
-        ) from None
-    doc["choices"] = [[letter, text] for letter, text in moved.items()]
-
-
-# The check
-
-
 def check(data_folder: Path | None) -> DataReport:
-    """Checks the short-answer questions of all regions, their prompts and the multiple-choice questions.
-
-    How many questions are valid is compared with the authors' release of December 2024, by the paper's rule.
-    See :func:`~culture_tasks.data.checking.check_tables`.
-    """
+    """Checks the short-answer questions of all regions, their prompts and the multiple-choice questions."""
     regions = [
         TableCheck(
             source=annotation_source(region),

@@ -136,5 +136,4 @@ _LEMMATISERS: Mapping[str, Callable[[], Lemmatiser]] = {
     "zh": _chinese,
 }
 
-OFFICIAL_LANGUAGES = tuple(_LEMMATISERS)
-"""Codes of the languages that the paper's matcher is here for."""
+OFFICIAL_LANGUAGES = tuple(_LEMMATISERS)  # which the paper's matcher is here for

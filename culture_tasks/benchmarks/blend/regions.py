@@ -8,16 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A country or region.
+    """A country or region."""
 
-    Its name is that of the authors' files, its code that of its split on the Hub, its language the one that people
-    there were asked in. ``valid`` of its 500 questions are valid by the paper's rule, in the release of December 2024.
-    """
-
-    name: str
-    code: str
-    language: str
-    valid: int
+    name: str  # in the authors' files
+    code: str  # of its split on the Hub
+    language: str  # that people there were asked in
+    valid: int  # questions of its 500, by the paper's rule, in the release of December 2024
 
     @property
     def label(self) -> str:

@@ -15,6 +15,7 @@ from culture_tasks.benchmarks.reporting import (
     ContrastOf,
     Field,
     FurtherScore,
+    RunFacts,
     TableOf,
     UnitOf,
     bars_by,
@@ -28,8 +29,7 @@ _PLACES = places(
 )
 """The north of Nigeria isn't a part of it in ISO 3166-2, so its questions count as Nigeria's."""
 _TOPICS = {topic: topic.replace("_", " ").capitalize() for topic in TOPICS}
-_OF_CARE = {"Algeria": "Arabic", "China": "Chinese"}
-"""The regions of CARE's Table 16, and what their columns are called there."""
+_OF_CARE = {"Algeria": "Arabic", "China": "Chinese"}  # the regions of CARE's Table 16, and their columns there
 
 
 def _is_multiple_choice(unit: str) -> bool:
@@ -62,12 +62,8 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
 
 def _regions(unit: UnitOf) -> list[Region]:
     """Returns the regions that the unit's tasks end in; all of them for a task of the user's own."""
-    found = [
-        region
-        for region in REGIONS
-        if any(task.endswith((f"_{region.slug}", f"_{region.slug}_ll")) for task in unit.tasks)
-    ]
-    return found or list(REGIONS)
+    slugs = {task.removesuffix("_ll") for task in unit.tasks}
+    return [region for region in REGIONS if any(slug.endswith(f"_{region.slug}") for slug in slugs)] or list(REGIONS)
 
 
 def _by_region(unit: UnitOf, statistic: str, quantity: str) -> TableOf:
@@ -133,9 +129,9 @@ def _as_in_care(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         )
 
 
-def _in_english(task: str) -> str:
-    """Returns the name of the task that asks in English what a task asks in the region's language."""
-    return re.sub(rf"^blend({OFFICIAL})?_", r"blend\1_en_", task)
+def _is_beside(first: RunFacts, second: RunFacts) -> bool:
+    """Whether one run asks in English what another run of the model asks in the region's language."""
+    return first.task == re.sub(rf"^blend({OFFICIAL})?_", r"blend\1_en_", second.task) and first.row == second.row
 
 
 _SEM_B = "SEM-B (percent)"
@@ -169,7 +165,7 @@ REPORT = BenchmarkReport(
             key="blend_languages",
             title="BLEnD asked in English and in the region's language",
             source=_PAPER,
-            beside=lambda first, second: first.task == _in_english(second.task) and first.row == second.row,
+            beside=_is_beside,
             splits=(("region",),),
             words=("asked in English", "asked in the region's language"),
             parts=("English", "Native"),

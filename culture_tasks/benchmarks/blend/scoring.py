@@ -37,25 +37,12 @@ from culture_tasks.text import answer_in, tokens
 PERCENT = Scale("percent", 0.0, 100.0, digits=1, times=100.0)
 UNREAD = Scale("percent", 0.0, 100.0, better="lower", digits=1, times=100.0)
 
-SEM_B = "sem_b"
-"""Share of the valid questions whose response has one of the people's answers in it; 0 to 1, higher is better."""
+SEM_B, SEM_W = "sem_b", "sem_w"
+OFFICIAL = "_official"  # ends the names of both where the paper's own matcher found the answers
+ACCURACY, UNPARSED = "acc", "unparsed"
 
-SEM_W = "sem_w"
-"""The same, where a hit counts as its votes divided by those of the answer with most; 0 to 1, at most SEM-B."""
-
-OFFICIAL = "_official"
-"""Ends the names of both where the paper's own matcher found the answers."""
-
-ACCURACY = "acc"
-UNPARSED = "unparsed"
-
-_TITLES = {
-    SEM_B: "SEM-B",
-    SEM_W: "SEM-W",
-    SEM_B + OFFICIAL: "SEM-B by the paper's matcher",
-    SEM_W + OFFICIAL: "SEM-W by the paper's matcher",
-}
-
+_TITLES = {SEM_B: "SEM-B", SEM_W: "SEM-W"}
+_TITLES |= {name + OFFICIAL: f"{title} by the paper's matcher" for name, title in _TITLES.items()}
 
 Matcher: TypeAlias = Callable[[str, str, str], bool]
 """Says whether an answer, as released, is in a response after :func:`cleaned`, by the code of the answer's language."""
@@ -83,8 +70,7 @@ def first_hit(annotations: Sequence[Mapping[str, Any]], response: str, language:
 
 
 _FULL_WIDTH = str.maketrans("：、，。", ":,,.")
-_LABEL = re.compile(r"\w+:(?=\s)")
-"""A word with a colon at the start of a response, such as ``answer:`` or ``jawaban:``."""
+_LABEL = re.compile(r"\w+:(?=\s)")  # such as "answer:" or "jawaban:" at the start of a response
 
 
 def cleaned(response: str, prompt: str) -> str:
@@ -106,9 +92,7 @@ def token_match(answer: str, response: str, language: str) -> bool:  # noqa: ARG
     Hyphens and blanks are one. An answer without a letter or digit is in no response.
     """
     wanted = _tokens(answer)
-    if not wanted:
-        return False
-    return _folded(answer) in _folded(response) or wanted <= _tokens(response)
+    return bool(wanted) and (_folded(answer) in _folded(response) or wanted <= _tokens(response))
 
 
 _ASSAMESE = re.compile("[\u0980-\u09ff\u200c\u200d]+")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from typing import get_args
 
 from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, category_of
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR
 from culture_tasks.benchmarks.human_ratings import CultureKind, HumanRatings, PublishedAgreement
 from culture_tasks.data.sources import Source
 from culture_tasks.errors import DataError, nearest
-
-_KINDS: Mapping[str, CultureKind] = {"native": "native", "foreign": "foreign", "general": "general"}
 
 
 def _category_named(text: str) -> str | None:
@@ -25,15 +23,14 @@ def _category_named(text: str) -> str | None:
 
 def _native_language(culture: str) -> str | None:
     """Says the language of a native culture; a foreign one is asked about in any of CARE's three languages."""
-    # the people in a label: "Native (Chinese)", "native: Arab"
     native = re.match(r"\s*native\b[\s:(\[-]*([a-z]+)", culture, re.IGNORECASE)
     return native.group(1) if native else None
 
 
 def _kind_of_culture(culture: str) -> CultureKind | None:
     """Says which of section 3.3's three labels a culture has: "Native (Chinese)", "foreign: US", "General"."""
-    first = re.match(r"[a-z]+", culture.strip().casefold())
-    return _KINDS.get(first.group()) if first else None
+    first = re.match(r"[a-z]*", culture.strip().casefold())
+    return next((kind for kind in get_args(CultureKind) if first and kind == first.group()), None)
 
 
 HUMAN_RATINGS = HumanRatings(

@@ -31,8 +31,7 @@ from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 
-PromptName = Literal["plain", "roleplay", "cot"]
-"""Prompting of the evaluated model: the question alone, Figure 8, or Figure 9."""
+PromptName = Literal["plain", "roleplay", "cot"]  # the question alone, Figure 8, or Figure 9
 
 _SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)
 _GREEDY = Decoding(max_tokens=1024)
@@ -119,10 +118,9 @@ def _task(variant: str, title: str, language: Language, prompt: PromptName, deco
 
 
 def asked(prompt: PromptName, doc: CareDoc) -> Prompt:
-    """Returns the prompt for a question (section 4 and Appendix B): one user message.
+    """Returns the prompt for a question (section 4 and Appendix B): one user message, as every chat template takes it.
 
-    The paper shows each template as one block and doesn't say which lines are a system message; all of it is sent as
-    the user's message, so that it works with every chat template.
+    The paper shows each template as one block, and doesn't say which lines are a system message.
     """
     values = {"people": PEOPLE[doc["language"]], "question": doc["question"]}
     return Prompt((prompt_file(__package__, f"{prompt}.v1").fill(values),))

@@ -37,11 +37,9 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 PEOPLE: Mapping[str, str] = {"ar": "Arab", "ja": "Japanese", "zh": "Chinese"}
 """What the paper's role-play prompt (Figure 8) calls a native speaker."""
 
-CONFIGS: Mapping[Language, str] = {"ar": "arabic", "ja": "japanese", "zh": "chinese"}
+_CONFIGS: Mapping[Language, str] = {"ar": "arabic", "ja": "japanese", "zh": "chinese"}
 
-Category = Literal["entities", "opinion", "norms", "commonsense", "literacy"]
-"""A cultural category (CARE, section 3.1), named and ordered as in the paper's tables."""
-
+Category = Literal["entities", "opinion", "norms", "commonsense", "literacy"]  # as in the paper's tables
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 RELEASED_NAMES: Mapping[Category, str] = {
@@ -64,14 +62,11 @@ _SPELLINGS: dict[str, Category] = {
 Scope = Literal["sub_nationwide", "nationwide", "continent_wide", "worldwide"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
-QUESTIONS = 150
-"""Test questions of each culture (section 5)."""
-
-QUESTIONS_PER_CATEGORY = 30
+QUESTIONS, QUESTIONS_PER_CATEGORY = 150, 30  # in the test of each culture (section 5)
 
 
 def _source(language: Language) -> Source:
-    config, people = CONFIGS[language], PEOPLE[language]
+    config, people = _CONFIGS[language], PEOPLE[language]
     return Source(
         folder="care",
         stems=(f"{config.capitalize()}-test", f"{config.capitalize()}_test", config),
@@ -91,10 +86,8 @@ SOURCES: Mapping[Language, Source] = {language: _source(language) for language i
 
 _ALIASES = {
     "cul_type": "culture_type",
-    "english_question": "question_en",
-    "question_english": "question_en",
-    "english_answer": "answer_en",
-    "answer_english": "answer_en",
+    **dict.fromkeys(("english_question", "question_english"), "question_en"),
+    **dict.fromkeys(("english_answer", "answer_english"), "answer_en"),
 }
 
 
@@ -113,16 +106,12 @@ class CareDoc(TypedDict):
 
 
 def category_of(text: str) -> Category:
-    """Returns the category that a text names.
+    """Returns the category that a text names; raises DataError if it names none of the five.
 
     Case, spaces and punctuation don't matter, nor does a leading ``cultural`` or ``social``: ``Cultural entities``,
     ``entities`` and ``CULTURAL_ENTITIES`` are one. The paper's ``C. sense`` is ``commonsense``.
-
-    Raises:
-        DataError: If it names none of the five.
     """
     letters = re.sub(r"[^a-z]", "", text.casefold())
-    # "culturalentities", "socialnorms": the word before the category
     category = _SPELLINGS.get(re.sub(r"^(?:cultural|social)(?=.)", "", letters))
     if category is None:
         allowed = ", ".join(repr(name) for name in RELEASED_NAMES.values())
@@ -141,9 +130,8 @@ def _a_category(text: str) -> Category:
 def _a_scope(text: str) -> Scope:
     # Letters alone: the data have "Sub-nationwide" and "National-wide".
     letters = re.sub(r"[^a-z]", "", text.casefold()).replace("nationalwide", "nationwide")
-    for scope in SCOPES:
-        if letters == scope.replace("_", ""):
-            return scope
+    if scope := next((scope for scope in SCOPES if letters == scope.replace("_", "")), None):
+        return scope
     raise ValueError(f"{nearest(text.casefold(), SCOPES)} Allowed are {', '.join(SCOPES)}".strip())
 
 
@@ -162,11 +150,7 @@ class CareRow(TableRow):
 
 
 def load(language: Language, data_folder: Path | None, *, english: bool = False) -> list[CareDoc]:
-    """Loads the test questions of one culture, in English where asked for (section 5.2): it needs translated columns.
-
-    Raises:
-        DataError: If the data can't be used.
-    """
+    """Loads the test questions of one culture, or their English translations (section 5.2)."""
     table = read_source(SOURCES[language], data_folder)
     rows = validated(table, CareRow, _ALIASES)
     check_release(SOURCES[language].release, table, list(map(vars, rows)))
@@ -178,13 +162,19 @@ def load(language: Language, data_folder: Path | None, *, english: bool = False)
         _log.warning("%s (%d in all)", repeats[0], len(repeats))
     documents = []
     for index, row in enumerate(rows):
-        question, answer = _in_english(table, index, row) if english else (row.question, row.answer)
+        missing = [name for name in ("question_en", "answer_en") if english and getattr(row, name) is None]
+        if missing:
+            raise DataError(
+                f"{table.where(index)}, field {missing[0]!r}: found nothing. The care_en_… tasks need English "
+                "translations in the columns question_en and answer_en. Add them, or run the tasks in the culture's "
+                "own language."
+            )
         document = CareDoc(
             id=f"{language}-{ids[index]}",
             language=language,
             prompt_language="en" if english else language,
-            question=question,
-            answer=answer,
+            question=row.question_en or "" if english else row.question,
+            answer=row.answer_en or "" if english else row.answer,
             category=row.culture_type,
             culture=row.associated_culture,
             scope=row.geographic_scope,
@@ -206,34 +196,15 @@ def _repeats(table: RowTable, rows: Iterable[CareRow]) -> Iterator[str]:
             )
 
 
-def _in_english(table: RowTable, index: int, row: CareRow) -> tuple[str, str]:
-    if row.question_en is None or row.answer_en is None:
-        missing = "question_en" if row.question_en is None else "answer_en"
-        raise DataError(
-            f"{table.where(index)}, field {missing!r}: found nothing. The care_en_… tasks need English translations in "
-            "the columns question_en and answer_en. Add them, or run the tasks in the culture's own language."
-        )
-    return row.question_en, row.answer_en
-
-
 def check(data_folder: Path | None) -> DataReport:
     """Checks the questions of all three cultures (:func:`~culture_tasks.data.checking.check_tables`)."""
-    checks = [
-        TableCheck(
-            source=SOURCES[language],
-            model=CareRow,
-            aliases=_ALIASES,
-            id="id",
-            problems=_repeats_of_the_user,
-            counts=partial(_counts, language),
-        )
-        for language in LANGUAGES
-    ]
+
+    def repeats(table: RowTable, rows: Mapping[int, CareRow]) -> Iterable[str]:
+        return _repeats(table.part(list(rows)), rows.values()) if table.local else ()
+
+    any_table = partial(TableCheck[CareRow], model=CareRow, aliases=_ALIASES, id="id", problems=repeats)
+    checks = [any_table(source=SOURCES[language], counts=partial(_counts, language)) for language in LANGUAGES]
     return check_tables("care", data_folder, checks)
-
-
-def _repeats_of_the_user(table: RowTable, rows: Mapping[int, CareRow]) -> Iterable[str]:
-    return _repeats(table.part(list(rows)), rows.values()) if table.local else ()
 
 
 def _counts(language: Language, rows: Sequence[CareRow]) -> Iterator[Count]:

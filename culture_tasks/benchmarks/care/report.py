@@ -19,9 +19,7 @@ from culture_tasks.benchmarks.reporting import (
     columns_by,
 )
 
-_LANGUAGES = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese"}
-"""In the order of the paper's tables."""
-
+_LANGUAGES = {"zh": "Chinese", "ar": "Arabic", "ja": "Japanese"}  # in the order of the paper's tables
 _PLACES = {"zh": "CN", "ar": "arab", "ja": "JP"}
 """The people whose culture is asked about, in their language: Chinese, Arab and Japanese (Figure 8)."""
 

@@ -1,7 +1,4 @@
-"""The rubrics of CARE (Appendix C.1): three wordings, one for each kind of question.
-
-Each asks for ``Rating: [[number]]`` with an integer from 1 to 10.
-"""
+"""The rubrics of CARE (Appendix C.1), one for each kind of question, which ask for ``Rating: [[1 to 10]]``."""
 
 from __future__ import annotations
 
@@ -32,10 +29,7 @@ LITERACY = _rubric("literacy", figure=13)
 RUBRICS: tuple[Rubric, ...] = (ENTITIES_OPINION, NORMS_COMMONSENSE, LITERACY)
 
 RUBRIC_FOR: Mapping[str, Rubric] = {
-    "entities": ENTITIES_OPINION,
-    "opinion": ENTITIES_OPINION,
-    "norms": NORMS_COMMONSENSE,
-    "commonsense": NORMS_COMMONSENSE,
+    **dict.fromkeys(("entities", "opinion"), ENTITIES_OPINION),
+    **dict.fromkeys(("norms", "commonsense"), NORMS_COMMONSENSE),
     "literacy": LITERACY,
 }
-"""The rubric that grades each category."""

@@ -6,16 +6,13 @@ from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.cedar.documents import SOURCES, check, load_languages, render
 from culture_tasks.benchmarks.cedar.labels import LANGUAGE_NAMES, LANGUAGES, MODALITIES, Language, Modality
 from culture_tasks.benchmarks.cedar.scoring import ACC, metrics, score
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Entry, Group, Tag, Task
+from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
-
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.reporting import BenchmarkReport
 
 _FIGURE = {"text": "Figure 10", "multimodal": "Figure 9"}
 _SHOWN = {"text": "text alone", "multimodal": "images"}
@@ -69,7 +66,6 @@ def _entries(modality: Modality) -> Iterator[Entry]:
             modality,
             (data,),
             prompt,
-            tag=f"{name}_matrix",
         )
         for prompt in LANGUAGES
         for data in LANGUAGES
@@ -85,7 +81,6 @@ def _task(
     modality: Modality,
     languages: tuple[Language, ...],
     prompt_language: Language | None = None,
-    tag: str = "",
 ) -> Task:
     is_pooled = len(languages) > 1
     return Task(
@@ -104,7 +99,7 @@ def _task(
         decoding=Decoding(max_tokens=128, top_p=1.0),
         shows_images=modality == "multimodal",
         target=itemgetter("gold"),
-        tag=tag,
+        tag=f"cedar_{modality}_matrix" if prompt_language else "",
         note="Decoding: Appendix C.",
     )
 

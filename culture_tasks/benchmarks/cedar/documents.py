@@ -6,10 +6,11 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import Final, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
@@ -48,24 +49,14 @@ _log = logging.getLogger(__name__)
 
 FOLDER = "cedar"
 NO_MINORITY = "none"
+ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}  # of each language (Table 4)
 
-ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}
-"""Items of each language (Table 4)."""
-
-ALIASES: Final[Mapping[str, str]] = {
-    "minority_label": "minority",
-    "minority_answer": "minority",
-    "second_label": "minority",
-    "second_answer": "minority",
-}
-"""Other names of the minority label's column: the release with these labels is not published."""
+# Names of the minority label's column; the release with these labels is not published.
+ALIASES = dict.fromkeys(("minority_label", "minority_answer", "second_label", "second_answer"), "minority")
 
 
 def _source(modality: Modality, language: Language) -> Source:
-    """The released files are ``multilingual/arabic_inq_sample_10.json`` and the like.
-
-    The layout of the text-only files is not published: the same with ``nq``, in any folder.
-    """
+    """Such as ``multilingual/arabic_inq_sample_10.json``; text-only files, which are unpublished, with ``nq``."""
     stem = f"{FILE_NAMES[language]}_{'inq' if modality == 'multimodal' else 'nq'}"
     return Source(
         folder=FOLDER,
@@ -190,7 +181,14 @@ def load(
     check_release(source.release, table, list(map(vars, rows)))
     ids = list(unique(table, (row.id for row in rows), "id"))
     golds = [gold_label(row, language, table.where(index)) for index, row in enumerate(rows)]
-    _warn(table, rows, golds, language)
+    different = sum(contradicts(row, gold, language) for row, gold in zip(rows, golds, strict=True))
+    unknown = sum(translated(row.answer, language) is None for row in rows)
+    if different or unknown:  # said once; `culture-tasks data check` names the rows
+        _log.warning(
+            "%s: 'answer' is another label than 'english_ver_answer' in %d rows and none of the paper's words in %d; "
+            "'english_ver_answer' counts. See: culture-tasks data check cedar",
+            *(table.origin, different, unknown),
+        )
     data = fingerprint(row.model_dump() for row in rows)
     documents = [
         CedarDoc(
@@ -215,7 +213,6 @@ def load(
 
 @cache
 def _labels(language: Language) -> Mapping[str, Emotion]:
-    """Returns the labels of a language by their folded words."""
     words = {word: emotion for emotion, word in OPTION_WORDS[language].items()}
     return {_folded(word): emotion for word, emotion in {**words, **MISSPELLINGS.get(language, {})}.items()}
 
@@ -247,10 +244,10 @@ def contradicts(row: CedarRow, gold: Emotion, language: Language) -> bool:
 
 
 def english_label(word: str, language: Language, place: str) -> Emotion:
-    """Returns the English label of a gold label that is written in a language or in English.
+    """Returns the English label of a gold label in a language or in English; the place begins the message of an error.
 
     Case, surrounding white space and spelling variants (Unicode form, nukta, hamza, diacritics) don't matter. No other
-    form of the word is a label, because a gold label is data and not a reply. The place begins the message of an error.
+    form of the word is a label, because a gold label is data and not a reply.
     """
     if label := translated(word, language) or translated(word, "en"):
         return label
@@ -267,21 +264,6 @@ def image_name(folder: Path, row: CedarRow) -> str:
     return row.image or next((name for name in names if (folder / "images" / name).is_file()), names[0])
 
 
-def _warn(table: RowTable, rows: Sequence[CedarRow], golds: Sequence[Emotion], language: Language) -> None:
-    """Says once where ``answer`` and the gold label don't fit together; ``culture-tasks data check`` names the rows."""
-    different = sum(contradicts(row, gold, language) for row, gold in zip(rows, golds, strict=True))
-    unknown = sum(translated(row.answer, language) is None for row in rows)
-    if different or unknown:
-        _log.warning(
-            "%s: 'answer' is another label than 'english_ver_answer' in %d rows and none of the paper's words in %d; "
-            "'english_ver_answer' counts. See: culture-tasks data check cedar",
-            *(table.origin, different, unknown),
-        )
-
-
-# The check
-
-
 @cache
 def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
     """Returns Table 4: the number of gold labels by language and emotion (400 items a language, or 1,166 for text)."""
@@ -291,17 +273,18 @@ def gold_counts(modality: Modality) -> Mapping[Language, Mapping[Emotion, int]]:
 
 
 def check(data_folder: Path | None) -> DataReport:
-    """Checks both modalities (:func:`~culture_tasks.data.checking.check_tables`).
-
-    A modality without any file is no problem. Counts that differ from Table 4 are reported and are no problem: the
-    public sample has a part of the items.
-    """
+    """Checks both modalities. One without any file is no problem, nor are counts other than those of Table 4."""
     folder = (data_folder or Path()) / FOLDER
     report = DataReport(f"cedar: {folder}")
     missing: list[DataUnavailableError] = []
     for modality in MODALITIES:
         questions: dict[Language, Sequence[CedarRow]] = {}
         shown: set[str] = set()
+
+        def collect(language: Language, rows: Sequence[CedarRow], into: dict[Language, Any] = questions) -> list[Count]:
+            into[language] = rows
+            return []
+
         checks = [
             TableCheck(
                 source=SOURCES[modality, language],
@@ -309,7 +292,7 @@ def check(data_folder: Path | None) -> DataReport:
                 aliases=ALIASES,
                 id="id",
                 problems=partial(_problems, language, folder, shown if modality == "multimodal" else None),
-                counts=partial(_collect, questions, language),
+                counts=partial(collect, language),
             )
             for language in LANGUAGES
         ]
@@ -343,13 +326,6 @@ def _problems(
         yield from broken_images(table.part(list(new)), list(new.values()), folder)
 
 
-def _collect(
-    questions: dict[Language, Sequence[CedarRow]], language: Language, rows: Sequence[CedarRow]
-) -> Sequence[Count]:
-    questions[language] = rows
-    return ()
-
-
 def _counts(modality: Modality, questions: Mapping[Language, Sequence[CedarRow]]) -> Iterator[Count]:
     different, unknown, uneven = [], [], []
     everywhere = set.intersection(*({row.id for row in rows} for rows in questions.values()))
@@ -357,13 +333,9 @@ def _counts(modality: Modality, questions: Mapping[Language, Sequence[CedarRow]]
         golds: dict[str, Emotion] = {}
         for row in rows:
             place = f"{row.id!r} in {language}"
-            try:
-                gold = gold_label(row, language, place)
-            except DataError:
-                pass
-            else:
-                golds[row.id] = gold
-                different += [place] if contradicts(row, gold, language) else []
+            with suppress(DataError):
+                golds[row.id] = gold_label(row, language, place)
+                different += [place] if contradicts(row, golds[row.id], language) else []
             unknown += [place] if translated(row.answer, language) is None else []
             uneven += [place] if row.id not in everywhere else []
         yield from _beside_table_4(list(golds.values()), modality, language)

@@ -70,9 +70,8 @@ def quadrant_difference(predicted: Floats | Counts, gold: Floats | Counts) -> Fl
 class CountTable:
     """How often each prediction met each gold label, by language.
 
-    Attributes:
-        counts: Array of 7 languages × 14 gold labels × 15 predictions, in the order of ``LANGUAGES`` and
-            ``EMOTIONS``; the last prediction is "unparsed".
+    The array is 7 languages × 14 gold labels × 15 predictions, in the order of ``LANGUAGES`` and ``EMOTIONS``; the last
+    prediction is "unparsed".
     """
 
     counts: Counts
@@ -106,7 +105,6 @@ class CountTable:
 
 
 def _codes(values: Sequence[Hashable], known: Sequence[Hashable], what: str, metric: str) -> NDArray[np.intp]:
-    """Returns the index of each value among those that are known."""
     places = {value: place for place, value in enumerate(known)}
     try:
         return np.fromiter((places[value] for value in values), dtype=np.intp, count=len(values))

@@ -55,18 +55,18 @@ _NO_BIAS = (
 
 _EMOTIONS: Mapping[str, str] = {emotion: emotion for emotion in EMOTIONS}
 _QUADRANTS = {quadrant: f"Quadrant {quadrant}" for quadrant in QUADRANT_NAMES}
+# What the statistics of biases are called in titles.
 _BIASES = {
     "gepp": "emotion prediction propensity (GEPP)",
     "lsepp": "emotion prediction propensity by language (LSEPP)",
     "grqb": "bias towards Russell's quadrants (GRQB)",
     "lsrqb": "bias towards Russell's quadrants by language (LSRQB)",
 }
-"""What the statistics of biases are called in titles."""
 
 _Compute = Callable[[Answers], Mapping[str, Floats | float]]
 
+# The languages that end the name of a task which asks in one language about data in another.
 _PAIR = re.compile(r"_prompt_(?P<prompt>[a-z]{2})_data_(?P<data>[a-z]{2})$")
-"""The languages that end the name of a task which asks in one language about data in another."""
 
 
 def _is_no_pair(unit: str) -> bool:
@@ -88,7 +88,6 @@ def _unparsed(record: Mapping[str, Any]) -> float | None:
 
 
 def _language_numbers(answers: Answers) -> NDArray[np.int64]:
-    """Returns the language of each answer as a number."""
     numbers: NDArray[np.int64] = answers.of_field("language").indicators(LANGUAGES).argmax(axis=1)
     return numbers
 
@@ -145,7 +144,6 @@ def _top2(answers: Answers) -> Mapping[str, Floats | float]:
 
 
 def _emotions_of(answers: Answers, field: str) -> list[Any]:
-    """Returns the emotion of each answer; None where the field has none."""
     texts = answers.of_field(field)
     known = [name if name in EMOTIONS else None for name in texts.names]
     return [known[code] for code in texts.codes]
@@ -203,7 +201,6 @@ def _accuracy(modalities: Iterable[str]) -> TableOf:
 
 
 def _biases(modality: str) -> Iterator[TableOf]:
-    """Yields the tables of what is named too often: emotions and quadrants, over all languages and by language."""
     unit, paper = f"cedar_{modality}", _PROPENSITIES[modality]
     propensities = TableOf(
         key=paper,
@@ -287,12 +284,9 @@ def _model_by_modality(number: Number) -> Mark:
 
 def _prompt_and_data(number: Number) -> Mark | None:
     """Draws the whole score of a task whose name says the languages of prompt and data."""
-    pair = None if number.dimension else _PAIR.search(number.unit)
-    return (
-        None
-        if pair is None
-        else Mark(_model_and_modality(number), LANGUAGE_NAMES[pair["prompt"]], LANGUAGE_NAMES[pair["data"]])
-    )
+    if (pair := _PAIR.search(number.unit)) is None or number.dimension:
+        return None
+    return Mark(_model_and_modality(number), LANGUAGE_NAMES[pair["prompt"]], LANGUAGE_NAMES[pair["data"]])
 
 
 def _language_by_model(number: Number) -> Mark:

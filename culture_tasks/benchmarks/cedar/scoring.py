@@ -33,9 +33,7 @@ from culture_tasks.benchmarks.cedar.labels import (
 from culture_tasks.benchmarks.cedar.metrics import CountTable, table_of, top2_macro_f1
 from culture_tasks.benchmarks.interface import Answered, ComputedScore, MeanScore, Metric, Scale
 
-ACC = "acc"
-TOP2 = "top2_macro_f1"
-UNPARSED = "unparsed"
+ACC, TOP2, UNPARSED = "acc", "top2_macro_f1", "unparsed"
 
 PERCENT = Scale("percent", 0.0, 100.0, times=100.0)
 UNREAD = Scale("percent", 0.0, 100.0, better="lower", times=100.0)
@@ -44,8 +42,7 @@ BIAS = Scale("percent", -100.0, 100.0, better=None, neutral=0.0, times=100.0)
 VARIANCE = Scale("squared percent", 0.0, None, better="lower", digits=1, times=10_000.0)
 """The scales of the paper's tables. Harnesses have fractions, and the variance of fractions."""
 
-_ONE_RUN = 3
-"""Number of labels of a document with one run: language, gold label, prediction."""
+_ONE_RUN = 3  # labels of a document with one run: language, gold label, prediction
 
 _TableMetric: TypeAlias = Callable[[CountTable], float]
 
@@ -56,28 +53,21 @@ def metrics(*, is_pooled: bool) -> tuple[Metric, ...]:
 
     In a table of one language the global biases are the local ones, LSEPP and LSRQB (equations 1 and 2).
     """
-    return tuple(_pooled() if is_pooled else _of_language())
+    return tuple(_metrics(is_pooled=is_pooled))
 
 
-def _of_language() -> Iterator[Metric]:
+def _metrics(*, is_pooled: bool) -> Iterator[Metric]:
     yield MeanScore(name=ACC, title="accuracy", scale=PERCENT)
     yield _metric(UNPARSED, "replies without an emotion", UNREAD, measures.unparsed_share, measures.unparsed_stderr)
-    yield from _biases("lsepp", "lsrqb")
-    yield ComputedScore(
-        name=TOP2, title="macro F1, either of two labels", scale=Scale("share", 0.0, 1.0, digits=3), value=_top2
-    )
-
-
-def _pooled() -> Iterator[Metric]:
-    accuracy, unparsed, *_, top2 = _of_language()
-    yield from (accuracy, unparsed)
-    for language in LANGUAGES:
-        value, stderr = partial(_of, language, measures.accuracy), partial(_of, language, measures.accuracy_stderr)
-        yield _metric(f"acc_{language}", f"accuracy, {LANGUAGE_NAMES[language]}", PERCENT, value, stderr)
-    yield _metric("acc_avg", "accuracy, mean over languages", PERCENT, measures.acc_avg, measures.acc_avg_stderr)
-    yield _metric("acc_var", "variance of accuracy over languages", VARIANCE, measures.acc_var)
-    yield from _biases("gepp", "grqb")
-    yield top2
+    if is_pooled:
+        for language in LANGUAGES:
+            value, stderr = partial(_of, language, measures.accuracy), partial(_of, language, measures.accuracy_stderr)
+            yield _metric(f"acc_{language}", f"accuracy, {LANGUAGE_NAMES[language]}", PERCENT, value, stderr)
+        yield _metric("acc_avg", "accuracy, mean over languages", PERCENT, measures.acc_avg, measures.acc_avg_stderr)
+        yield _metric("acc_var", "variance of accuracy over languages", VARIANCE, measures.acc_var)
+    yield from _biases("gepp", "grqb") if is_pooled else _biases("lsepp", "lsrqb")
+    scale = Scale("share", 0.0, 1.0, digits=3)
+    yield ComputedScore(name=TOP2, title="macro F1, either of two labels", scale=scale, value=_top2)
 
 
 def _biases(propensity: str, bias: str) -> Iterator[ComputedScore]:
@@ -100,8 +90,6 @@ def _bias(name: str, title: str, scale: Scale, measure: str, part: str) -> Compu
 def _metric(
     name: str, title: str, scale: Scale, value: _TableMetric, stderr: _TableMetric | None = None
 ) -> ComputedScore:
-    """Returns a metric of tables as one of a document's labels."""
-
     def value_of(values: Sequence[Any]) -> float:
         return value(table_of(values))
 
@@ -127,11 +115,6 @@ def _top2(values: Sequence[Sequence[Any]]) -> float:
     return top2_macro_f1(predictions, golds, minorities)
 
 
-@cache
-def _names_of_labels(*, is_pooled: bool) -> tuple[str, ...]:
-    return tuple(metric.name for metric in metrics(is_pooled=is_pooled) if metric.name not in (ACC, TOP2))
-
-
 def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool) -> Answered:
     """Reads the replies to a question, one per run; its score is the share of right ones.
 
@@ -142,7 +125,8 @@ def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool) -> Answer
     predictions = [read_reply(response) for response in responses]
     counts = doc["supported"] or not is_pooled
     labels = (doc["language"], doc["gold"], *predictions) if counts else None
-    values: dict[str, Any] = dict.fromkeys(_names_of_labels(is_pooled=is_pooled), labels)
+    names = [metric.name for metric in metrics(is_pooled=is_pooled) if metric.name not in (ACC, TOP2)]
+    values: dict[str, Any] = dict.fromkeys(names, labels)
     if doc["minority"]:
         minority = None if doc["minority"] == NO_MINORITY else doc["minority"]
         values[TOP2] = (doc["gold"], minority, *predictions) if counts else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from itertools import chain
 from pathlib import Path
@@ -51,23 +51,21 @@ from culture_tasks.data.sources import local_file
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings
 
-_ABOUT: Mapping[Setting, str] = {
-    "diagnostic": "each partition's question, nothing inserted (Figure 1b)",
-    "single": "four roles after one insertion; their mean is Overall (Table 2)",
-    "sequential": "three roles of each step after a chain of insertions; their mean is Overall (Table 3)",
-    "retention": "reliability of what was inserted, after each step of a chain (Figures 6, 11-13); no mean in the "
-    "paper",
+_SETTINGS: Mapping[Setting, tuple[str, str]] = {
+    "diagnostic": ("nothing inserted", "each partition's question, nothing inserted (Figure 1b)"),
+    "single": ("one insertion", "four roles after one insertion; their mean is Overall (Table 2)"),
+    "sequential": (
+        "a chain of insertions",
+        "three roles of each step after a chain of insertions; their mean is Overall (Table 3)",
+    ),
+    "retention": (
+        "retention",
+        "reliability of what was inserted, after each step of a chain (Figures 6, 11-13); no mean in the paper",
+    ),
 }
+"""Title of each setting, and what it is about."""
 
-_TITLES: Mapping[Setting, str] = {
-    "diagnostic": "nothing inserted",
-    "single": "one insertion",
-    "sequential": "a chain of insertions",
-    "retention": "retention",
-}
-
-_INSERTING: tuple[Harness, ...] = ("lmms_eval",)
-"""The harness that has a model that inserts."""
+_INSERTING: tuple[Harness, ...] = ("lmms_eval",)  # it has a model that inserts
 
 
 class CrossCult(Benchmark, OffersTraining):
@@ -87,37 +85,21 @@ class CrossCult(Benchmark, OffersTraining):
         The means of ``crosscult_single`` and ``crosscult_sequential`` over their tasks, each weighing the same, are
         Overall (equations 8 and 12).
         """
-        diagnostic = _task("", "", "diagnostic", PARTITIONS, Release.diagnostic)
         single = [
             _task(f"_{role}", f": {_words(role)}", "single", PARTITIONS, partial(Release.single, role=role))
             for role in SINGLE_ROLES
         ]
-        sequential = {
-            (f"_{role}", f": {_words(role)}"): [
-                _task(
-                    f"_{role}_{each}",
-                    f": {_words(role)}, {LANGUAGE_NAMES[each]}",
-                    "sequential",
-                    (each,),
-                    partial(Release.sequential, role=role, partition=each),
-                )
-                for each in ORIGINAL_ORDER
-            ]
-            for role in SEQUENTIAL_ROLES
-        }
-        retention = {(f"_{'_'.join(order)}", _in_order(order)): _retention(order) for order in ORDERS}
-        groups = [_group("", "", "single", [task.name for task in single])]
-        chains: Mapping[Setting, Mapping[tuple[str, str], Sequence[Task]]] = {
-            "sequential": sequential,
-            "retention": retention,
-        }
-        for setting, parts in chains.items():
-            groups.append(_group("", "", setting, [f"crosscult_{setting}{ending}" for ending, _ in parts]))
-            groups += [
-                _group(ending, title, setting, [task.name for task in tasks])
-                for (ending, title), tasks in parts.items()
-            ]
-        return (*groups, diagnostic, *single, *chain(*sequential.values(), *retention.values()))
+        groups = [_group("", "", "single", single)]
+        tasks = [_task("", "", "diagnostic", PARTITIONS, Release.diagnostic), *single]
+        sequential = [(f"_{role}", f": {_words(role)}", list(_sequential(role))) for role in SEQUENTIAL_ROLES]
+        retention = [(f"_{'_'.join(order)}", _in_order(order), list(_retention(order))) for order in ORDERS]
+        chains: tuple[tuple[Setting, list[tuple[str, str, list[Task]]]], ...]
+        chains = ("sequential", sequential), ("retention", retention)
+        for setting, parts in chains:
+            below = [_group(ending, title, setting, members) for ending, title, members in parts]
+            groups += [_group("", "", setting, below), *below]
+            tasks += chain(*(members for _, _, members in parts))
+        return (*groups, *tasks)
 
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubric of Figure 10."""
@@ -142,18 +124,22 @@ class CrossCult(Benchmark, OffersTraining):
         draw.register(actions)
 
 
-def _retention(order: Order) -> list[Task]:
-    steps = [(after, partition) for after in range(1, len(order) + 1) for partition in order[:after]]
-    return [
-        _task(
-            f"_{'_'.join(order)}_{partition}_after_{after}",
-            f"{_in_order(order)}: {LANGUAGE_NAMES[partition]} after step {after}",
-            "retention",
-            (partition,),
-            partial(Release.retention, order=order, partition=partition, after=after),
+def _sequential(role: Role) -> Iterator[Task]:
+    for each in ORIGINAL_ORDER:
+        title, build = (
+            f": {_words(role)}, {LANGUAGE_NAMES[each]}",
+            partial(Release.sequential, role=role, partition=each),
         )
-        for after, partition in steps
-    ]
+        yield _task(f"_{role}_{each}", title, "sequential", (each,), build)
+
+
+def _retention(order: Order) -> Iterator[Task]:
+    for after in range(1, len(order) + 1):
+        for partition in order[:after]:
+            ending = f"_{'_'.join(order)}_{partition}_after_{after}"
+            title = f"{_in_order(order)}: {LANGUAGE_NAMES[partition]} after step {after}"
+            build = partial(Release.retention, order=order, partition=partition, after=after)
+            yield _task(ending, title, "retention", (partition,), build)
 
 
 def _words(role: Role) -> str:
@@ -164,12 +150,12 @@ def _in_order(order: Order) -> str:
     return f" in the order {', '.join(LANGUAGE_NAMES[partition] for partition in order)}"
 
 
-def _group(ending: str, title: str, setting: Setting, members: Iterable[str]) -> Group:
+def _group(ending: str, title: str, setting: Setting, members: Iterable[Task | Group]) -> Group:
     return Group(
         name=f"crosscult_{setting}{ending}",
-        about=_ABOUT[setting],
-        title=f"{CrossCult.title}, {_TITLES[setting]}{title}",
-        members=tuple(members),
+        about=_SETTINGS[setting][1],
+        title=f"{CrossCult.title}, {_SETTINGS[setting][0]}{title}",
+        members=tuple(member.name for member in members),
         means=(OVERLAP, JUDGED),
         weight_by_size=False,
         harnesses=_INSERTING,
@@ -185,8 +171,8 @@ def _task(
 ) -> Task:
     return Task(
         name=f"crosscult_{setting}{ending}",
-        about=_ABOUT[setting],
-        title=f"{CrossCult.title}, {_TITLES[setting]}{title}",
+        about=_SETTINGS[setting][1],
+        title=f"{CrossCult.title}, {_SETTINGS[setting][0]}{title}",
         languages=languages,
         metric=JUDGED,
         metrics=partial(metrics, setting),
@@ -208,11 +194,7 @@ def _prompt(doc: CrossCultDoc) -> Prompt:
 
 
 def _documents(build: Callable[[Release], Iterable[CrossCultDoc]], settings: Settings) -> Documents:
-    """Returns the documents of a task with their two image columns.
-
-    ``image`` is decoded when a document is read. ``insertion_image`` is not, since most models have no use for it: it
-    is a mapping with the image's file at ``path``.
-    """
+    """Returns the documents of a task with their two image columns, of which ``insertion_image`` is never decoded."""
     import datasets
 
     release = open_release(settings.data_folder)
@@ -228,10 +210,7 @@ _lock = threading.Lock()
 
 
 def open_release(data_folder: Path | None) -> Release:
-    """Returns the release of a data folder (None: the Hub's), read once as long as its files stay as they are.
-
-    All tasks are made of one release; an image is checked when the first task needs it.
-    """
+    """Returns the release that all tasks are made of, read once as long as its files stay as they are."""
     files = [path for path in (local_file(SOURCE, data_folder), draw.draw_file(data_folder)) if path]
     with _lock:
         release = _read(data_folder, tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in files))

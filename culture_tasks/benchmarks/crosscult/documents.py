@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TypedDict, get_args
 
@@ -44,12 +43,10 @@ from culture_tasks.data.tables import RowTable, fingerprint
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file
 
+# Table 1: scenarios of each topic, and task cases of each part.
 SCENARIOS: Mapping[Topic, int] = {"social": 16, "religious": 19, "ethical": 14}
-"""Scenarios of each topic (Table 1)."""
-
 CASES_PER_SCENARIO = 200
 TASK_CASES = {"single-insert train": 11_600, "single-insert test": 4_000, "sequential-insert test": 2_000}
-"""Task cases of each part (Table 1)."""
 
 
 class InsertedSample(TypedDict):
@@ -63,10 +60,9 @@ class InsertedSample(TypedDict):
 class CrossCultDoc(TypedDict):
     """One request of CrossCult-KIBench, without its two images.
 
-    The harness's data set adds two image columns: ``image``, which the request is about, and ``insertion_image``,
-    which all of the document's insertions are about (a chain has one image: section 3.1). They are the same picture
-    in reliability and cross-language locality, and where nothing is inserted. ``insertion_image`` is not decoded, but
-    a mapping with the file at ``path``.
+    These are columns of the harness's data set: ``image``, which the request is about, and ``insertion_image``, which
+    all insertions are about (a chain has one image: section 3.1) and which is a mapping with the file at ``path``. Both
+    show the same in reliability and cross-language locality, and where nothing is inserted.
     """
 
     id: str  # different in each document of a task
@@ -109,17 +105,10 @@ class Release:
         for pair in self.draw.single:
             case = self.raw.by_id[pair.case]
             if self.draw.split[case.scenario] == part:
-                others = {"generality": pair.generality, "cross_scenario_locality": pair.cross_scenario}
-                yield self._document(
-                    "single",
-                    role,
-                    case,
-                    (pair.target,),
-                    pair.target,
-                    inserted=1,
-                    other=others.get(role),
-                    language=pair.cross_language if role == "cross_language_locality" else pair.target,
-                )
+                other = {"generality": pair.generality, "cross_scenario_locality": pair.cross_scenario}.get(role)
+                code = pair.cross_language if role == "cross_language_locality" else pair.target
+                order = (pair.target,)
+                yield self._document("single", role, case, order, *order, inserted=1, other=other, language=code)
 
     def sequential(self, role: Role, partition: Partition) -> Iterator[CrossCultDoc]:
         """Yields one document for each chain: after all insertions, the item of the step that inserts a partition."""
@@ -206,7 +195,7 @@ def training_cases(data_folder: Path | None, limit: int | None = None) -> Traini
 
     def question_about(image_id: str, language: str) -> AnsweredQuestion:
         sample = release.raw.by_id[image_id].samples[language]
-        return AnsweredQuestion(Path(files[image_id]), system_prompt(language), sample.question, sample.answer)
+        return AnsweredQuestion(Path(files[image_id]), system_prompt(language), *sample)
 
     training = []
     for first, *others in cases:
@@ -224,14 +213,15 @@ def training_cases(data_folder: Path | None, limit: int | None = None) -> Traini
 
 def check(data_folder: Path | None) -> DataReport:
     """Checks the raw cases (:func:`~culture_tasks.data.checking.check_tables`), and whether they can be paired."""
-    cases = TableCheck(
-        source=SOURCE,
-        model=RawCaseRow,
-        id="id",
-        tables=lambda folder: [read_table(folder)],
-        problems=partial(_broken_images, data_folder),
-        counts=_counts,
-    )
+
+    def images(table: RowTable, rows: Mapping[int, RawCaseRow]) -> Iterator[str]:
+        names = [row.image for row in rows.values()]
+        return broken_images(table.part(list(rows)), names, folder_of(SOURCE, data_folder))
+
+    def tables(folder: Path | None) -> list[RowTable]:
+        return [read_table(folder)]
+
+    cases = TableCheck(source=SOURCE, model=RawCaseRow, id="id", tables=tables, problems=images, counts=_counts)
     report = check_tables("crosscult", data_folder, [cases])
     if report.usable:
         try:
@@ -241,11 +231,6 @@ def check(data_folder: Path | None) -> DataReport:
         else:
             report.counts += _part_counts(data_folder, raw)
     return report
-
-
-def _broken_images(data_folder: Path | None, table: RowTable, rows: Mapping[int, RawCaseRow]) -> Iterator[str]:
-    names = [row.image for row in rows.values()]
-    return broken_images(table.part(list(rows)), names, folder_of(SOURCE, data_folder))
 
 
 def _counts(rows: Sequence[RawCaseRow]) -> Iterator[Count]:

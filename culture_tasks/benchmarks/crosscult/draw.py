@@ -27,8 +27,8 @@ from culture_tasks.settings import Settings
 _log = logging.getLogger(__name__)
 
 FILE_NAME = "crosscult_draw.json"
-_SCENARIOS, _TEST_SCENARIOS = 49, 10  # of the release, and of each test (Table 1)
-_FEWEST = 2
+_TEST_SHARE = 10 / 49  # scenarios of each test, of those of the release (Table 1)
+_FEWEST = 2  # scenarios of a test, and cases of a scenario
 _TESTS: tuple[Part, ...] = ("single", "sequential")
 
 
@@ -85,16 +85,11 @@ class Draw(_Frozen):
         """Two runs compare only where this agrees."""
         return fingerprint([self.model_dump(mode="json")])
 
-    def write(self, path: Path) -> None:
-        """Writes the draw as JSON."""
-        path.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
-
 
 def make_draw(raw: RawCases, options: DrawOptions | None = None) -> Draw:
     """Splits the scenarios and pairs the cases; raises DataError if there are too few.
 
-    Each case is drawn for with a seed made of the draw's seed and its id, so that a draw doesn't depend on the order of
-    the rows.
+    Each case has a seed made of the draw's seed and its id, so a draw doesn't depend on the order of the rows.
     """
     chosen = options or DrawOptions()
     split = _split_scenarios(raw.cases, chosen)
@@ -113,7 +108,16 @@ def make_draw(raw: RawCases, options: DrawOptions | None = None) -> Draw:
     single, sequential = [], []
     for case in raw.cases:
         siblings, others, part = members[case.scenario], elsewhere[case.scenario], split[case.scenario]
-        _check_enough(case, part, siblings, others)
+        if len(siblings) < _FEWEST:
+            raise DataError(
+                f"crosscult: scenario {case.scenario!r} has one case. Generality needs another one of the same "
+                "scenario: add cases, or take the scenario out."
+            )
+        if not others:
+            raise DataError(
+                f"crosscult: no scenario beside {case.scenario!r} in the part {part!r}. Locality "
+                "needs one: draw with locality_pool=all, or put more scenarios into the part."
+            )
         if part == "sequential":
             rng = random.Random(f"{chosen.seed}-chain-{case.id}")  # noqa: S311
             generality, steps = _sibling(case, siblings, rng), len(ORIGINAL_ORDER)
@@ -122,41 +126,27 @@ def make_draw(raw: RawCases, options: DrawOptions | None = None) -> Draw:
             continue
         for target in TARGETS:
             rng = random.Random(f"{chosen.seed}-{target}-{case.id}")  # noqa: S311
+            generality, partners = _sibling(case, siblings, rng), [other for other in PARTITIONS if other != target]
+            languages = {  # drawn whatever the option is
+                "drawn": rng.choice(partners),
+                "english": PARTITIONS[0],
+                "other": next(other for other in TARGETS if other != target),
+            }
             pairing = SinglePairing(
                 case=case.id,
                 target=target,
-                generality=_sibling(case, siblings, rng),
-                cross_language=_cross_language(target, chosen, rng),
+                generality=generality,
+                cross_language=languages[chosen.cross_language],
                 cross_scenario=rng.sample(others, 1)[0],
             )
             single.append(pairing)
     return Draw(data=raw.fingerprint, options=chosen, split=split, single=tuple(single), sequential=tuple(sequential))
 
 
-def _check_enough(case: RawCase, part: Part, siblings: Sequence[str], others: Sequence[str]) -> None:
-    if len(siblings) < 2:
-        raise DataError(
-            f"crosscult: scenario {case.scenario!r} has one case. Generality needs another one of the same "
-            "scenario: add cases, or take the scenario out."
-        )
-    if not others:
-        raise DataError(
-            f"crosscult: no scenario beside {case.scenario!r} in the part {part!r}. Locality "
-            "needs one: draw with locality_pool=all, or put more scenarios into the part."
-        )
-
-
 def _sibling(case: RawCase, siblings: Sequence[str], rng: random.Random) -> str:
     """Draws another case of the same scenario."""
     drawn = rng.randrange(len(siblings) - 1)
     return siblings[drawn + (drawn >= siblings.index(case.id))]
-
-
-def _cross_language(target: Partition, options: DrawOptions, rng: random.Random) -> Partition:
-    drawn = rng.choice([partition for partition in PARTITIONS if partition != target])  # whatever the option is
-    if options.cross_language == "other":
-        return next(other for other in TARGETS if other != target)
-    return drawn if options.cross_language == "drawn" else PARTITIONS[0]
 
 
 def _split_scenarios(cases: Sequence[RawCase], options: DrawOptions) -> dict[str, Part]:
@@ -176,7 +166,7 @@ def _split_scenarios(cases: Sequence[RawCase], options: DrawOptions) -> dict[str
             "has none. Give every scenario one, or remove the column."
         )
     topics = {case.scenario: case.topic for case in cases}
-    quota = max(_FEWEST, round(len(topics) * _TEST_SCENARIOS / _SCENARIOS))
+    quota = max(_FEWEST, round(len(topics) * _TEST_SHARE))
     if len(topics) < len(_TESTS) * quota:
         raise DataError(
             f"crosscult: {len(topics)} scenarios can't be split. Expected at least {len(_TESTS) * _FEWEST}, {_FEWEST} "
@@ -256,11 +246,8 @@ def _problems(draw: Draw, raw: RawCases) -> Iterator[str]:
             yield f"case {case!r} has {wrong[0]!r} for locality. Expected a case of another scenario than {here!r}."
 
 
-# culture-tasks data draw
-
-
 def register(actions: argparse._SubParsersAction[Any]) -> None:
-    """Adds the action."""
+    """Adds ``culture-tasks data draw``."""
     parser = actions.add_parser(
         "draw",
         help="split and pair the cases of CrossCult-KIBench",
@@ -273,15 +260,14 @@ def register(actions: argparse._SubParsersAction[Any]) -> None:
         flag, choices = f"--{name.replace('_', '-')}", get_args(field.annotation) or None
         parser.add_argument(flag, type=str if choices else int, choices=choices, default=field.default)
     parser.add_argument("--data", type=Path, help="the data folder (default: CULTURE_TASKS_DATA, else the Hub)")
-    parser.set_defaults(handler=_write_draw)
+    parser.set_defaults(make_text=_write_draw)
 
 
-def _write_draw(options: argparse.Namespace) -> int:
+def _write_draw(options: argparse.Namespace) -> str:
     settings = Settings.from_environment()
     with reading_data(settings):
         raw = load(options.data or settings.data_folder)
     draw = make_draw(raw, DrawOptions(**{name: getattr(options, name) for name in DrawOptions.model_fields}))
-    draw.write(options.out)
+    options.out.write_text(draw.model_dump_json(indent=1) + "\n", encoding="utf-8")
     counts = f"{len(draw.single)} single-insert cases, {len(draw.sequential)} chains"
-    print(f"{options.out}: {counts} ({draw.fingerprint})")  # noqa: T201 - the command's output
-    return 0
+    return f"{options.out}: {counts} ({draw.fingerprint})"

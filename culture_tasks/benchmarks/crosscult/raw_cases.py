@@ -30,8 +30,7 @@ from culture_tasks.data.tables import (
 )
 from culture_tasks.errors import DataError
 
-RAW_CASES = 9_800
-"""Raw cases (Table 1)."""
+RAW_CASES = 9_800  # Table 1
 
 SOURCE = Source(
     folder="crosscult",
@@ -60,9 +59,8 @@ _FIELDS: Mapping[str, tuple[str, str]] = {
 
 def _a_topic(text: str) -> Topic:
     """Reads a topic by its first word, as in ``Religious Values``."""
-    for topic in TOPICS:
-        if text.strip().casefold().startswith(topic[:5]):
-            return topic
+    if topic := next((topic for topic in TOPICS if text.strip().casefold().startswith(topic[:5])), None):
+        return topic
     raise ValueError(f"Allowed are {', '.join(TOPIC_NAMES.values())}, or {', '.join(TOPIC_NAMES)}")
 
 
@@ -135,8 +133,7 @@ class RawCases:
     def images(self, ids: Iterable[str]) -> list[str]:
         """Returns the image files of cases, each checked when it is first asked for.
 
-        A raw case's image is shown by dozens of documents. Images embedded in a table are therefore written out once,
-        under the hash of their content, instead of being copied into each document.
+        Dozens of documents show one image, so those embedded in a table are written out once, under their hash.
         """
         import datasets
 
@@ -170,8 +167,20 @@ def load(data_folder: Path | None) -> RawCases:
     table = read_table(data_folder)
     rows = validated(table, RawCaseRow)
     ids = unique(table, (row.id or str(index) for index, row in enumerate(rows)), "id")
-    cases = [_case(identifier, row) for identifier, row in zip(ids, rows, strict=True)]
-    _check_scenarios(table, cases)
+    cases = []
+    for identifier, row in zip(ids, rows, strict=True):
+        values = row.model_dump()
+        samples = {code: QuestionAnswer(*(values[name] for name in names)) for code, names in _FIELDS.items()}
+        cases.append(RawCase(identifier, row.scenario, row.topic, samples, part=values["split"], image=row.image))
+    first: dict[str, int] = {}  # row of each scenario, whose cases agree on its topic and its part
+    for index, case in enumerate(cases):
+        other = cases[first.setdefault(case.scenario, index)]
+        for name, ours, theirs in (("topic", case.topic, other.topic), ("split", case.part, other.part)):
+            if ours != theirs:
+                raise DataError(
+                    f"{table.where(index)}, field {name!r}: found {ours!r}, while {table.where(first[case.scenario])} "
+                    f"of the same scenario {case.scenario!r} has {theirs!r}. Give the whole scenario one value."
+                )
     return RawCases(
         table=table,
         cases=cases,
@@ -183,29 +192,9 @@ def load(data_folder: Path | None) -> RawCases:
 def read_table(data_folder: Path | None) -> RowTable:
     """Reads the rows without checking them; the object ``qa`` of Figure 8 is taken apart into its fields."""
     table = read_source(SOURCE, data_folder)
-    return replace(table, rows=[_flat(row) for row in table.rows])
-
-
-def _flat(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not isinstance(row.get("qa"), Mapping):
-        return row
-    return {name: value for name, value in row.items() if name != "qa"} | dict(row["qa"])
-
-
-def _case(identifier: str, row: RawCaseRow) -> RawCase:
-    values = row.model_dump()
-    samples = {code: QuestionAnswer(*(values[name] for name in names)) for code, names in _FIELDS.items()}
-    return RawCase(identifier, row.scenario, row.topic, samples, part=values["split"], image=row.image)
-
-
-def _check_scenarios(table: RowTable, cases: Sequence[RawCase]) -> None:
-    """Makes sure that all cases of a scenario agree on its topic and its part."""
-    first: dict[str, int] = {}
-    for index, case in enumerate(cases):
-        other = cases[first.setdefault(case.scenario, index)]
-        for name, ours, theirs in (("topic", case.topic, other.topic), ("split", case.part, other.part)):
-            if ours != theirs:
-                raise DataError(
-                    f"{table.where(index)}, field {name!r}: found {ours!r}, while {table.where(first[case.scenario])} "
-                    f"of the same scenario {case.scenario!r} has {theirs!r}. Give the whole scenario one value."
-                )
+    rows: list[Mapping[str, Any]] = []
+    for row in table.rows:
+        if isinstance(row.get("qa"), Mapping):
+            row = {name: row[name] for name in row if name != "qa"} | dict(row["qa"])
+        rows.append(row)
+    return replace(table, rows=rows)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
 from operator import attrgetter
 from typing import Any, get_args
 
@@ -51,21 +50,19 @@ from culture_tasks.benchmarks.reporting import (
     whole_groups_then_tasks,
 )
 
-_Place = tuple[str, str, Where]
-"""Key, label and groups of a column."""
+_Place = tuple[str, str, Where]  # key, label and groups of a column
 
 # Routing: whether a request used what was inserted, by what its record says
 
 
 def _fact(name: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Returns what reads a number that a method recorded; None where it recorded none."""
     return lambda record: record.get("facts", {}).get(name)
 
 
 def _routing_error(record: Mapping[str, Any]) -> float | None:
-    """Returns 100 where a request was routed wrongly, and 0 where it was not; None where nothing was compared.
+    """Returns 100 where a request uses an insertion for another language or scenario or doesn't use its own, else 0.
 
-    A request about another language or scenario than the insertion shouldn't use it; all others should.
+    None where nothing was compared.
     """
     if _fact("similarity")(record) is None:
         return None
@@ -77,8 +74,7 @@ def _wrong_entry(record: Mapping[str, Any]) -> float | None:
     """Returns 100 where a request rightly used something, but of another language; None where that can't be said."""
     if _routing_error(record) != 0.0 or record["facts"].get("activated") is None:
         return None
-    is_of_another: bool = record["facts"].get("entry") != record["groups"]["partition"]
-    return 100.0 * is_of_another
+    return 100.0 * bool(record["facts"].get("entry") != record["groups"]["partition"])
 
 
 _THRESHOLDS = tuple(f"{step / 20:.2f}" for step in range(21))
@@ -86,9 +82,7 @@ _THRESHOLDS = tuple(f"{step / 20:.2f}" for step in range(21))
 
 def _errors_by_threshold(answers: Answers) -> dict[str, Floats]:
     """Returns the routing errors that each threshold would make of the recorded similarities."""
-    should_not = np.zeros(answers.scores.size, dtype=np.bool_)
-    for role in LOCALITY_ROLES:
-        should_not |= answers.of_field("role").equals(role)
+    should_not = np.logical_or.reduce([answers.of_field("role").equals(role) for role in LOCALITY_ROLES])
     return {text: 100.0 * ((answers.scores >= float(text)) == should_not) for text in _THRESHOLDS}
 
 
@@ -121,8 +115,7 @@ _ROLES: Mapping[str, Mapping[str, str]] = {
     ),
     "crosscult_sequential": dict(zip(SEQUENTIAL_ROLES, ("Final Rel.", "Final Gen.", "Final Loc."), strict=True)),
 }
-_NUMBERS = {"crosscult_single": 2, "crosscult_sequential": 3}
-"""Their tables in the paper."""
+_NUMBERS = {"crosscult_single": 2, "crosscult_sequential": 3}  # their tables in the paper
 
 _DIAGNOSTIC = "crosscult_diagnostic"
 _RETENTION = "crosscult_retention"
@@ -183,13 +176,13 @@ def _both_scores(unit: str, place: _Place, *, setting: str = "", sums_up: bool =
 
 def _by_role(unit: str) -> TableOf:
     setting = unit.removeprefix("crosscult_")
-    columns = [_both_scores(unit, place, setting=setting) for place in _roles(unit)]
-    columns.append(_both_scores(unit, ("overall", "Overall", ()), setting=setting, sums_up=True))
+    columns = [column for place in _roles(unit) for column in _both_scores(unit, place, setting=setting)]
+    columns += _both_scores(unit, ("overall", "Overall", ()), setting=setting, sums_up=True)
     return TableOf(
         key=f"crosscult_table_{_NUMBERS[unit]}",
         title=f"{unit}: ROUGE-L in percent and the judge's score from 0 to 10",
         source=f"CrossCult-KIBench, Table {_NUMBERS[unit]}",
-        columns=tuple(chain(*columns)),
+        columns=tuple(columns),
         headers=_METHODS_AND_JUDGE,
         question="changes",
         notes=("Overall: the mean over the roles, each weighing the same.",),
@@ -203,7 +196,7 @@ def _by_language_and_topic() -> TableOf:
         key=f"{_DIAGNOSTIC}_by_language",
         title=f"{_DIAGNOSTIC}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
         source="CrossCult-KIBench, Figure 1b",
-        columns=tuple(chain(*(_both_scores(_DIAGNOSTIC, place) for place in places))),
+        columns=tuple(column for place in places for column in _both_scores(_DIAGNOSTIC, place)),
         notes=(
             "Each language asks of its own culture: English of the U.S., Chinese of China, Arabic of the Arab region.",
         ),
@@ -308,7 +301,6 @@ def _partitions_and_topics(partitions: Iterable[Partition]) -> Iterator[_Place]:
 
 
 def _retention(key: str, statistic: str, scores: str, orders: Iterable[tuple[str, ...]]) -> TableOf:
-    """Returns a table with a column for each partition that has been inserted, step by step."""
     return TableOf(
         key=key,
         title=f"CrossCult-KIBench: reliability after each insertion, {scores}",
@@ -350,8 +342,8 @@ def _after_insertions(number: Number) -> Mark | None:
     """Draws retention: a panel per model and chain, and a series per language of the insertion."""
     if number.dimension != "after" or not number.unit.startswith(_RETENTION):
         return None
-    chain = number.unit.removeprefix(_RETENTION).strip("_")
-    names = " → ".join(LANGUAGE_NAMES.get(part, part) for part in chain.split("_") if part)
+    chain = number.unit.removeprefix(_RETENTION).strip("_").split("_")
+    names = " → ".join(LANGUAGE_NAMES.get(part, part) for part in chain if part)
     panel = " · ".join(filter(None, (number.model, names)))
     return Mark(panel, number.held.get("partition", number.title), number.group)
 
@@ -417,7 +409,6 @@ _FIGURES = (
 
 
 def _is_beside(first: RunFacts, second: RunFacts) -> bool:
-    """Whether one run is of the same task without the insertion."""
     return first.task == second.task and _is_single(second.task) and _method(first) == _BASE_MODEL != _method(second)
 
 

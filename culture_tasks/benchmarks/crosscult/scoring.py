@@ -30,18 +30,14 @@ from culture_tasks.benchmarks.interface import Answered, JudgedScore, MeanScore,
 from culture_tasks.metrics.rouge import rouge_l
 from culture_tasks.text import answer_in, storable
 
-OVERLAP = "rouge_l"
-"""ROUGE-L F in percent: 0 to 100, higher is nearer."""
-
-JUDGED = "judge_score"
-"""Mean score of the judge of Figure 10: 0 (opposite or irrelevant) to 10 (the same meaning)."""
+OVERLAP = "rouge_l"  # F in percent: 0 to 100, higher is nearer
+JUDGED = "judge_score"  # of the judge of Figure 10: 0 (opposite or irrelevant) to 10 (the same meaning)
 
 _GROUPS: Mapping[Setting, Mapping[str, tuple[str, ...]]] = {
     "diagnostic": {"topic": TOPICS, "partition": PARTITIONS},
     "single": {"topic": TOPICS, "partition": TARGETS},
 }
-"""Parts of the data with a mean of their own (Figures 1b and 5). The tasks of chains are about one partition each; what
-else a table needs, such as scenarios, stands in the logged records."""
+"""Parts of the data with a mean of their own (Figures 1b and 5). The tasks of chains are about one partition each."""
 
 _FACTS = "case_id", "setting", "scenario", "order", "step", "image_id", "insertion_image_id", "request_scenario"
 
@@ -55,9 +51,9 @@ class InsertionResponse(NamedTuple):
 
 
 class Insertions:
-    """Response filter that makes every response three texts: the fields of :class:`InsertionResponse`.
+    """Response filter that makes of each response the three texts of :class:`InsertionResponse`, all in a flat list.
 
-    The texts of all runs stand in one flat list, since lmms-eval strips each element of it before ``process_results``.
+    It is flat because lmms-eval strips each element before ``process_results``.
     """
 
     def __init__(self, **_: object) -> None:
@@ -87,14 +83,15 @@ def metrics(setting: Setting) -> list[Metric]:
 
 
 def score(doc: CrossCultDoc, responses: Sequence[str]) -> Answered:
-    """Scores the answers to a request, the texts that :class:`Insertions` gives, and has them graded.
-
-    Without any, the request is not answered yet.
-    """
+    """Scores the answers to a request, the texts of :class:`Insertions`; without any, it is not answered yet."""
     texts = list(responses) if len(responses) > 1 else _answer("".join(responses))
     answers = [InsertionResponse(*texts[place : place + 3]) for place in range(0, len(texts), 3)]
     reference = _cleaned(answers[0].base if doc["role"] in LOCALITY_ROLES else doc["reference"])
     overlaps = [rouge_l(_cleaned(answer.text), reference) for answer in answers]
+    # which insertion was used, scores and tokens, as the method says, and of which partition the insertion is
+    if routing := json.loads(answers[0].routing):
+        used = routing.get("activated")
+        routing["entry"] = doc["insertions"][used]["partition"] if isinstance(used, int) else None
     return Answered(
         item=doc["id"],
         responses=[answer.text for answer in answers],
@@ -110,19 +107,11 @@ def score(doc: CrossCultDoc, responses: Sequence[str]) -> Answered:
         cluster=doc["scenario"],
         image=doc["image_id"],
         data={"data": doc["data"], "draw": doc["draw"]},
-        facts={**{name: doc[name] for name in _FACTS}, **_routed(doc, answers[0])},  # type: ignore[literal-required]
+        facts={name: doc[name] for name in _FACTS} | routing,  # type: ignore[literal-required]
         rubric=CROSSCULT,
         judge_language=LANGUAGE_NAMES[doc["language"]],
         values={OVERLAP: sum(overlaps) / len(overlaps)},
     )
-
-
-def _routed(doc: CrossCultDoc, answer: InsertionResponse) -> dict[str, Any]:
-    """Returns what a record says about routing: which insertion was used, of which partition, scores and tokens."""
-    routing = json.loads(answer.routing)
-    used = routing.get("activated")
-    entry = doc["insertions"][used]["partition"] if isinstance(used, int) else None
-    return {**routing, "entry": entry} if routing else {}
 
 
 def _cleaned(text: str) -> str:

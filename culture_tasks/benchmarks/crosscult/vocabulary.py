@@ -6,31 +6,21 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 Partition = Literal["en", "zh", "ar"]
-"""A language-culture partition (section 3.1): English in the U.S., Chinese in China, Arabic in the Arab region."""
+"""A language and its culture: English in the U.S., Chinese in China, Arabic in the Arab region (section 3.1)."""
 
 PARTITIONS: tuple[Partition, ...] = get_args(Partition)
+TARGETS: tuple[Partition, ...] = ("zh", "ar")  # inserted in the single-insert setting (section 3.1)
+LANGUAGE_NAMES: Mapping[str, str] = {"en": "English", "zh": "Chinese", "ar": "Arabic"}  # in Figure 9 and for the judge
 
-TARGETS: tuple[Partition, ...] = ("zh", "ar")
-"""Partitions that the single-insert setting inserts (section 3.1)."""
-
-LANGUAGE_NAMES: Mapping[str, str] = {"en": "English", "zh": "Chinese", "ar": "Arabic"}
-"""What Figure 9 calls the languages, and what the judge is told."""
-
-Topic = Literal["social", "religious", "ethical"]
-"""A topic of the World Values Survey (Table 1)."""
-
+Topic = Literal["social", "religious", "ethical"]  # of the World Values Survey (Table 1)
 TOPICS: tuple[Topic, ...] = get_args(Topic)
-
 TOPIC_NAMES: Mapping[Topic, str] = {
     "social": "Social Values, Attitudes & Stereotypes",
     "religious": "Religious Values",
     "ethical": "Ethical Values and Norms",
 }
-"""How the paper writes the topics."""
 
-Part = Literal["train", "single", "sequential"]
-"""A part of the scenarios (Table 1): training, single-insert test, sequential-insert test."""
-
+Part = Literal["train", "single", "sequential"]  # of the scenarios (Table 1); the last two are for the tests
 PARTS: tuple[Part, ...] = get_args(Part)
 
 Setting = Literal["diagnostic", "single", "sequential", "retention"]
@@ -47,9 +37,5 @@ LOCALITY_ROLES: frozenset[str] = frozenset(("cross_language_locality", "cross_sc
 """Roles whose reference is what the model says without any insertion."""
 
 Order = tuple[Partition, ...]
-
-ORIGINAL_ORDER: Order = ("en", "zh", "ar")
-"""Order of a sequential-insert chain (section 3.1)."""
-
-ORDERS: tuple[Order, ...] = (ORIGINAL_ORDER, ("ar", "zh", "en"))
-"""The order of the chains, and that of the supplementary ones (Appendix F.1)."""
+ORIGINAL_ORDER: Order = ("en", "zh", "ar")  # of a sequential-insert chain (section 3.1)
+ORDERS: tuple[Order, ...] = (ORIGINAL_ORDER, ("ar", "zh", "en"))  # and of the supplementary chains (Appendix F.1)

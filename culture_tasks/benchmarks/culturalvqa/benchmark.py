@@ -76,11 +76,7 @@ def _task(name: str, title: str, variant: Variant, rubric: RubricName, about: st
 
 
 def asked(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
-    """Returns the prompt for a question (section 5, Appendices H and I).
-
-    The image stands before the text (Appendix H). The few-shot prompt shows examples of image, question and answer,
-    each on a line, then image and question (Appendix I).
-    """
+    """Returns the prompt for a question, the image before the text (section 5, Appendices H and I)."""
     file = prompt_file(__package__, f"{variant}.v1")
     if variant == "fewshot":
         shown = [(Picture(each["row"]), f"{each['question']}\n{each['answer']}") for each in doc["examples"]]

@@ -46,21 +46,15 @@ COUNTRIES = (
 )
 """The 11 countries (Appendix A)."""
 
-FACETS = ("clothing", "drinks", "food", "rituals", "traditions")
-"""The 5 facets (abstract and section 5)."""
+FACETS = ("clothing", "drinks", "food", "rituals", "traditions")  # abstract and section 5
 
 _COUNTRY_SPELLINGS = {
     **{country: country for country in COUNTRIES},
-    "us": "usa",
-    "unitedstates": "usa",
-    "unitedstatesofamerica": "usa",
-    "america": "usa",
-    "turkiye": "turkey",
-    "türkiye": "turkey",
+    **dict.fromkeys(("us", "unitedstates", "unitedstatesofamerica", "america"), "usa"),
+    **dict.fromkeys(("turkiye", "türkiye"), "turkey"),
+    **dict.fromkeys(("prchina", "peoplesrepublicofchina"), "china"),
     "brasil": "brazil",
     "islamicrepublicofiran": "iran",
-    "prchina": "china",
-    "peoplesrepublicofchina": "china",
 }
 
 
@@ -80,11 +74,7 @@ def facet_of(text: str | None) -> str:
     return stems.get(_letters(text)[:4], "")
 
 
-QUESTIONS = 2_378
-"""Questions in all (section 3)."""
-
-ANSWERS = 7_206
-"""Answers in all (section 3 and conclusion)."""
+QUESTIONS, ANSWERS = 2_378, 7_206  # in all (section 3 and conclusion)
 
 SOURCE = Source(
     folder="culturalvqa",
@@ -114,39 +104,33 @@ EXAMPLES = 3
 
 
 class Example(TypedDict):
-    """One answered question of the few-shot prompt: its row, which has its image, and of several answers the first."""
+    """One answered question of the few-shot prompt."""
 
-    row: int
+    row: int  # which has its image
     question: str
-    answer: str
+    answer: str  # of several the first
 
 
 class CulturalVqaDoc(TypedDict):
     """One question of CulturalVQA, without its image.
 
-    ``references`` is empty where the answers are withheld. ``country`` and ``facet`` are empty where the row has none
-    of the paper's. ``image_id`` is the same for questions about one image, and empty where there is none. What only one
-    variant shows is in its documents alone, since the harnesses walk over every field of every document several times:
-    ``country_name`` (the row's own spelling), ``entities``, and ``examples``, which stand before the question.
+    The last three are in the documents of one variant alone, since the harnesses walk over every field several times.
     """
 
     id: str
     question: str
-    references: list[str]
-    country: str
+    references: list[str]  # empty where the answers are withheld
+    country: str  # empty where the row has none of the paper's, as `facet` is
     facet: str
-    image_id: str
+    image_id: str  # the same for questions about one image, empty where there is none
     data: str
-    country_name: NotRequired[str]
+    country_name: NotRequired[str]  # in the row's own spelling
     entities: NotRequired[str]
-    examples: NotRequired[list[Example]]
+    examples: NotRequired[list[Example]]  # shown before the question
 
 
 def _as_list(value: Any) -> Any:
-    """Turns what releases and CSV files write for a list into one, without the blank entries that pad some columns.
-
-    A text may be a list's JSON form, Python's, or NumPy's (which has no commas); another text is one entry.
-    """
+    """Turns what releases and CSV files write for a list into one, without the blank entries that pad some columns."""
     if isinstance(value, str):
         value = _listed(value) if value.lstrip().startswith("[") else [value]
     entries = [] if value is None else value
@@ -156,6 +140,7 @@ def _as_list(value: Any) -> Any:
 
 
 def _listed(text: str) -> Any:
+    """Reads a list in the form of JSON, of Python, or of NumPy, which has no commas."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -195,15 +180,26 @@ class _AnswerRow(TableRow):
 
 
 def load(variant: Variant, data_folder: Path | None) -> Documents:
-    """Loads the questions, and their images where the model will be shown them.
-
-    Raises:
-        DataError: If the data can't be used for this variant.
-    """
+    """Loads the questions, and their images where the model will be shown them."""
     table = read_source(SOURCE, data_folder)
     rows = _with_local_answers(table, validated(table, CulturalVqaRow, _ALIASES), data_folder)
-    _check_answers(table, rows)
-    _check_shown(table, rows, variant)
+    without = [index for index, row in enumerate(rows) if not row.all_answers]
+    if without and len(without) < len(rows):
+        raise DataError(
+            f"{table.where(without[0])}, field 'all_answers': found nothing, here and in {len(without) - 1} more rows "
+            "while others have answers. Expected at least one answer in each row, or in none."
+        )
+    if variant == "fewshot" and without:
+        raise DataError(
+            f"{table.origin}: found no answers. culturalvqa_fewshot shows {EXAMPLES} other questions with theirs: add "
+            "the column 'all_answers' to your data, or leave this task out."
+        )
+    shown = {"country": "country", "lens": "entities"}.get(variant)  # the field that this variant alone shows
+    if lacking := [index for index, row in enumerate(rows) if shown and not getattr(row, shown)]:
+        raise DataError(
+            f"{table.where(lacking[0])}, field {shown!r}: found nothing. culturalvqa_{variant} shows it to the "
+            f"model: add the column {shown!r} to your data, or leave this task out."
+        )
     folder, names = folder_of(SOURCE, data_folder), [row.image for row in rows]
     keys = image_keys(table, names, folder, needed=variant == "fewshot")
     data = fingerprint(row.model_dump(exclude={"image"}) for row in rows)
@@ -220,7 +216,14 @@ def load(variant: Variant, data_folder: Path | None) -> Documents:
         for identifier, row, key in zip(unique(table, (row.u_id for row in rows), "u_id"), rows, keys, strict=True)
     ]
     check_release(SOURCE.release, table, list(map(vars, rows)))
-    _name_other_groups(table, rows, documents)
+    for field in ("country", "facet"):
+        values = [getattr(row, field) for row, doc in zip(rows, documents, strict=True) if not doc[field]]
+        if others := sorted(filter(None, set(values))):  # such as misspelt ones
+            _log.warning(
+                "%s: %d values of %r are none of the paper's (such as %r); their questions count in the overall score "
+                "only",
+                *(table.origin, len(others), field, others[0]),
+            )
     examples = _examples(table, keys)
     for document, row in zip(documents, rows, strict=True):
         if variant == "fewshot":
@@ -258,31 +261,6 @@ def _with_local_answers(table: RowTable, rows: list[CulturalVqaRow], data_folder
     ]
 
 
-def _check_answers(table: RowTable, rows: Sequence[CulturalVqaRow]) -> None:
-    without = [index for index, row in enumerate(rows) if not row.all_answers]
-    if without and len(without) < len(rows):
-        raise DataError(
-            f"{table.where(without[0])}, field 'all_answers': found nothing, here and in {len(without) - 1} more rows "
-            "while others have answers. Expected at least one answer in each row, or in none."
-        )
-
-
-def _check_shown(table: RowTable, rows: Sequence[CulturalVqaRow], variant: Variant) -> None:
-    """Makes sure that the rows have what this variant alone shows to the model."""
-    if variant == "fewshot" and not rows[0].all_answers:
-        raise DataError(
-            f"{table.origin}: found no answers. culturalvqa_fewshot shows {EXAMPLES} other questions with theirs: add "
-            "the column 'all_answers' to your data, or leave this task out."
-        )
-    if field := {"country": "country", "lens": "entities"}.get(variant):
-        for index, row in enumerate(rows):
-            if not getattr(row, field):
-                raise DataError(
-                    f"{table.where(index)}, field {field!r}: found nothing. culturalvqa_{variant} shows it to the "
-                    f"model: add the column {field!r} to your data, or leave this task out."
-                )
-
-
 def _examples(table: RowTable, keys: Sequence[str | None]) -> Iterator[list[int]]:
     """Draws the examples of each question, by a fixed seed, from the questions about other images."""
     times = Counter(keys)
@@ -292,28 +270,13 @@ def _examples(table: RowTable, keys: Sequence[str | None]) -> Iterator[list[int]
                 f"{table.where(index)}: culturalvqa_fewshot shows {EXAMPLES} questions about other images, and there "
                 f"are {len(keys) - times[key]}. Add questions, or leave this task out."
             )
-        random_numbers = random.Random(f"1234-{index}")  # noqa: S311
+        rng = random.Random(f"1234-{index}")  # noqa: S311
         examples: list[int] = []
         while len(examples) < EXAMPLES:
-            other = random_numbers.randrange(len(keys))
+            other = rng.randrange(len(keys))
             if keys[other] != key and other not in examples:
                 examples.append(other)
         yield examples
-
-
-def _name_other_groups(table: RowTable, rows: Sequence[CulturalVqaRow], documents: Sequence[CulturalVqaDoc]) -> None:
-    """Names in the log the countries and facets that are none of the paper's, such as misspelt ones."""
-    for field in ("country", "facet"):
-        values = [getattr(row, field) for row, doc in zip(rows, documents, strict=True) if not doc[field]]
-        if others := sorted(filter(None, set(values))):
-            _log.warning(
-                "%s: %d values of %r are none of the paper's (such as %r); their questions count in the overall score "
-                "only",
-                table.origin,
-                len(others),
-                field,
-                others[0],
-            )
 
 
 def check(data_folder: Path | None) -> DataReport:

@@ -7,44 +7,30 @@ or ``facet``, its rows stand below the user's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import product
 
 from culture_tasks import published
 from culture_tasks.benchmarks.culturalvqa.documents import COUNTRIES, FACETS
-from culture_tasks.benchmarks.reporting import (
-    BenchmarkReport,
-    Field,
-    TableOf,
-    UnitOf,
-    bars_by,
-    columns_by,
-)
+from culture_tasks.benchmarks.reporting import BenchmarkReport, Field, TableOf, UnitOf, bars_by, columns_by
 from culture_tasks.vocabulary import places
 
 _UPPER = {"usa": "USA"}
 
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    for unit in units:
-        yield _by(unit.key, "country", COUNTRIES)
-        yield _by(unit.key, "facet", FACETS)
-
-
-def _by(unit: str, field: str, groups: Iterable[str]) -> TableOf:
-    labels = {group: _UPPER.get(group, group.title()) for group in groups}
-    return TableOf(
-        key=f"{unit}_by_{field}",
-        title=f"{unit}: share of answers that the judge calls correct, per {field}",
-        source="CulturalVQA, section 5",
-        columns=columns_by(field, labels, unit, printed={}, total="All"),
-        papers=tuple(name for name in published.names() if name.startswith("culturalvqa_")),
-    )
+    for unit, (field, groups) in product(units, (("country", COUNTRIES), ("facet", FACETS))):
+        labels = {group: _UPPER.get(group, group.title()) for group in groups}
+        yield TableOf(
+            key=f"{unit.key}_by_{field}",
+            title=f"{unit.key}: share of answers that the judge calls correct, per {field}",
+            source="CulturalVQA, section 5",
+            columns=columns_by(field, labels, unit.key, printed={}, total="All"),
+            papers=tuple(name for name in published.names() if name.startswith("culturalvqa_")),
+        )
 
 
 REPORT = BenchmarkReport(
-    fields=(
-        Field("country", COUNTRIES, names=_UPPER, places=places(COUNTRIES)),
-        Field("facet", FACETS),
-    ),
+    fields=(Field("country", COUNTRIES, names=_UPPER, places=places(COUNTRIES)), Field("facet", FACETS)),
     splits=(("country",), ("facet",)),
     culture="country",
     ability="perception",

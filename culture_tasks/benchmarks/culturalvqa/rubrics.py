@@ -1,7 +1,4 @@
-"""The rubrics of CulturalVQA: LAVE as its authors grade, and on LAVE's own scale.
-
-Both ask for ``rating=X``.
-"""
+"""The rubrics of CulturalVQA: LAVE as its authors grade, and on LAVE's own scale; both ask for ``rating=X``."""
 
 from __future__ import annotations
 

@@ -89,9 +89,7 @@ def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: R
     path.write_text(json.dumps(list(predictions), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     _log.warning(
         "%s: the data have no answers, so there is no score. %d predictions for submission are in %s.",
-        task,
-        len(predictions),
-        path,
+        *(task, len(predictions), path),
     )
 
 
@@ -118,8 +116,7 @@ def normalised(answer: str) -> str:
 class _Marks(dict[int, int | str | None]):
     """A translation table, filled as characters come: punctuation to spaces, apostrophes to nothing.
 
-    Punctuation is what the VQA evaluation lists, which leaves ``%``, ``$``, ``#`` and their like in place, and what
-    Unicode calls so outside of ASCII. Commas and periods are told from those in numbers before and after.
+    Punctuation is what the VQA evaluation lists (neither ``%`` nor ``$``), and outside of ASCII what Unicode calls so.
     """
 
     def __missing__(self, code: int) -> int | str | None:
@@ -133,9 +130,6 @@ _MARKS = _Marks()
 
 
 def exact_match(prediction: str, references: Iterable[str]) -> float:
-    """Returns 1.0 if the prediction equals any reference after :func:`normalised`, else 0.0.
-
-    An empty prediction never matches.
-    """
+    """Returns 1.0 if the prediction equals any reference after :func:`normalised` and isn't empty, else 0.0."""
     ours = normalised(prediction)
     return float(bool(ours) and any(ours == normalised(reference) for reference in references))

@@ -36,11 +36,6 @@ def test_the_chain_of_thought_prompt_is_that_of_figure_9():
     assert wording(render("cot", doc())) == wording(printed("care", "figure_9").replace("{Question}", "Q?"))
 
 
-def test_braces_in_a_question_stay_as_they_are():
-    question = "{people} {question} {0} {{x}} \\1 {"
-    assert all(render(prompt, doc(question)).count(question) == 1 for prompt in ("plain", "roleplay", "cot"))
-
-
 def test_a_published_prompt_never_changes():
     """A changed prompt makes another task: it needs a new file and version."""
     starts = {"plain.v1": "bf085a6e12c9d0e2", "roleplay.v1": "b1bca13975d3549d", "cot.v1": "aba845350bfc7344"}

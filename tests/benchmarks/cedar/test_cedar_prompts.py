@@ -65,8 +65,3 @@ def test_layout_of_the_english_prompts():
         "Now, [your answer] is:",
     ]
     assert "[narrative]: N\n[question]: Q\n\n[options]" in render("en", "text", "N", "Q")
-
-
-def test_braces_in_the_data_stay_as_they_are():
-    rendered = render("en", "text", "{question} {0} {narrative}", "{narrative!r} }{")
-    assert "[narrative]: {question} {0} {narrative}\n[question]: {narrative!r} }{\n" in rendered

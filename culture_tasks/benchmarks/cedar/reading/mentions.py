@@ -18,10 +18,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from culture_tasks.benchmarks.cedar.labels import LANGUAGES, Emotion, Language
 from culture_tasks.benchmarks.cedar.reading.folding import fold
+
+Entry: TypeAlias = tuple[Emotion, Language]  # of an emotion word
 
 SPACED: Final[tuple[Language, ...]] = ("en", "es", "sw", "ar", "hi")
 UNSPACED: Final[tuple[Language, ...]] = ("ja", "zh")
@@ -53,13 +55,6 @@ _SWAHILI_PREFIX: Final = re.compile(
 _KANA: Final = re.compile("[ぁ-ゖァ-ヺー]+")
 _LONG_KANA: Final = 4
 _PARTICLES: Final = ("です", "でし", "だ", "を", "が", "の", "と", "で", "な", "に", "は", "も", "よ", "ね")
-
-
-class Entry(NamedTuple):
-    """An emotion word's label and language."""
-
-    emotion: Emotion
-    language: Language
 
 
 class Mention(NamedTuple):
@@ -114,7 +109,7 @@ def entries(language: Language) -> Iterator[tuple[str, Emotion]]:
 @cache
 def _words(languages: tuple[Language, ...]) -> Mapping[str, Entry]:
     """Returns the emotion words of the languages; of two languages with the same word the first has it."""
-    return {form: Entry(emotion, language) for language in reversed(languages) for form, emotion in entries(language)}
+    return {form: (emotion, language) for language in reversed(languages) for form, emotion in entries(language)}
 
 
 @cache
@@ -138,10 +133,8 @@ def _arabic(word: str) -> Entry | None:
             stem = word[len(prefix) : len(word) - len(suffix)]
             if len(stem) < _SHORTEST_STEM:
                 continue
-            entry = known.get(stem)
-            if entry is None and suffix and stem.endswith("ت"):
-                entry = known.get(stem[:-1] + "ه")
-            if entry is not None:
+            feminine = f"{stem[:-1]}ه" if suffix and stem.endswith("ت") else ""
+            if entry := known.get(stem) or known.get(feminine):
                 return entry
     return None
 
@@ -149,9 +142,8 @@ def _arabic(word: str) -> Entry | None:
 def _swahili(word: str) -> Entry | None:
     """Looks a verb up behind its subject, tense, relative and object prefixes; negative verbs have none of these."""
     for place in range(1, len(word) - 2):
-        emotion = _swahili_verbs().get(word[place:])
-        if emotion is not None:
-            return Entry(emotion, "sw") if _SWAHILI_PREFIX.fullmatch(word[:place]) else None
+        if emotion := _swahili_verbs().get(word[place:]):
+            return (emotion, "sw") if _SWAHILI_PREFIX.fullmatch(word[:place]) else None
     return None
 
 
@@ -159,8 +151,7 @@ def _swahili(word: str) -> Entry | None:
 def _look_up(word: str) -> Entry | None:
     if len(word) > _LONGEST_WORD:
         return None
-    known = _words(SPACED).get(word)
-    if known is not None:
+    if known := _words(SPACED).get(word):
         return known
     first, hyphen, rest = word.partition("-")
     if hyphen:
@@ -196,8 +187,7 @@ def _names_emotion(text: str, found: list[re.Match[str]], place: int) -> bool:
 def _spaced(text: str) -> Iterator[Mention]:
     found = list(WORD.finditer(text))
     for place, match in enumerate(found):
-        entry = _look_up(match.group())
-        if entry is not None and _names_emotion(text, found, place):
+        if (entry := _look_up(match.group())) and _names_emotion(text, found, place):
             yield Mention(*match.span(), *entry)
 
 
@@ -235,11 +225,7 @@ def _unspaced(text: str) -> Iterator[Mention]:
 
 
 def find_mentions(text: str) -> list[Mention]:
-    """Returns the emotion words of a folded text, in order.
-
-    Only whole words count in languages that put spaces between words; in Japanese and Chinese the longest word does,
-    unless it is part of a known other word.
-    """
+    """Returns the emotion words of a folded text, in order: whole words; in Japanese and Chinese the longest."""
     return sorted([*_spaced(text), *_unspaced(text)])
 
 

@@ -13,7 +13,7 @@ from support.steps import steps
 from culture_tasks.benchmarks.cedar.documents import prompt_file
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, OPTION_WORDS
 from culture_tasks.benchmarks.cedar.reading.choice import read_reply
-from culture_tasks.benchmarks.cedar.reading.folding import cut_reasoning, fold
+from culture_tasks.benchmarks.cedar.reading.folding import cut_reasoning
 from culture_tasks.benchmarks.cedar.reading.mentions import entries, find_mentions, language_file
 
 TABLES = Path(__file__).parent / "replies"
@@ -24,9 +24,6 @@ def table(language: str) -> list[tuple[str, str]]:
     return [tuple(row.split("\t")) for row in rows]
 
 
-TABLE_NAMES = (*LANGUAGES, "choices", "background", "turns")
-
-
 def right_or_unread(expected: str, read: str | None) -> bool:
     """A label behind a question mark may be left unread, and a dash must be."""
     if expected.startswith("?"):
@@ -34,7 +31,7 @@ def right_or_unread(expected: str, read: str | None) -> bool:
     return read == (None if expected == "-" else expected)
 
 
-@pytest.mark.parametrize("name", TABLE_NAMES)
+@pytest.mark.parametrize("name", [*LANGUAGES, "choices", "background", "turns"])
 def test_replies_are_read_as_their_table_says(name):
     read = {reply: (expected, read_reply(reply.replace(r"\n", "\n"))) for expected, reply in table(name)}
     assert {reply: pair for reply, pair in read.items() if not right_or_unread(*pair)} == {}
@@ -59,20 +56,20 @@ def test_frames_are_read_alike_for_every_label(language):
     wrong = [
         (frame, one, other)
         for frame_language, expected, frame in frames
-        for place, one in enumerate(EMOTIONS)
-        for other in (EMOTIONS[(place + step) % 14] for step in (1, 5, 9))
+        for one, other in zip(EMOTIONS, (*EMOTIONS[5:], *EMOTIONS[:5]), strict=True)
         if frame_language == language
         and not right_or_unread(expected.replace("a", one), read_reply(fill(language, frame, one, other)))
     ]
     assert wrong == []
 
 
-def test_no_word_belongs_to_two_labels_in_any_language():
+def test_every_word_of_the_lexicon_is_found_and_belongs_to_one_label_in_all_languages():
     owners: dict[str, set[str]] = {}
     for language in LANGUAGES:
         for word, emotion in entries(language):
             owners.setdefault(word, set()).add(emotion)
-    assert {word: labels for word, labels in owners.items() if len(labels) > 1} == {}
+    found = {word: {mention.emotion for mention in find_mentions(word)} for word in owners}
+    assert [word for word, labels in owners.items() if len(labels) > 1 or found[word] != labels] == []
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -82,13 +79,6 @@ def test_each_concept_has_words_in_all_languages_or_in_none(language):
     )
     assert list(english) == list(EMOTIONS)
     assert words == english
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_word_of_the_lexicon_is_read_as_a_reply(language):
-    for word, emotion in entries(language):
-        found = [mention.emotion for mention in find_mentions(word)]
-        assert found == [emotion], word
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -129,15 +119,6 @@ EXPLANATIONS = {
     "sw": ["Kipindi cha {b} kimekwisha.", "Aliishi na {b} kwa wiki nyingi.", "Hapo awali {b} ilikuwa kubwa."],
     "zh": ["漫长的{b}已经结束了。", "她在{b}中度过了几个星期。", "之前的{b}很强烈。"],
 }
-DENIALS = {
-    "ar": "ليس {a}|ليست {a}.|لا {a}|بدون {a}|أي شيء إلا {a}|إنه ليس {a}.",
-    "en": "not {a}|It isn't {a}.|no {a}|without {a}|anything but {a}|It is far from {a}.|never {a}",
-    "es": "no {a}|No es {a}.|sin {a}|cualquier cosa menos {a}|nunca {a}|Lejos de {a}.",
-    "hi": "{a} नहीं|यह {a} नहीं है।|बिना {a}|{a} के अलावा कुछ भी|{a} बिल्कुल नहीं",
-    "ja": "{a}ではない|{a}ではありません。|{a}じゃない|{a}以外|{a}とは言えません|{a}ではございません。|{a}ではなかった",
-    "sw": "si {a}|Sio {a}.|siyo {a}|bila {a}|chochote isipokuwa {a}|Hakuna {a}.",
-    "zh": "不是{a}|并非{a}。|没有{a}|绝不是{a}|谈不上{a}|{a}不合适",
-}
 
 
 @given(OPTIONS, st.sampled_from(EMOTIONS), st.integers(0, 2), st.sampled_from(["{}. ", "{}\n\n", "**{}**\n", '"{}". ']))
@@ -145,12 +126,6 @@ def test_explanation_before_or_after_an_answer_does_not_change_it(option, other,
     language, emotion = option
     answer, explanation = OPTION_WORDS[language][emotion], fill(language, EXPLANATIONS[language][which], emotion, other)
     assert read_reply(wrapping.format(answer) + explanation) == read_reply(f"{explanation}\n{answer}") == emotion
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_denied_label_alone_never_gives_a_label(language):
-    denials = [fill(language, frame, one, one) for frame in DENIALS[language].split("|") for one in EMOTIONS]
-    assert {denial: read_reply(denial) for denial in denials} == dict.fromkeys(denials)
 
 
 NO_LABELS = (
@@ -177,31 +152,20 @@ def test_two_joined_labels_are_unparsed(one, other, joint):
     assert read_reply(one[1] + joint + other[1]) == expected
 
 
-@pytest.mark.parametrize(
-    ("reply", "kept"),
-    [
-        ("<think>a</think>b", "b"),
-        ("a</think>b", "b"),
-        ("b<think>a", "b"),
-        ("<think><think>a</think>b", "b"),
-        ("<think>a<think>b</think>c</think>d", "d"),
-        ('<Reasoning effort="high">a</Reasoning>b', "b"),
-        ("[THINK]a[/THINK]b", "b"),
-        ("◁think▷a◁/think▷b", "b"),
-        ("<|channel|>analysis<|message|>a<|channel|>final<|message|>b", "b"),
-        ("<thinker>a</thinker>", "<thinker>a</thinker>"),
-    ],
-)
-def test_reasoning_is_cut(reply, kept):
-    assert cut_reasoning(reply) == kept
-
-
-def test_folding_makes_spellings_alike():
-    assert fold("ख़ुशी") == fold("खुशी")
-    assert fold("शर्मिन्दगी") == fold("शर्मिंदगी")
-    assert fold("إِحْرَاجٌ") == fold("احراج")
-    assert fold("Vergüenza") == "verguenza"
-    assert fold("がぎパ") == "がぎパ"
+def test_reasoning_is_cut():
+    cut = {
+        "<think>a</think>b": "b",
+        "a</think>b": "b",
+        "b<think>a": "b",
+        "<think><think>a</think>b": "b",
+        "<think>a<think>b</think>c</think>d": "d",
+        '<Reasoning effort="high">a</Reasoning>b': "b",
+        "[THINK]a[/THINK]b": "b",
+        "◁think▷a◁/think▷b": "b",
+        "<|channel|>analysis<|message|>a<|channel|>final<|message|>b": "b",
+        "<thinker>a</thinker>": "<thinker>a</thinker>",
+    }
+    assert {reply: cut_reasoning(reply) for reply in cut} == cut
 
 
 UNITS = (
@@ -217,7 +181,7 @@ UNITS = (
 @pytest.mark.parametrize("unit", UNITS)
 def test_long_text_of_anything_is_read_and_twice_as_much_in_no_more_than_twice_the_work(unit):
     size = len(unit.encode("utf-8", "surrogatepass"))
-    once, twice = (unit * (length // size) for length in (4_000, 8_000))
+    once, twice = (unit * (length // size) for length in (2_000, 4_000))
     assert read_reply(twice) in {*EMOTIONS, None}
     assert steps(read_reply, twice) <= 2.1 * steps(read_reply, once)
 
