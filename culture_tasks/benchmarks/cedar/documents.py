@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import TypedDict, cast
 
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
@@ -280,11 +280,6 @@ def check(data_folder: Path | None) -> DataReport:
     for modality in MODALITIES:
         questions: dict[Language, Sequence[CedarRow]] = {}
         shown: set[str] = set()
-
-        def collect(language: Language, rows: Sequence[CedarRow], into: dict[Language, Any] = questions) -> list[Count]:
-            into[language] = rows
-            return []
-
         checks = [
             TableCheck(
                 source=SOURCES[modality, language],
@@ -292,7 +287,7 @@ def check(data_folder: Path | None) -> DataReport:
                 aliases=ALIASES,
                 id="id",
                 problems=partial(_problems, language, folder, shown if modality == "multimodal" else None),
-                counts=partial(collect, language),
+                counts=partial(_collect, questions, language),
             )
             for language in LANGUAGES
         ]
@@ -324,6 +319,13 @@ def _problems(
         new = {index: name for index, name in names.items() if name not in shown}
         shown.update(new.values())
         yield from broken_images(table.part(list(new)), list(new.values()), folder)
+
+
+def _collect(
+    questions: dict[Language, Sequence[CedarRow]], language: Language, rows: Sequence[CedarRow]
+) -> Sequence[Count]:
+    questions[language] = rows
+    return ()
 
 
 def _counts(modality: Modality, questions: Mapping[Language, Sequence[CedarRow]]) -> Iterator[Count]:

@@ -126,10 +126,8 @@ class CrossCult(Benchmark, OffersTraining):
 
 def _sequential(role: Role) -> Iterator[Task]:
     for each in ORIGINAL_ORDER:
-        title, build = (
-            f": {_words(role)}, {LANGUAGE_NAMES[each]}",
-            partial(Release.sequential, role=role, partition=each),
-        )
+        title = f": {_words(role)}, {LANGUAGE_NAMES[each]}"
+        build = partial(Release.sequential, role=role, partition=each)
         yield _task(f"_{role}_{each}", title, "sequential", (each,), build)
 
 

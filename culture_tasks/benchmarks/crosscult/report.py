@@ -60,9 +60,9 @@ def _fact(name: str) -> Callable[[Mapping[str, Any]], float | None]:
 
 
 def _routing_error(record: Mapping[str, Any]) -> float | None:
-    """Returns 100 where a request uses an insertion for another language or scenario or doesn't use its own, else 0.
+    """Returns 100 where a request was routed wrongly, else 0; None where nothing was compared.
 
-    None where nothing was compared.
+    A request about another language or scenario than the insertion shouldn't use it; all others should.
     """
     if _fact("similarity")(record) is None:
         return None
