@@ -2,7 +2,7 @@
 
 Each world is a judge and the responses of a run. An anchor set is drawn from its ratings by design, and the judge is
 asked again, round after round, with a look at the interval after every few verdicts.
-``python speed/judge_drift.py`` prints the tables (ten minutes on one core).
+``python speed/judge_drift.py`` prints the tables (seven minutes on one core).
 """
 
 from __future__ import annotations
