@@ -24,8 +24,8 @@ that allows for the judge's bias and for rare gross errors. First draw, then giv
 _DRAW = """\
 Draws responses at random, from each culture of each task of each model, and writes a sheet for people: a page that
 needs no network, and a CSV file, neither of which names the judge or the model. A larger -n with the same seed and
-results keeps all earlier responses, so that earlier ratings still count. Keep spotcheck.json, which says what was
-drawn, to yourself.
+results keeps all earlier responses, so that earlier ratings still count. All models are drawn on the same items. Keep
+spotcheck.json, which says what was drawn, to yourself.
 """
 
 _SCORE = """\

@@ -35,8 +35,8 @@ EXACT_BELOW = 25
 """McNemar's test is exact with fewer discordant pairs than this, and mid-p from there on."""
 
 _ByT = Literal["paired t", "clustered paired t", "cluster bootstrap"]
-Corrected = Literal["corrected, paired", "corrected, unpaired", "corrected columns"]
-Method = _ByT | Literal["sign flips", "all sign flips", "McNemar exact", "McNemar mid-p"] | Corrected
+_Corrected = Literal["corrected, paired", "corrected, unpaired", "corrected columns"]
+Method = _ByT | Literal["sign flips", "all sign flips", "McNemar exact", "McNemar mid-p"] | _Corrected
 """How a difference was tested."""
 
 

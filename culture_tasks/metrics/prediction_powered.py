@@ -261,7 +261,7 @@ class CorrectedDifference:
     _means: tuple[CorrectedMean, ...]
     _shares: Mapping[Any, float]
 
-    def over(self, shares: Mapping[Any, float] | None = None, *, confidence: float = 0.95) -> Difference:
+    def over(self, shares: Mapping[Any, float] | None = None, confidence: float = 0.95) -> Difference:
         """The corrected difference over the strata with these shares, such as those of one culture; None means all.
 
         Args:

@@ -319,10 +319,10 @@ def test_differences_that_make_no_sense_are_refused():
 
 @pytest.mark.parametrize("world", ["differently", "against", "rarely wrong", "inverted", "scenarios"])
 def test_a_gate_on_corrected_differences_holds_whatever_the_bias_of_the_judge(worlds, world):
-    found = worlds.gates(worlds.TWO_MODELS[world], 100, draws=150, seed=3)
+    found = worlds.gates(worlds.TWO_MODELS[world], 100, draws=100, seed=3)
     for way in ("corrected", "corrected, different items"):
-        assert found[way].holds >= 0.91  # 0.95 less two standard errors of 150 draws
-        assert found[way].least >= 0.89  # the worst of three cultures
-        assert found[way].alarms <= 0.05  # an alarm is the one of the two tails, 0.025, and two standard errors
+        assert found[way].holds >= 0.90  # 0.95 less two standard errors of 100 draws
+        assert found[way].least >= 0.88  # the worst of three cultures
+        assert found[way].alarms <= 0.05  # one of the two tails, 0.025, and less than two standard errors
     assert found["judge alone"].holds < 0.9
     assert found["corrected"].finds >= found["people alone"].finds - 0.02

@@ -5,16 +5,21 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from support.checked_runs import judged, sample, truth
 from support.sample_files import write_run, write_vqa
 
+from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.cli.main import main
 from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
+from culture_tasks.report.model import Unit
+from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections, Stratum
+from culture_tasks.report.numbers.scores import Measured
 
 SIZES = {"zh": 80, "ar": 60, "ja": 40}
 ITEMS = [f"{language}-{number}" for language, size in SIZES.items() for number in range(size)]
@@ -247,3 +252,21 @@ def test_a_mean_of_corrected_and_other_columns_is_compared_by_both(three):
     assert mean.standing.ranked[0] in (keys["a"], keys["c"])
     undecided = next(test for test in mean.comparisons if (test.first, test.second) == (keys["a"], keys["c"]))
     assert (undecided.low > 0.0) == (undecided.p_holm <= 0.05) or undecided.high < 0.0
+
+
+def test_responses_of_a_designed_subset_weigh_what_they_were_drawn_from():
+    unit = Unit("u", "U", None, "score", Scale("points", 0.0, 10.0), "", headline=True, cells={})
+    runs = [SimpleNamespace(run=SimpleNamespace(task=task)) for task in ("one", "two")]
+    measured = Measured(unit, ("one", "two"), runs={"a": runs, "b": runs})
+
+    def responses(people):
+        strata = [Stratum(task, "", task) for task in ("one",) * 4 + ("two",) * 4]
+        keys = [(stratum.task, str(number), 0) for number, stratum in enumerate(strata)]
+        weights = {"one": 3.0, "two": 1.0}
+        return CheckedResponses(keys, np.full(8, np.nan), np.array(people, dtype=float), strata, ["c"] * 8, weights)
+
+    first, second = responses([1, 2, 3, 2, 5, 6, 7, 6]), responses([3, 3, 5, 5, 5, 5, 7, 7])
+    found = Corrections({("u", "a"): first, ("u", "b"): second}).of(measured, "a", "b")
+    assert found.difference(0.95).difference == pytest.approx((3 * 2.0 + 0.0) / 4)  # all are rated: +2 and 0 on average
+    assert Corrections({("u", "a"): first}).of(measured, "a", "b").missing.startswith("the responses of one")
+    assert Corrections({}).of(measured, "a", "b") is None

@@ -109,7 +109,11 @@ def comparisons(
             observed = {key: in_order(one.observe(key)) for key in keys}
             pairs = [
                 Pair(
-                    *(unit.key, first, second, observed[first], observed[second]),
+                    unit=unit.key,
+                    first=first,
+                    second=second,
+                    one=observed[first],
+                    two=observed[second],
                     scale=unit.scale,
                     flags=ordered(flags),
                     correction=corrections.of(one, first, second),

@@ -71,8 +71,7 @@ class Corrections:
     def of(self, measured: Measured, first: str, second: str, culture: str | None = None) -> PairCorrection | None:
         """Returns the correction for two entrants on a unit, or for a culture; None where no response is rated."""
         key = measured.unit.key
-        checked = [self.checked.get((key, entrant)) for entrant in (first, second)]
-        one, two = checked
+        one, two = (self.checked.get((key, entrant)) for entrant in (first, second))
         if one is None and two is None:
             return None
         if one is None or two is None:
@@ -124,10 +123,7 @@ class _CheckedPair:
             if not shares:
                 return _none("the two have no responses to the same items")
         inside = np.array([culture in (None, stratum.culture) for stratum in self._strata], dtype=np.bool_)
-        difference = partial(self._over, shares)
+        difference = partial(self._found.over, shares)
         found = difference(0.95)
         missing = (found.reason or "too few ratings") if math.isnan(found.low) else ""
         return PairCorrection(difference, int(np.count_nonzero(self._rated & inside)), missing)
-
-    def _over(self, shares: Mapping[Stratum, float] | None, confidence: float) -> Difference:
-        return self._found.over(shares, confidence=confidence)

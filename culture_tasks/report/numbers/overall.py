@@ -181,7 +181,7 @@ def means(
     for number, (letter, block) in enumerate(zip("ABC", chosen, strict=False)):
         key, title = "mean" if number == 0 else f"mean_{number + 1}", f" {letter}" if len(chosen) > 1 else ""
         columns = [measured[column] for column in block.columns]
-        mean = _mean(*(key, columns, block.entrants), has=has, entrants=entrants, tests=tests, corrections=corrections)
+        mean = _mean(key, columns, block.entrants, has=has, entrants=entrants, tests=tests, corrections=corrections)
         beside = {**mean.beside, **why_beside}
         averages.append(replace(mean, title=f"Mean{title} of {len(columns)}", beside=beside))
     return tuple(averages)
@@ -216,7 +216,11 @@ def _mean(
         stacked = {one: in_order(_stacked(columns, one)) for one in block}
         pairs = [
             Pair(
-                *(key, one, two, stacked[one], stacked[two]),
+                unit=key,
+                first=one,
+                second=two,
+                one=stacked[one],
+                two=stacked[two],
                 scale=COMMON,
                 correction=_correction(columns, one, two, corrections),
             )
