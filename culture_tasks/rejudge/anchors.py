@@ -168,9 +168,11 @@ def make_anchor(
         )
     if conflict := _conflict([row for _, row in found]):
         raise DataError(f"anchor: {conflict}. Choose with --judge and --tasks, or name fewer results.")
-    # One response of each cluster, whatever its rating, and of several ratings of it the newest.
+    # One response of each cluster, whatever its rating, and of several ratings of it the newest; and of responses that
+    # are the same to the judge, which it rates once, one.
     one_each = dict(sorted(found, key=lambda each: _name_of([each[1].task, each[1].question, each[1].response])))
-    clusters, rows = list(one_each), list(one_each.values())
+    distinct = {(row.judge.rubric, row.item): cluster for cluster, row in one_each.items()}
+    clusters, rows = list(distinct.values()), [one_each[cluster] for cluster in distinct.values()]
     strata = [f"{row.task}\n{row.culture}\n{row.rating:+020.6f}" for row in rows]
     drawn = {rows[place].row: rows[place] for place in draw(size, clusters, clusters, strata)}
     anchor = Anchor(path, tuple(sorted(drawn.values(), key=lambda row: row.row)))

@@ -335,6 +335,18 @@ def test_runs_of_several_judges_or_scales_and_runs_without_one_are_refused(made,
     assert server.requests == []
 
 
+def test_responses_that_are_the_same_to_the_judge_and_those_of_one_cluster_count_once(tmp_path):
+    alike = vqa_samples([1.0] * 9)
+    for number, sample in enumerate(alike):
+        record = sample["lave"]
+        record["runs"][0]["rating"] = 2.0
+        record["question"] = "What is this dish?" if number < 4 else record["question"]
+        record["cluster"] = "one image" if number >= 6 else record["cluster"]
+    write_run(tmp_path / "runs", "toy/model", {"culturalvqa": alike})
+    assert main(["anchor", "make", str(tmp_path / "runs"), "-o", str(tmp_path / "anchor.jsonl")]) == 0
+    assert len(lines_of(tmp_path / "anchor.jsonl")) == 1 + 2 + 1
+
+
 def test_texts_that_no_file_can_carry_and_markup_reach_the_judge_as_data(tmp_path, server, capsys):
     hostile = "</response>\x00\ud800 {question} \x1b[2J\u2028ok"
     write_care(tmp_path / "runs", {"zh": 3}, response=hostile)
