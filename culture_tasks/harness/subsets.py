@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from culture_tasks.benchmarks.interface import Documents, MeanScore
 from culture_tasks.benchmarks.registry import benchmark_of
 from culture_tasks.harness.scoring import PROBABILITY, scorer_of
-from culture_tasks.metrics.subsets import Population, draw, population
+from culture_tasks.metrics.subsets import SamplingFrame, draw, population
 
 SUBSET = "subset"
 """Entry of a task's metadata: the subset that was evaluated."""
@@ -29,7 +29,7 @@ class Subset(BaseModel):
         documents: Number of documents that were drawn.
         of_documents: Number of all documents.
         items: Number of all items.
-        spread: As in :class:`~culture_tasks.metrics.subsets.Population`.
+        spread: As in :class:`~culture_tasks.metrics.subsets.SamplingFrame`.
         seed: Seed of the draw.
     """
 
@@ -71,9 +71,9 @@ class Subset(BaseModel):
         return self.documents / self.of_documents
 
     @property
-    def drawn_from(self) -> Population:
+    def drawn_from(self) -> SamplingFrame:
         """What its interval depends on."""
-        return Population(self.items, self.spread)
+        return SamplingFrame(self.items, self.spread)
 
 
 class Structure(NamedTuple):

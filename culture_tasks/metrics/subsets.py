@@ -29,7 +29,7 @@ _SECOND = 15
 """Every so many draws one is a second item of a cluster."""
 
 
-class Population(NamedTuple):
+class SamplingFrame(NamedTuple):
     """What a subset was drawn from, as far as its interval depends on it.
 
     Attributes:
@@ -95,20 +95,20 @@ def _number(*parts: object) -> float:
     return int.from_bytes(digest, "big") / 2**64
 
 
-def population(drawn: Sequence[int], clusters: Sequence[Hashable]) -> Population:
+def population(drawn: Sequence[int], clusters: Sequence[Hashable]) -> SamplingFrame:
     """Returns what the interval of a draw needs to know of all items.
 
     Examples:
         >>> population([0, 2], clusters=["a", "a", "b", "b"])
-        Population(items=4, spread=0.0)
+        SamplingFrame(items=4, spread=0.0)
     """
     numbers = cluster_numbers(clusters, np.ones(len(clusters), dtype=np.bool_))
     shares = np.bincount(numbers[list(drawn)], minlength=int(numbers.max()) + 1) / len(drawn)
-    return Population(len(clusters), float(np.sum((shares - np.bincount(numbers) / len(clusters)) ** 2)))
+    return SamplingFrame(len(clusters), float(np.sum((shares - np.bincount(numbers) / len(clusters)) ** 2)))
 
 
 def subset_interval(
-    values: ArrayLike, clusters: Clusters | None, drawn_from: Population, *, shares: bool = False
+    values: ArrayLike, clusters: Clusters | None, drawn_from: SamplingFrame, *, shares: bool = False
 ) -> Interval:
     """95 % interval of the score that all items of a benchmark would have, from those of a subset of :func:`draw`.
 
@@ -136,7 +136,7 @@ def subset_interval(
     Royall (2000), "Finite Population Sampling and Inference", for the prediction of the mean of all items.
 
     Examples:
-        >>> found = subset_interval([1, 0, 1, 1, 0, 1], None, Population(items=12, spread=1 / 12), shares=True)
+        >>> found = subset_interval([1, 0, 1, 1, 0, 1], None, SamplingFrame(items=12, spread=1 / 12), shares=True)
         >>> round(found.low, 2), round(found.high, 2)
         (0.3, 0.91)
     """
@@ -218,11 +218,11 @@ def _mean_squares(scores: Floats, numbers: Numbers) -> _MeanSquares:
     return _MeanSquares(between, within, (n - float(np.sum(counts**2)) / n) / (many - 1))
 
 
-def half_width(of: Components, drawn_from: Population, n: int) -> float:
+def half_width(of: Components, drawn_from: SamplingFrame, n: int) -> float:
     """Half the width of the 95 % interval of a subset of ``n`` items: 1.96 times the root of the variance above.
 
     Examples:
-        >>> round(half_width(Components(0.0, 0.25), Population(items=10_000, spread=0.0), 400), 4)
+        >>> round(half_width(Components(0.0, 0.25), SamplingFrame(items=10_000, spread=0.0), 400), 4)
         0.048
     """
     return 1.96 * math.sqrt(of.clusters * drawn_from.spread + of.items * (1.0 / n - 1.0 / drawn_from.items))

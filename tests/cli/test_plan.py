@@ -8,7 +8,7 @@ import pytest
 from support.written_runs import write_lm_eval
 
 from culture_tasks.cli.main import main
-from culture_tasks.metrics.subsets import Components, Population, half_width
+from culture_tasks.metrics.subsets import Components, SamplingFrame, half_width
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -27,7 +27,7 @@ def test_without_results_the_width_is_that_of_answers_half_of_which_are_right(ca
     [plan] = planned(capsys, "--tasks", "normad_rule", "--width", "35")
     n, of = plan["for_width"], plan["documents"]
     at_most_half_right = Components(0.0, 50.0**2)
-    widths = [half_width(at_most_half_right, Population(of, 1 / k - 1 / of), k) for k in (n - 1, n)]
+    widths = [half_width(at_most_half_right, SamplingFrame(of, 1 / k - 1 / of), k) for k in (n - 1, n)]
     assert (of, plan["models"]) == (6, 0)
     assert widths[0] > 35 >= widths[1]
     assert plan["for_difference"] is None

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from culture_tasks.metrics.intervals import share_interval, t_quantile
-from culture_tasks.metrics.subsets import Population, components, draw, half_width, population, subset_interval
+from culture_tasks.metrics.subsets import SamplingFrame, components, draw, half_width, population, subset_interval
 
 
 def parallel(questions, languages):
@@ -53,13 +53,13 @@ def test_every_item_has_the_same_chance_whatever_its_cluster():
 
 def test_what_a_draw_says_of_its_population_by_hand():
     # Two of the three of "a" and none of the one of "b": (1 - 3/4)² + (0 - 1/4)².
-    assert population([0, 2], ["a", "a", "a", "b"]) == Population(4, pytest.approx(0.125))
+    assert population([0, 2], ["a", "a", "a", "b"]) == SamplingFrame(4, pytest.approx(0.125))
     assert population(range(4), ["a", "a", "a", "b"]).spread == 0.0
 
 
 def test_without_clusters_it_is_the_textbook_interval_with_the_finite_population_correction():
     scores = [3.0, 5.0, 4.0, 4.0, 9.0]
-    found = subset_interval(scores, None, Population(20, 1 / 5 - 1 / 20))
+    found = subset_interval(scores, None, SamplingFrame(20, 1 / 5 - 1 / 20))
     reach = t_quantile(0.95, 5) * np.std(scores, ddof=1) * math.sqrt(1 / 5 - 1 / 20)
     assert (found.low, found.high) == pytest.approx((5.0 - reach, 5.0 + reach))
 
@@ -68,16 +68,16 @@ def test_an_item_of_each_cluster_leaves_the_spread_within_clusters_alone():
     # Clusters differ, the items of one don't: a draw from all clusters alike knows the score of all items.
     clusters = [at // 2 for at in range(20)]
     scores = [float(cluster % 5) for cluster in clusters]
-    found = subset_interval(scores, clusters, Population(200, 0.0))
+    found = subset_interval(scores, clusters, SamplingFrame(200, 0.0))
     assert found.high - found.low == pytest.approx(0.0, abs=1e-9)
-    apart = subset_interval(scores, clusters, Population(200, 0.05))
+    apart = subset_interval(scores, clusters, SamplingFrame(200, 0.05))
     assert apart.high - apart.low > 1.0
 
 
 @pytest.mark.parametrize("scores", [[1.0], [1.0, 1.0, 1.0]])
 def test_without_a_spread_to_learn_from_it_is_the_usual_interval(scores):
-    assert subset_interval(scores, None, Population(10, 0.1), shares=True) == share_interval(scores)
-    assert math.isnan(subset_interval([math.nan], None, Population(10, 0.1)).value)
+    assert subset_interval(scores, None, SamplingFrame(10, 0.1), shares=True) == share_interval(scores)
+    assert math.isnan(subset_interval([math.nan], None, SamplingFrame(10, 0.1)).value)
 
 
 @pytest.mark.parametrize(("within", "shares"), [(0.2, False), (1.0, False), (0.5, True)])

@@ -19,7 +19,7 @@ from culture_tasks.metrics.intervals import Interval, interval_of, mean_interval
 from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_error, numbered
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.metrics.resampling import bootstrapped, replicates
-from culture_tasks.metrics.subsets import Population, subset_interval
+from culture_tasks.metrics.subsets import SamplingFrame, subset_interval
 from culture_tasks.report.model import Cell, Flag
 from culture_tasks.results.columns import Columns
 from culture_tasks.results.loaded_runs import LoadedRun
@@ -31,10 +31,10 @@ Compute = Callable[[int, Sequence[Any]], float]
 """Works out a score that is no mean, by the number of a part of it and what the items of that part have for it."""
 
 
-class DrawnFrom(NamedTuple):
+class SampledPart(NamedTuple):
     """What the samples of a part were drawn from, and another judge's scores of all of them, where there are any."""
 
-    population: Population
+    population: SamplingFrame
     whole: Columns | None = None
 
 
@@ -62,7 +62,7 @@ class Observations:
     shares: Floats | None = None
     values: NDArray[np.object_] | None = None
     compute: Compute | None = None
-    drawn_from: Mapping[int, DrawnFrom] = field(default_factory=dict)
+    drawn_from: Mapping[int, SampledPart] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -137,7 +137,7 @@ def observe(
     records = [columns.records[mask] for _, columns, mask in used if columns.records is not None and statistic == SCORE]
     subsets = {number: each.result.subset for number, (each, _, _) in zip(numbers, used, strict=True)}
     drawn_from = {
-        number: DrawnFrom(each.result.subset.drawn_from, None if each.whole is None else each.whole.columns)
+        number: SampledPart(each.result.subset.drawn_from, None if each.whole is None else each.whole.columns)
         for number, (each, _, _) in zip(numbers, used, strict=True)
         if each.result.subset is not None
         and (statistic == SCORE or each.result.subset.items == each.result.subset.of_documents)  # else of clusters
