@@ -275,6 +275,13 @@ class CorrectedDifference:
 
         Raises:
             ValueError: If a stratum is unknown, no share is positive, or the confidence is out of range.
+
+        Examples:
+            >>> judge = [4, 5, 3, 5, 4, 5, 4, 5] * 5, [3, 3, 3, 4, 2, 4, 3, 3] * 5
+            >>> people = [4, 4, 3, 5, 4, 5, 4, 4] * 5, [3, 4, 2, 4, 2, 4, 2, 3] * 5
+            >>> found = corrected_difference(judge, people, strata=["ar"] * 20 + ["ja"] * 20).over({"ja": 1.0})
+            >>> round(found.difference, 2), found.low > 0.0, found.p < 0.05
+            (1.2, True, True)
         """
         check_confidence(confidence)
         shares = self._shares if shares is None else shares
