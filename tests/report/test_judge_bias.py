@@ -71,7 +71,7 @@ def cells(built):
 
 
 def sentences(built):
-    return [one.text for one in built.findings if one.first and one.text.startswith("Beside people's ratings")]
+    return [one.text for one in built.findings if one.first and one.text.startswith("Compared with people's ratings")]
 
 
 def test_a_judge_that_long_responses_sway_is_said_to_be(tmp_path, capsys):
@@ -85,7 +85,7 @@ def test_a_judge_that_long_responses_sway_is_said_to_be(tmp_path, capsys):
     assert found[PROBES[0]]["responses"].value == 120
     [text] = sentences(built)
     shown = f"+{length.value:.2f}, +{length.low:.2f} to +{length.high:.2f} per doubling of their length"
-    assert text.startswith(f"Beside people's ratings, gpt-4o favours longer responses on CARE ({shown})")
+    assert text.startswith(f"Compared with people's ratings, gpt-4o favours longer responses on CARE ({shown})")
 
 
 def test_a_judge_that_nothing_sways_is_left_in_peace_and_reasons_stand_for_numbers(tmp_path):
@@ -125,5 +125,5 @@ def test_answers_in_another_script_and_the_first_of_several_right_answers(tmp_pa
     assert 0.0 < first.low < 1.2 < first.high
     [text] = sentences(built)
     marked_down = "gpt-4o marks down answers in another script than the question's on CARE (-"
-    assert text.startswith(f"Beside people's ratings, {marked_down}")
+    assert text.startswith(f"Compared with people's ratings, {marked_down}")
     assert "; gpt-4o favours responses that match the first of several right answers on CARE (+" in text

@@ -388,7 +388,7 @@ class _Writer:
             f"{_name(one.benchmark)} ({_value(one.effect, signed=True)}{one.per})"
             for one in large
         ]
-        return f"Beside people's ratings, {_spaced(pieces)}." if pieces else ""
+        return f"Compared with people's ratings, {_spaced(pieces)}." if pieces else ""
 
     # What is missing?
 
