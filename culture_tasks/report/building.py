@@ -119,7 +119,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     lines = lineages(entered, options.trained)
     training = Training(lines, measured, scores, runs=used, entrants=entrants, anyway=anyway)
     of_training, gains = benchmark_tables.before_after(context, training)
-    of_people, checked = people.checked_by_people(options.rated, rated, width=options.width)
+    of_people, checked, biases = people.checked_by_people(options.rated, rated, width=options.width)
     by_country = country_scores(scores, rankable)
     of_benchmarks, laid_out = benchmark_tables.benchmark_tables(context)
     tables = (
@@ -155,6 +155,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         countries=by_country.scores,
         findings=findings(
             *(units, averages, scores, side_by_side, gains, entrants, checked),
+            biases=biases,
             countries=by_country.scores,
             runs=used,
             problems=loading.problems,

@@ -348,6 +348,28 @@ class CheckedScore:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeBias:
+    """How a judge's error, against people's ratings, goes with something that should make no difference to a score.
+
+    Attributes:
+        benchmark: Title of the benchmark.
+        responses: Words for the responses that it favours, or marks down where the effect is below 0.
+        per: Words for the unit of the effect, with a space before them; may be empty.
+        effect: The effect, on the scale of the scores.
+        p: P value after Holm's adjustment over all probes of the report.
+        share: The effect over the observed range of what was probed, as a share of the scale's width, from 0.
+    """
+
+    judge: str
+    benchmark: str
+    responses: str
+    per: str
+    effect: Cell
+    p: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class CountryScore:
     """How good an entrant is for a country, over all benchmarks that ask about it.
 

@@ -29,6 +29,7 @@ from culture_tasks.report.model import (
     Finding,
     Gain,
     GroupValue,
+    JudgeBias,
     ModelMeans,
     Phrase,
     Unit,
@@ -52,6 +53,9 @@ _NAMED = 3
 _UNREAD: frozenset[Kind] = frozenset(("missing", "empty", "damaged", "partial", "unknown_record", "unknown_layout"))
 """Kinds of problems by which results are lost, unlike older runs and copies."""
 
+_LARGE_BIAS = 0.1
+"""Share of the scale's width that a judge's bias must exceed, over the observed range of the probe, for a sentence."""
+
 _FEWEST = 10
 """Fewest items of a number that a sentence about biases or differences may name: fewer are no sample."""
 
@@ -65,6 +69,7 @@ def findings(
     entrants: Mapping[str, Entrant],
     checked: Sequence[CheckedScore] = (),
     *,
+    biases: Sequence[JudgeBias] = (),
     countries: Sequence[CountryScore],
     runs: Mapping[str, Run],
     problems: Sequence[UnusedFile],
@@ -80,6 +85,7 @@ def findings(
         gains: What training changed.
         entrants: The rows.
         checked: Scores that people's ratings have corrected.
+        biases: What judges are swayed by.
         countries: The scores of models for countries.
         runs: The runs in use.
         problems: Files that were not used.
@@ -92,6 +98,7 @@ def findings(
         _finding("best", best, first=True),
         _finding("cultures", writer.cultures(countries, means), first=True),
         _finding("judges", trust, first=True, command=command),
+        _finding("judges", writer.swayed(biases), first=True),
         _finding("runs", writer.missing(problems, countries), first=True),
         *(_finding("best", each) for certain in (True, False) if (each := writer.best_of_each(certain)) not in best),
         _finding("biases", writer.strongest_bias(scores.groups)),
@@ -370,6 +377,18 @@ class _Writer:
             f"{number(people.value, people.scale)} ({interval(people, ' to ')}) on {self.unit(worst.unit)}, and not at "
             f"{number(judge.value, judge.scale)}."
         )
+
+    def swayed(self, biases: Sequence[JudgeBias]) -> str:
+        """Says what sways the judges: significant effects of over a tenth of the scale, the largest first."""
+        large = sorted(
+            (one for one in biases if one.p <= ALPHA and one.share > _LARGE_BIAS), key=lambda one: -one.share
+        )
+        pieces = [
+            f"{_name(one.judge)} {'favours' if (one.effect.value or 0.0) > 0.0 else 'marks down'} {one.responses} on "
+            f"{_name(one.benchmark)} ({_value(one.effect, signed=True)}{one.per})"
+            for one in large
+        ]
+        return f"Compared with people's ratings, {_spaced(pieces)}." if pieces else ""
 
     # What is missing?
 

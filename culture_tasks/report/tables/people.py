@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -20,12 +20,13 @@ from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, c
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import Rated, doubts
 from culture_tasks.people.spotcheck_draw import Population, read_population
-from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, Row, Table
+from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections, Stratum
 from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe, ordered
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
+from culture_tasks.report.tables.judge_bias import JudgedResponse, judge_biases
 from culture_tasks.report.tables.judge_panels import ALPHA
 from culture_tasks.results.loaded_runs import LoadedRun
 
@@ -50,15 +51,17 @@ _LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
 
 def checked_by_people(
     rated: Sequence[Rated], units: Sequence[CheckedUnit], *, width: float | None = None
-) -> tuple[list[Table], list[CheckedScore]]:
-    """Corrects judges' scores by people's ratings: tables of corrected scores and of agreement, and the overall scores.
+) -> tuple[list[Table], list[CheckedScore], list[JudgeBias]]:
+    """Corrects judges' scores by people's ratings: tables, the overall scores, and what the judges are swayed by.
 
     With a width that the intervals are wanted to have, the table says how many more ratings that takes.
     """
     if not rated:
-        return [], []
+        return [], [], []
     notes = (_ABOUT_SCORES, *(doubt for each in rated for doubt in doubts(each)))
-    return [_corrected_table(units, width, notes), _agreement_table(units)], [unit.checked for unit in units]
+    bias_table, biases = judge_biases(_rated_responses(units))
+    tables = [_corrected_table(units, width, notes), _agreement_table(units), bias_table]
+    return tables, [unit.checked for unit in units], biases
 
 
 def checked_units(
@@ -176,12 +179,12 @@ class CheckedUnit:
         self.measured, self.key = measured, key
         self.label, self.title = entrant.label, measured.unit.title
         self.judged_by = " + ".join(dict.fromkeys(each.run.run.settings.judged_by for each in checked))
+        self.checked_runs = checked
         self._runs = [each.run for each in checked]
         self._responses = [one for each in checked for one in each.population.responses]
         self._judge = np.array([one.judged for one in self._responses])
         self._raters = _ratings(checked)
-        given = np.count_nonzero(~np.isnan(self._raters), axis=0)
-        self._people = np.where(given > 0, np.nansum(self._raters, axis=0) / np.maximum(given, 1), np.nan)
+        self._people = _means_of(self._raters)
         reported = measured.reported.field_named(measured.reported.culture)
         self._strata = _strata(checked, reported, ~np.isnan(self._people))
         sizes, of_tasks = Counter(self._strata), Counter(stratum.task for stratum in self._strata)
@@ -326,6 +329,23 @@ def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
             given = [each.rated.ratings.get(rater, {}).get(name) for rater in raters]
             columns.append(np.array([math.nan if rating is None else one.on_scale(rating) for rating in given]))
     return np.stack(columns, axis=1)
+
+
+def _means_of(raters: Floats) -> Floats:
+    """Returns the mean rating of each response; NaN without one."""
+    given = np.count_nonzero(~np.isnan(raters), axis=0)
+    means: Floats = np.where(given > 0, np.nansum(raters, axis=0) / np.maximum(given, 1), np.nan)
+    return means
+
+
+def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
+    """Yields the rated responses of all runs, once where a run belongs to several units."""
+    checked = {each.run.run.key: each for unit in units for each in unit.checked_runs}
+    for each in checked.values():
+        people = _means_of(_ratings([each])).tolist()
+        for response, rating in zip(each.population.responses, people, strict=True):
+            if not math.isnan(rating):
+                yield JudgedResponse(each.run.run, response, rating)
 
 
 # Tables

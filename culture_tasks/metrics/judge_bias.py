@@ -1,0 +1,245 @@
+"""What a judge is swayed by: whether its departure from people's ratings goes with something other than quality.
+
+A probe is one number per response, such as the logarithm of its length. The judge's error is its score less the mean of
+people's ratings of the same response. Nothing here raises for data that are too few or too much alike: values are NaN,
+and the reason says why.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from culture_tasks.metrics.means import check_confidence, cluster_numbers, two_lists
+from culture_tasks.text import tokens
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from culture_tasks.metrics.means import Clusters, Floats, Numbers
+
+LEAST_FREEDOM = 4.0
+"""Degrees of freedom below which an interval can't be relied on (Tipton, 2015)."""
+
+_TINY = 1e-9
+
+
+class ProbeEffect(NamedTuple):
+    """How a judge's error goes with a probe, in the unit of the scores per unit of the probe; NaN where it isn't known.
+
+    Attributes:
+        value: The effect: above 0 where the judge favours larger values of the probe, 0 where they don't sway it.
+        low: Lower end of its interval.
+        high: Upper end.
+        p: P value of an effect of 0, two-sided.
+        span: How far the probe's values lie apart: 1 where they are 0 and 1, else from the 5th to the 95th percentile
+            of their deviations from the mean of their stratum.
+        n: Number of responses in strata whose responses differ in the probe; the others tell nothing.
+        clusters: Number of clusters of these responses.
+        reason: Why the effect is NaN; None where it isn't.
+    """
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    span: float = math.nan
+    n: int = 0
+    clusters: int = 0
+    reason: str | None = None
+
+
+def probe_effect(
+    errors: ArrayLike,
+    probe: ArrayLike,
+    strata: Sequence[Hashable] | None = None,
+    *,
+    clusters: Clusters | None = None,
+    confidence: float = 0.95,
+) -> ProbeEffect:
+    """The slope of a judge's errors on a probe within strata, with a cluster-robust interval.
+
+    Formula, for errors d and the probe x of n responses, both less the mean of their stratum (fixed effects):
+
+    * effect b = sum of x d / sum of x^2;
+    * variance V = sum over clusters g of (q_g' r_g)^2, with the residuals r = d - b x and
+      q_g = (I - H_gg)^(-1/2) x_g / sum of x^2. H is the hat matrix of strata and probe: the CR2 estimator, which is
+      HC2 where each response is a cluster;
+    * interval b ± t sqrt(V). t has (tr M)^2 / tr(M M) degrees of freedom and at most clusters - 1, where
+      M = Q' (I - H) Q and Q has q_g as its columns (Satterthwaite's, for errors of one variance). Where a few
+      responses alone have an unusual value of the probe, these are far fewer than clusters - 1, with which too many
+      intervals would miss.
+
+    A stratum in which the judge is too strict throughout shifts all of its errors, which its mean takes off: it is no
+    effect of a probe whose values are higher there.
+
+    Args:
+        errors: The judge's score less people's, per response; NaN where one of them is missing.
+        probe: The value of the probe; NaN where it can't be told.
+        strata: The stratum of each response, such as its task and culture; None means one.
+        clusters: The cluster of each response, such as the item, which models share; None means that each stands alone.
+        confidence: Share of intervals meant to hold the true effect, between 0 and 1.
+
+    Returns:
+        The effect. NaN with a reason where no response has both numbers, no two responses of a stratum differ in the
+        probe, fewer than :data:`LEAST_FREEDOM` degrees of freedom are left, or the errors don't vary.
+
+    Raises:
+        ValueError: If lengths differ, a number is infinite, or the confidence is out of range.
+
+    Source: Dubois et al. (2024), "Length-controlled AlpacaEval", for judges' regression on length; Cameron and Miller
+    (2015), sections II and VI, and Bell and McCaffrey (2002), for CR2 and its degrees of freedom; Pustejovsky and
+    Tipton (2018) for fixed effects in both; Tipton (2015) for the least degrees of freedom. Errors against people's
+    ratings in place of preferences are this project's choice.
+
+    Examples:
+        >>> length = [5, 6, 7, 8, 9, 10, 5, 6, 7, 8, 9, 10]  # log2 of the characters: the effect is per doubling
+        >>> errors = [-0.5, 0.1, 0.6, 0.9, 1.6, 2.0, -0.4, 0.0, 0.4, 1.0, 1.5, 1.9]
+        >>> effect = probe_effect(errors, length)
+        >>> f"{effect.value:+.2f} ({effect.low:.2f} to {effect.high:.2f}) on {effect.n} responses"
+        '+0.48 (0.46 to 0.51) on 12 responses'
+        >>> probe_effect([0.1, 0.2], [3.0, 3.0]).reason
+        'no two responses that compare differ in it'
+    """
+    check_confidence(confidence)
+    d, x = two_lists("probe_effect", errors, probe, "number")
+    both = ~(np.isnan(d) | np.isnan(x))
+    if not both.any():
+        return ProbeEffect(reason="no rated response has a value of it")
+    of_each = cluster_numbers(["all"] * x.size if strata is None else strata, both)
+    groups = cluster_numbers(clusters, both)
+    d, x = d[both], x[both]
+    differs = np.bincount(of_each, weights=np.abs(_within(x, of_each)) > _TINY * np.abs(x).max()) > 0
+    tells = differs[of_each]
+    if not tells.any():
+        return ProbeEffect(reason="no two responses that compare differ in it")
+    is_binary = bool(np.isin(x, (0.0, 1.0)).all())
+    strata_numbers, groups = (np.unique(codes[tells], return_inverse=True)[1] for codes in (of_each, groups))
+    d, x = _within(d[tells], strata_numbers), _within(x[tells], strata_numbers)
+    span = 1.0 if is_binary else float(np.ptp(np.quantile(x, (0.05, 0.95))))
+    found = ProbeEffect(span=span, n=x.size, clusters=int(groups.max()) + 1)
+    squares = float(x @ x)
+    value = float(x @ d) / squares
+    weights = _adjusted(x / math.sqrt(squares), strata_numbers, groups) / math.sqrt(squares)
+    if np.isnan(weights).any():
+        return found._replace(reason="too few responses differ in it: those to one item alone settle the effect")
+    freedom = min(_freedom(weights, x / math.sqrt(squares), strata_numbers, groups), found.clusters - 1.0)
+    if freedom < LEAST_FREEDOM:
+        return found._replace(reason=f"too few responses differ in it: {freedom:.1f} degrees of freedom, not 4 or more")
+    residuals = d - value * x
+    if math.sqrt(float(residuals @ residuals)) <= _TINY * max(1.0, math.sqrt(float(d @ d))):
+        return found._replace(reason="the judge's errors are the same on all responses, or follow from it exactly")
+    error = math.sqrt(float((np.bincount(groups, weights=weights * residuals) ** 2).sum()))
+    reach = float(special.stdtrit(freedom, (1.0 + confidence) / 2.0)) * error
+    p = 2.0 * float(special.stdtr(freedom, -abs(value) / error))
+    return found._replace(value=value, low=value - reach, high=value + reach, p=p)
+
+
+def _within(values: Floats, strata: Numbers) -> Floats:
+    """Returns values less the mean of their stratum."""
+    means: Floats = np.bincount(strata, weights=values) / np.maximum(np.bincount(strata), 1)
+    centred: Floats = values - means[strata]
+    return centred
+
+
+def _adjusted(unit: Floats, strata: Numbers, groups: Numbers) -> Floats:
+    """Returns (I - H_gg)^(-1/2) x_g of each cluster, for x of length 1; NaN for one that alone settles the effect."""
+    sizes = np.bincount(strata)
+    found = np.zeros_like(unit)
+    order = np.argsort(groups, kind="stable")
+    for members in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+        same = strata[members][:, None] == strata[members][None, :]
+        hat = same / sizes[strata[members]] + np.outer(unit[members], unit[members])
+        roots, vectors = np.linalg.eigh(np.eye(members.size) - hat)
+        along, is_free = vectors.T @ unit[members], roots > _TINY
+        inverse = np.where(is_free, 1.0 / np.sqrt(np.maximum(roots, _TINY)), 0.0)
+        # A cluster that settles the effect has no residual to tell its own error by.
+        found[members] = vectors @ (inverse * along) if np.abs(along[~is_free]).max(initial=0.0) < 1e-6 else math.nan
+    return found
+
+
+def _freedom(weights: Floats, unit: Floats, strata: Numbers, groups: Numbers) -> float:
+    """Returns the degrees of freedom by Satterthwaite, from diagonal less V'V = Q' (I - H) Q."""
+    diagonal = np.bincount(groups, weights=weights**2)
+    sizes = np.bincount(strata)
+    projected = np.zeros((sizes.size + 1, diagonal.size))
+    np.add.at(projected, (strata, groups), weights / np.sqrt(sizes[strata]))
+    projected[-1] = np.bincount(groups, weights=weights * unit)
+    lengths, products = (projected**2).sum(axis=0), projected @ projected.T
+    total = float(diagonal.sum() - lengths.sum())
+    squared = float((diagonal**2).sum() - 2.0 * (diagonal @ lengths) + (products**2).sum())
+    return total**2 / squared if squared > 0.0 else 0.0
+
+
+# What a probe looks at
+
+
+def log_length(response: str) -> float:
+    """The binary logarithm of a response's number of characters without white space around it, at least 0.
+
+    An effect per unit is one per doubling of the length. NaN for an empty response, which has no logarithm.
+
+    Examples:
+        >>> log_length("sixteen letters.")
+        4.0
+    """
+    characters = len(response.strip())
+    return math.log2(characters) if characters else math.nan
+
+
+def word_overlaps(response: str, references: Sequence[str]) -> list[float]:
+    """Which share of each reference's distinct words is in a response, 0 to 1; NaN for a reference without words.
+
+    Words are those of :func:`culture_tasks.text.tokens`. Longer responses don't lose by it, unlike ROUGE-L's F.
+
+    Examples:
+        >>> word_overlaps("They drink green tea.", ["Green tea", "Coffee"])
+        [1.0, 0.0]
+    """
+    ours = set(tokens(response))
+    words = [set(tokens(reference)) for reference in references]
+    return [len(ours & own) / len(own) if own else math.nan for own in words]
+
+
+FAMILIES: Mapping[str, str] = {
+    "GPT": r"(chat)?gpt(?!-?(neo|j\b))|\bo[134](?![a-z0-9])",
+    "Claude": r"claude",
+    "Gemini": r"gemini|gemma|paligemma",
+    "Qwen": r"qwen|qwq|qvq",
+    "Llama": r"llama",
+    "Mistral": r"mistral|mixtral|ministral|pixtral|magistral",
+    "DeepSeek": r"deepseek",
+    "GLM": r"(chat)?glm",
+    "InternLM": r"internlm|internvl",
+    "Command": r"command-|aya",
+    "Phi": r"phi-?[0-9]",
+    "Grok": r"grok",
+    "Falcon": r"falcon",
+    "OLMo": r"olmo|molmo",
+}
+"""Patterns of names by family of models: those of one developer whose models share training data and style."""
+
+_PATTERNS = {family: re.compile(rf"(?<![a-z])({pattern})") for family, pattern in FAMILIES.items()}
+
+
+def model_families(name: str) -> frozenset[str]:
+    """The families that a model's name speaks of, by :data:`FAMILIES`; none where it says nothing.
+
+    The last two parts of the name are read, whatever their case. A distilled model is of both families. A name need not
+    tell which model another was trained from: InternVL, many of whose models have a Qwen inside, is InternLM's.
+
+    Source: Panickssery et al. (2024), "LLM evaluators recognize and favor their own generations", for why it matters.
+
+    Examples:
+        >>> sorted(model_families("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"))
+        ['DeepSeek', 'Qwen']
+        >>> sorted(model_families("gpt-4o-mini")), sorted(model_families("toy/model"))
+        (['GPT'], [])
+    """
+    end = "/".join([part for part in re.split(r"[/\\]", name.casefold()) if part][-2:])
+    return frozenset(family for family, pattern in _PATTERNS.items() if pattern.search(end))

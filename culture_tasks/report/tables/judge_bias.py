@@ -1,0 +1,164 @@
+"""What a judge is swayed by: its errors against people's ratings, beside what should make no difference to a score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.metrics.judge_bias import ProbeEffect, log_length, model_families, probe_effect, word_overlaps
+from culture_tasks.metrics.significance import holm
+from culture_tasks.people.rated_responses import language_of_script
+from culture_tasks.people.spotcheck_draw import Response
+from culture_tasks.report.model import Cell, JudgeBias, Row, Table
+from culture_tasks.report.numbers.comparisons import scale_of_differences
+from culture_tasks.report.numbers.observations import known
+from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, columns_of, row_of
+from culture_tasks.report.wording import P_VALUE
+from culture_tasks.results.runs import Run
+
+_ABOUT = (
+    "Effect: how much higher the judge's score is than people's, beside other responses of the same task, culture and "
+    "model (for the family: of the same task and culture), on the scale of the scores. 0 means that the judge isn't "
+    "swayed. Intervals (95 %) are robust to clusters of responses to one item; p is adjusted for all probes of the "
+    "table by Holm's method. Responses: those that others of their kind differ from. Probes are tried one at a time, "
+    "so several may show one bias. A judge that avoids the ends of the scale seems to mark down whatever goes with "
+    "quality."
+)
+
+
+class JudgedResponse(NamedTuple):
+    """A response with the judge's score and the mean of people's ratings, and the run that it is of."""
+
+    run: Run
+    response: Response
+    people: float
+
+
+class _Probe(NamedTuple):
+    """A probe, with its words for a table and for a sentence.
+
+    Attributes:
+        value: Its value for a response; NaN where it can't be told.
+        missing: The reason where no response has a value.
+        between_models: Whether it is the same for all responses of a model, so that models are compared.
+    """
+
+    title: str
+    responses: str
+    per: str
+    value: Callable[[JudgedResponse], float]
+    missing: str
+    between_models: bool = False
+
+
+def _length(one: JudgedResponse) -> float:
+    return log_length(one.response.text)
+
+
+def _other_script(one: JudgedResponse) -> float:
+    text, question = one.response.text, one.response.question
+    if not (any(map(str.isalpha, text)) and any(map(str.isalpha, question))):
+        return math.nan
+    of_question, of_text = language_of_script(question), language_of_script(text)
+    if (of_question, of_text) == ("ja", "zh"):  # Japanese without kana passes for Chinese
+        return math.nan
+    return float(of_question != of_text)
+
+
+def _same_family(one: JudgedResponse) -> float:
+    judges = [model_families(judge.model) for judge in one.run.settings.judges]
+    model = model_families(one.run.model)
+    return float(any(model & judge for judge in judges)) if model and judges and all(judges) else math.nan
+
+
+def _overlap(one: JudgedResponse) -> float:
+    shares = [share for share in word_overlaps(one.response.text, one.response.references) if not math.isnan(share)]
+    return max(shares, default=math.nan)
+
+
+def _first_reference(one: JudgedResponse) -> float:
+    first, *others = word_overlaps(one.response.text, one.response.references) or [math.nan]
+    best = max(others, default=math.nan)
+    return float(first > best) if first != best and max(first, best) > 0.0 else math.nan
+
+
+_PROBES = (
+    _Probe(
+        title="Length of the response, per doubling",
+        responses="longer responses",
+        per=" per doubling of their length",
+        value=_length,
+        missing="no rated response has a text",
+    ),
+    _Probe(
+        title="Answer in another script than the question's",
+        responses="answers in another script than the question's",
+        per="",
+        value=_other_script,
+        missing="no rated response has letters",
+    ),
+    _Probe(
+        title="Judge and model of one family",
+        responses="models of its own family",
+        per="",
+        value=_same_family,
+        missing="the names of judge and model don't say their families",
+        between_models=True,
+    ),
+    _Probe(
+        title="Words of a right answer in the response, from none to all",
+        responses="responses that repeat the words of a right answer",
+        per=" from none of the words to all",
+        value=_overlap,
+        missing="no rated response has a right answer with words",
+    ),
+    _Probe(
+        title="Match with the first of several right answers",
+        responses="responses that match the first of several right answers",
+        per="",
+        value=_first_reference,
+        missing="no rated response matches one of several right answers more than the others",
+    ),
+)
+
+
+def judge_biases(rated: Iterable[JudgedResponse]) -> tuple[Table, list[JudgeBias]]:
+    """Returns the table of all probes, a part per judge and benchmark, and the effects that are known."""
+    parts: dict[Hashable, list[JudgedResponse]] = {}
+    for one in rated:
+        if not math.isnan(one.response.judged):
+            parts.setdefault((one.run.settings.judged_by, one.run.benchmark, one.response.scale), []).append(one)
+    tried = [(part, probe, _effect(part, probe)) for part in parts.values() for probe in _PROBES]
+    adjusted = holm([effect.p for *_, effect in tried]).tolist()
+    columns = (
+        *columns_of(OWN_SCALE, effect="Effect"),
+        *columns_of(P_VALUE, p_holm="p (Holm)"),
+        *columns_of(COUNT, responses="Responses"),
+    )
+    rows: list[Row] = []
+    biases: list[JudgeBias] = []
+    for (part, probe, effect), p in zip(tried, adjusted, strict=True):
+        run, scale = part[0].run, part[0].response.scale
+        benchmark = benchmarks().get(run.benchmark or "")
+        judge, title = run.settings.judged_by, run.task if benchmark is None else benchmark.title
+        ends = known(effect.low), known(effect.high)
+        note = effect.reason or ""
+        cell = Cell(known(effect.value), scale_of_differences(scale), *ends, n=effect.n, note=note)
+        rows.append(row_of((judge, title, probe.title), (cell, Cell(known(p), P_VALUE), effect.n), columns))
+        if cell.value is not None:
+            width = (scale.high or 0.0) - (scale.low or 0.0)
+            share = abs(effect.value) * effect.span / width if width else 0.0
+            biases.append(JudgeBias(judge, title, probe.responses, probe.per, cell, p, share))
+    headers, title = ("Judge", "Benchmark", "Probe"), "What the judge is swayed by"
+    return Table("spotcheck_biases", title, headers, columns, tuple(rows), notes=(_ABOUT,), question="judges"), biases
+
+
+def _effect(part: Sequence[JudgedResponse], probe: _Probe) -> ProbeEffect:
+    values = [probe.value(one) for one in part]
+    if all(map(math.isnan, values)):
+        return ProbeEffect(reason=probe.missing)
+    errors = [one.response.judged - one.people for one in part]
+    strata = [(one.run.task, one.response.culture, "" if probe.between_models else one.run.model) for one in part]
+    return probe_effect(errors, values, strata, clusters=[one.response.cluster for one in part])

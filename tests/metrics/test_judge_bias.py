@@ -1,0 +1,175 @@
+"""What a judge is swayed by: the effect of a probe on its errors, and what the probes look at."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special
+
+from culture_tasks.metrics.judge_bias import log_length, model_families, probe_effect, word_overlaps
+from culture_tasks.metrics.significance import holm
+
+NAN = math.nan
+
+
+def test_worked_by_hand():
+    # One stratum: x less its mean is -1, 1, -1, 1, -1, 1, ...; the slope is half of the difference of the two means.
+    probe = [0, 2] * 6
+    errors = [0.0, 1.0, 0.2, 1.2, 0.4, 1.4, 0.0, 1.0, 0.2, 1.2, 0.4, 1.4]
+    effect = probe_effect(errors, probe)
+    assert effect.value == pytest.approx(0.5)
+    # Residuals are -0.2, 0, 0.2 four times each. Of each response, H has 1/12 + 1/12, so V = 12/10 * 8 * 0.04 / 12^2,
+    # and with the same leverage everywhere there are 10 degrees of freedom.
+    error = math.sqrt(1.2 * 8 * 0.04) / 12
+    reach = float(special.stdtrit(10.0, 0.975)) * error
+    assert (effect.low, effect.high) == pytest.approx((0.5 - reach, 0.5 + reach))
+    assert effect.p == pytest.approx(2 * float(special.stdtr(10.0, -0.5 / error)))
+    assert (effect.n, effect.clusters, effect.span) == (12, 12, 2.0)
+
+
+def test_strata_and_clusters_agree_with_the_matrices_of_the_formula():
+    draws = np.random.default_rng(1)
+    strata, clusters = draws.integers(0, 4, 60), draws.integers(0, 25, 60)
+    probe = draws.normal(size=60) + strata
+    errors = draws.normal(size=60) + 2.0 * strata + 0.3 * probe
+    design = np.column_stack([probe, np.eye(4)[strata]])
+    solved = np.linalg.inv(design.T @ design) @ design.T
+    hat, residuals = design @ solved, errors - design @ (solved @ errors)
+    columns = []
+    for cluster in np.unique(clusters):
+        inside = clusters == cluster
+        roots, vectors = np.linalg.eigh((np.eye(60) - hat)[np.ix_(inside, inside)])
+        column = np.zeros(60)
+        column[inside] = vectors @ np.diag(roots**-0.5) @ vectors.T @ solved[0, inside]
+        columns.append(column)
+    both = np.stack(columns, axis=1)
+    middle = both.T @ (np.eye(60) - hat) @ both
+    freedom = np.trace(middle) ** 2 / np.trace(middle @ middle)
+    error = math.sqrt(((both.T @ residuals) ** 2).sum())
+    effect = probe_effect(errors, probe, strata.tolist(), clusters=clusters.tolist())
+    assert effect.value == pytest.approx((solved @ errors)[0])
+    assert effect.high - effect.value == pytest.approx(float(special.stdtrit(freedom, 0.975)) * error)
+
+
+def test_a_stratum_whose_responses_are_alike_and_missing_numbers_change_nothing():
+    errors, probe = [0.1, 0.5, 0.3, 0.9, 0.2, 0.6, 0.1, 0.8] * 2, [1.0, 2.0, 1.0, 3.0, 1.0, 2.0, 1.5, 3.0] * 2
+    strata = ["ar"] * 16
+    alone = probe_effect(errors, probe, strata)
+    more = probe_effect([*errors, 9.0, 8.0, NAN, 5.0], [*probe, 7.0, 7.0, 1.0, NAN], [*strata, "ja", "ja", "ar", "ar"])
+    assert not math.isnan(alone.value)
+    assert more == alone
+
+
+@pytest.mark.parametrize(
+    ("errors", "probe", "reason"),
+    [
+        ([], [], "no rated response has a value of it"),
+        ([1.0, NAN], [NAN, 1.0], "no rated response has a value of it"),
+        ([1.0, 2.0, 3.0], [2.0, 2.0, 2.0], "no two responses that compare differ in it"),
+        ([0.0, 0.3] * 20, [0.0] * 39 + [1.0], "too few responses differ in it: those to one item alone settle the"),
+        ([0.0, 0.3] * 20, [0.0] * 37 + [1.0] * 3, "too few responses differ in it: 2."),
+        ([0.5] * 12, [0.0, 1.0] * 6, "the judge's errors are the same on all responses, or follow from it exactly"),
+    ],
+)
+def test_too_little_says_why(errors, probe, reason):
+    effect = probe_effect(errors, probe)
+    assert math.isnan(effect.value)
+    assert math.isnan(effect.p)
+    assert effect.reason is not None
+    assert effect.reason.startswith(reason)
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(ValueError, match=r"found shapes \(2,\) and \(1,\)"):
+        probe_effect([1.0, 2.0], [1.0])
+    with pytest.raises(ValueError, match="infinite"):
+        probe_effect([1.0, math.inf], [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"confidence=1\.0"):
+        probe_effect([1.0, 2.0], [1.0, 2.0], confidence=1.0)
+    with pytest.raises(ValueError, match="1 for 2 items"):
+        probe_effect([1.0, 2.0], [1.0, 2.0], ["ar"])
+
+
+def test_what_the_probes_look_at():
+    assert log_length("  abcd\n") == 2.0
+    assert math.isnan(log_length(" \n"))
+    assert word_overlaps("泡菜 is Kimchi", ["kimchi", "泡飯", "!"])[:2] == [1.0, 0.5]
+    assert math.isnan(word_overlaps("泡菜 is Kimchi", ["!"])[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "families"),
+    [
+        ("gpt-4o-mini-2024-07-18", {"GPT"}),
+        ("chatgpt-4o-latest", {"GPT"}),
+        ("azure/o3-mini", {"GPT"}),
+        ("EleutherAI/gpt-neo-125m", set()),
+        ("EleutherAI/gpt-j-6b", set()),
+        ("Qwen/Qwen3-VL-8B-Instruct", {"Qwen"}),
+        ("qwq-32b", {"Qwen"}),
+        ("google/gemma-3-4b-it", {"Gemini"}),
+        ("claude-sonnet-4-5", {"Claude"}),
+        ("meta-llama/Llama-3.1-8B", {"Llama"}),
+        ("mistralai/Mixtral-8x7B", {"Mistral"}),
+        ("microsoft/phi-4", {"Phi"}),
+        ("delphi-4", set()),
+        ("/home/gpt/runs/toy/model", set()),
+        ("CohereForAI/aya-expanse-8b", {"Command"}),
+        ("himalaya-7b", set()),
+    ],
+)
+def test_names_tell_families(name, families):
+    assert model_families(name) == families
+
+
+# Simulated worlds: three models answer questions of three cultures, and people rate some of the responses
+
+
+def world(draws, rated, *, bias=0.0, hard=0.0):
+    """Returns the effects of five probes; ``bias`` is per doubling of the length, ``hard`` the error in one culture."""
+    item, model = draws.integers(0, rated // 2, rated), draws.integers(0, 3, rated)
+    culture = item % 3
+    length = draws.normal(8.0, 1.0, rated) + 1.5 * (culture == 2) + 0.5 * model
+    of_culture = np.array([0.8, 0.0, -0.4 + hard])[culture]
+    of_item = draws.normal(0.0, 0.5, rated)[item]
+    people = np.clip(np.round(draws.normal(6.0, 1.8, rated)), 1, 10)
+    noise = draws.normal(0.0, 1.0, rated)
+    judge = np.clip(np.round(people + of_culture + of_item + noise + bias * (length - 8.0)), 1, 10)
+    strata = list(zip(culture.tolist(), model.tolist(), strict=True))
+    others = [draws.random(rated) < 0.1, draws.random(rated), draws.random(rated) < 0.6]
+    return [
+        *(probe_effect(judge - people, probe, strata, clusters=item) for probe in (length, *others)),
+        probe_effect(judge - people, model == 0, culture.tolist(), clusters=item),
+    ]
+
+
+def significant(effects):
+    return holm([effect.p for effect in effects]) <= 0.05
+
+
+@pytest.mark.parametrize("rated", [40, 100])
+@pytest.mark.parametrize("hard", [0.0, 2.5])
+def test_without_a_bias_at_most_one_report_in_twenty_has_one_also_with_a_hard_culture_of_long_answers(rated, hard):
+    draws, worlds = np.random.default_rng(rated), 400
+    found = np.array([significant(world(draws, rated, hard=hard)) for _ in range(worlds)])
+    by_chance = 0.05 + 2.0 * math.sqrt(0.05 * 0.95 / worlds)
+    assert found.any(axis=1).mean() <= by_chance
+    assert found[:, 0].mean() <= 0.03  # the length, of five probes
+
+
+def test_half_a_point_per_doubling_is_found_with_a_hundred_ratings():
+    draws = np.random.default_rng(3)
+    effects = [world(draws, 100, bias=0.5) for _ in range(200)]
+    assert np.mean([significant(each)[0] for each in effects]) >= 0.75
+    assert np.mean([each[0].low <= 0.5 <= each[0].high for each in effects]) >= 0.9  # ends of the scale take some off
+
+
+def test_without_strata_the_hard_culture_would_be_mistaken_for_a_bias():
+    draws = np.random.default_rng(4)
+    culture = np.arange(120) % 3
+    length = draws.normal(8.0, 1.0, 120) + 1.5 * (culture == 2)
+    errors = draws.normal(0.0, 1.0, 120) + 2.5 * (culture == 2)
+    assert probe_effect(errors, length).p < 1e-3
+    assert probe_effect(errors, length, culture.tolist()).p > 0.05

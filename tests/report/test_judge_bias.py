@@ -1,0 +1,129 @@
+"""The table of what a judge is swayed by, from runs, their spot check and its ratings."""
+
+from __future__ import annotations
+
+import json
+import random
+
+from support.checked_runs import sample, truth, write_ratings
+from support.sample_files import write_run
+
+from culture_tasks.cli.main import main
+from culture_tasks.people.spotcheck_design import read_rated
+from culture_tasks.report.building import Options, build
+
+PROBES = (
+    "Length of the response, per doubling",
+    "Answer in another script than the question's",
+    "Judge and model of one family",
+    "Words of a right answer in the response, from none to all",
+    "Match with the first of several right answers",
+)
+WORDS = {"zh": "他们在春节一起吃饺子", "ar": "يأكلون الطعام معا في العيد", "ja": "みんなで一緒にお祝いします"}
+MODELS = {"Qwen/Qwen3-8B": "20260101_000000", "toy/gpt-like": "20260102_000000"}
+
+
+def quality(item):
+    """Returns what people think of a response, 5 or 6: far from the ends of the scale, where the judge is biased."""
+    return 5 + truth(item) % 2
+
+
+def write(folder, *, per_doubling=0.0, own_family=0.0, english=0.0, first=0.0, error=0.5):
+    """Writes two models' runs of CARE, with a GPT as the judge and its bias by what the arguments name."""
+    for model, stamp in MODELS.items():
+        samples = {}
+        for language in WORDS:
+            samples[f"care_{language}"] = own = []
+            for number in range(60):
+                draws = random.Random(f"{model} {language} {number}")
+                doublings = draws.uniform(0.0, 4.0)
+                response = (WORDS[language] * 40)[: round(10 * 2**doublings)]
+                in_english, is_first = bool(english) and draws.random() < 0.3, draws.random() < 0.5
+                if in_english:
+                    response = ("They eat dumplings at the spring festival. " * 10)[: len(response)]
+                if first:
+                    response += " 7" if is_first else " 8"
+                made = sample(language, number, "gpt-4o", response)
+                rating = quality(made["care_rating"]["item"]) + draws.gauss(0.0, error) + (language == "ja")
+                rating += per_doubling * (doublings - 2.0) + own_family * ("gpt" in model)
+                rating += english * in_english + first * is_first
+                made["care_rating"]["references"] = ["7", "8", "9"]
+                made["care_rating"]["runs"][0]["rating"] = made["care_rating"]["score"] = min(max(rating, 1.0), 10.0)
+                own.append(made)
+        write_run(folder / "runs", model, samples, stamp)
+
+
+def report(folder, **world):
+    write(folder, **world)
+    runs, sheet = str(folder / "runs"), folder / "sheet"
+    assert main(["spotcheck", "draw", runs, "-n", "120", "-o", str(sheet)]) == 0
+    rows = json.loads((sheet / "spotcheck.json").read_text())["rows"]
+    ratings = write_ratings(sheet, folder / "amina.csv", **{row["row"]: quality(row["item"]) for row in rows})
+    assert main(["spotcheck", "score", str(sheet), str(ratings), "--results", runs]) == 0
+    return build([runs], Options(rated=(read_rated(sheet),)))
+
+
+def cells(built):
+    [table] = [table for table in built.tables if table.key == "spotcheck_biases"]
+    assert [row.labels for row in table.rows] == [("gpt-4o", "CARE", probe) for probe in PROBES]
+    keys = [column.key for column in table.columns]
+    return {row.labels[2]: dict(zip(keys, row.cells, strict=True)) for row in table.rows}
+
+
+def sentences(built):
+    return [one.text for one in built.findings if one.first and one.text.startswith("Compared with people's ratings")]
+
+
+def test_a_judge_that_long_responses_sway_is_said_to_be(tmp_path, capsys):
+    built = report(tmp_path, per_doubling=0.6)
+    assert "What the judge is swayed by" in capsys.readouterr().out
+    found = cells(built)
+    length = found[PROBES[0]]["effect"]
+    assert length.low < 0.6 < length.high
+    assert length.value - length.low < 0.2
+    assert found[PROBES[0]]["p_holm"].value < 1e-4
+    assert found[PROBES[0]]["responses"].value == 120
+    [text] = sentences(built)
+    shown = f"+{length.value:.2f}, +{length.low:.2f} to +{length.high:.2f} per doubling of their length"
+    assert text.startswith(f"Compared with people's ratings, gpt-4o favours longer responses on CARE ({shown})")
+
+
+def test_a_judge_that_nothing_sways_is_left_in_peace_and_reasons_stand_for_numbers(tmp_path):
+    built = report(tmp_path)
+    found = cells(built)
+    assert sentences(built) == []
+    assert all(cell["p_holm"].value is None or cell["p_holm"].value > 0.05 for cell in found.values())
+    assert (found[PROBES[1]]["effect"].value, found[PROBES[1]]["effect"].note) == (
+        None,
+        "no two responses that compare differ in it",
+    )
+    reason = "no rated response matches one of several right answers more than the others"
+    assert found[PROBES[4]]["effect"].note == reason
+
+
+def test_a_judge_of_the_models_family_is_compared_between_models(tmp_path):
+    built = report(tmp_path, own_family=1.5)
+    found = cells(built)
+    family = found[PROBES[2]]["effect"]
+    assert family.low < 1.5 < family.high
+    assert [text.count("favours") for text in sentences(built)] == [1]
+    assert "gpt-4o favours models of its own family on CARE (+1." in sentences(built)[0]
+    assert found[PROBES[0]]["p_holm"].value > 0.05
+
+
+def test_a_small_bias_stands_in_the_table_alone(tmp_path):
+    built = report(tmp_path, per_doubling=0.15, error=0.2)  # about half a point from short to long, of nine
+    assert cells(built)[PROBES[0]]["p_holm"].value < 1e-3
+    assert sentences(built) == []
+
+
+def test_answers_in_another_script_and_the_first_of_several_right_answers(tmp_path):
+    built = report(tmp_path, english=-1.5, first=1.2)
+    found = cells(built)
+    script, first = (found[PROBES[place]]["effect"] for place in (1, 4))
+    assert script.low < -1.5 < script.high < 0.0
+    assert 0.0 < first.low < 1.2 < first.high
+    [text] = sentences(built)
+    marked_down = "gpt-4o marks down answers in another script than the question's on CARE (-"
+    assert text.startswith(f"Compared with people's ratings, {marked_down}")
+    assert "; gpt-4o favours responses that match the first of several right answers on CARE (+" in text
