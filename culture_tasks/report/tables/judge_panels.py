@@ -50,11 +50,23 @@ def judge_panels(context: Context, runs: Sequence[LoadedRun]) -> Table:
         field = measured.reported.culture
         cultures = measured.combinations(next(iter(panel.values())), (field,)) if field else []
         for where in ((), *(cultures if len(cultures) > 1 else ())):
-            own = context.scores.at(At(measured.unit.key, where=where))
-            values = (*(own.get(panel.get(judge, "")) for judge in judges), *_together(measured, panel.values(), where))
+            cells = context.scores.at(At(measured.unit.key, where=where))
+            own = (
+                _of_the_judge(measured, key, cells.get(key)) if (key := panel.get(judge)) else None for judge in judges
+            )
+            values = (*own, *_together(measured, panel.values(), where))
             rows.append(row_of((model, measured.unit.title, where[-1][1] if where else ALL), values, columns))
     title, headers = "Several judges on the same responses", ("Model", "Benchmark", "Culture")
     return Table("judges", title, headers, columns, tuple(rows), notes=_NOTES, question="judges")
+
+
+def _of_the_judge(measured: Measured, entrant: str, cell: Cell | None) -> Cell | None:
+    """Returns a judge's own score where people's ratings have corrected it, and any other as it is."""
+    if cell is None or "corrected" not in cell.flags:
+        return cell
+    flags = tuple(flag for flag in cell.flags if flag != "corrected")
+    observed = measured.observe(entrant, cell.where)
+    return cell_of(observed, measured.unit.scale, flags, cell.where, min_coverage=measured.min_coverage)
 
 
 def _origins(runs: Sequence[LoadedRun]) -> dict[Path, Path]:

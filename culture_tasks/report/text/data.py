@@ -58,9 +58,11 @@ def _with_keys(report: Report) -> Iterator[Table]:
 
     for table in report.tables:
         columns = (
-            replace(one, label=one.label.replace(unit.title, unit.key, 1))
-            if (unit := report.units.get(one.key))
-            else one
+            replace(
+                one,
+                label=one.label.replace(unit.title, unit.key, 1) if (unit := report.units.get(one.key)) else one.label,
+                over=keys.get(one.over, one.over),
+            )
             for one in table.columns
         )
         rows = (replace(row, labels=tuple(map(named, table.row_headers, row.labels))) for row in table.rows)
