@@ -173,7 +173,7 @@ def report(runs, tmp_path_factory):
         ("blend_mcq_uk_score_by_region", "English: UK", 100, 0),
         ("blend_mcq_uk_score_by_region", "Unparsed", 0, 100),
         ("blend_mcq_uk_unparsed_by_region", "English: UK", 0, 100),
-        ("blend_as_in_care", "BLEnD, China, asked in the region's language: Chinese", 200 / 3, 0),
+        ("blend_as_in_care", "blend_china: Chinese", 200 / 3, 0),
         ("blend_languages", "South Korea: English", 0, 100 / 3),
         ("blend_languages", "South Korea: Native", 100, 100 / 3),
         ("blend_languages", "South Korea: Difference", 100, 0),
