@@ -25,7 +25,7 @@ def test_a_draw_contains_every_smaller_one_and_depends_on_names_and_seed_alone()
     order = list(reversed(range(200)))
     again = draw(40, [items[at] for at in order], [clusters[at] for at in order], [strata[at] for at in order])
     assert [order[at] for at in again] == drawn[:40]
-    assert draw(9, items[:4], clusters[:4], strata[:4]).__len__() == 4
+    assert len(draw(9, items[:4], clusters[:4], strata[:4])) == 4
 
 
 def test_strata_and_clusters_are_drawn_from_evenly():
