@@ -192,9 +192,11 @@ class _Writer:
             certainty = ", but the tests don't tell it from any other"
         else:
             certainty = f", but the tests don't tell it from {self.models(rivals)}"
+        models = self.number_of_models(mean.cells)
+        shared = f"that {counted(models, 'model')} share" if models > 1 else "of the same model under several settings"
         return (
             f"{self.model(leader)} has the highest mean ({_value(mean.cells[leader])}) over the {len(mean.columns)} "
-            f"columns that {counted(self.number_of_models(mean.cells), 'model')} share{certainty}."
+            f"columns {shared}{certainty}."
         )
 
     def _without_mean(self) -> str:
