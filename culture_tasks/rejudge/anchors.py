@@ -346,7 +346,7 @@ def check_identity(anchor: Anchor, judge: Judge, *, sampling: bool) -> None:
 
 
 def open_rows(anchor: Anchor, history: Sequence[NewVerdict]) -> tuple[int, list[AnchorRow]]:
-    """Returns the round that a look now belongs to, and what it hasn't asked yet; never nothing.
+    """Returns the round that a look now belongs to, and its rows that weren't asked yet: at least one.
 
     A response whose verdict failed is asked once more in another look.
     """
@@ -416,7 +416,7 @@ class Round(NamedTuple):
 
     @property
     def limit(self) -> float:
-        """The largest mean difference, in either direction, that the round hasn't ruled out; NaN without a rating."""
+        """The largest mean difference, up or down, that the round still allows; NaN without a rating."""
         return max(-self.difference.low, self.difference.high)
 
 

@@ -156,7 +156,7 @@ class Encoding:
         return begin is None or not prompt.startswith(begin)
 
     def _rendered(self, messages: Sequence[Message], *, asks: bool = True) -> str:
-        # The processor would take variables that the template doesn't have for arguments of its own.
+        # The processor takes a variable that the template doesn't have for one of the processor's arguments.
         known = {name: value for name, value in self._template.items() if name in str(self.processor.chat_template)}
         options = {"tokenize": False, "add_generation_prompt": asks, **known}
         prompt: str = self.processor.apply_chat_template(list(messages), **options)

@@ -218,7 +218,7 @@ def _replay(forward: Callable[..., Any], outputs: Sequence[Any]) -> Callable[...
 
 
 def _replace_forward(stack: ExitStack, module: nn.Module, forward: Callable[..., Any]) -> None:
-    """Gives a module another forward until the stack is closed; device_map may have put one of its own there."""
+    """Gives a module another forward until the stack is closed; ``device_map`` may have replaced it already."""
     if "forward" in vars(module):
         stack.callback(setattr, module, "forward", module.forward)
     else:

@@ -135,18 +135,12 @@ def observe(
     parts = np.repeat(np.array(numbers, dtype=np.int32), [own.size for own in items])
     metrics = dict(zip(numbers, (_metric(each, statistic) for each, _, _ in used), strict=True))
     records = [columns.records[mask] for _, columns, mask in used if columns.records is not None and statistic == SCORE]
-    subsets = {number: each.result.subset for number, (each, _, _) in zip(numbers, used, strict=True)}
-    drawn_from = {
-        number: SampledPart(each.result.subset.drawn_from, None if each.whole is None else each.whole.columns)
-        for number, (each, _, _) in zip(numbers, used, strict=True)
-        if each.result.subset is not None
-        and (statistic == SCORE or each.result.subset.items == each.result.subset.of_documents)  # else of clusters
-    }
+    sampled = _sampled_parts([(number, each) for number, (each, _, _) in zip(numbers, used, strict=True)], statistic)
     shares = None
-    if drawn_from and len(used) > 1 and not equal_parts:  # every document of the tasks weighs the same
+    if sampled and len(used) > 1 and not equal_parts:  # every document of the tasks weighs the same
         shares = np.zeros(len(tasks))
-        for (number, subset), own in zip(subsets.items(), items, strict=True):
-            shares[number] = own.size * (1.0 if subset is None else subset.of_documents / subset.documents)
+        for number, (each, _, _), own in zip(numbers, used, items, strict=True):
+            shares[number] = own.size / (1.0 if each.result.subset is None else each.result.subset.chance)
 
     def compute(part: int, values: Sequence[Any]) -> float:
         metric = metrics[part if equal_parts else numbers[0]]
@@ -161,10 +155,20 @@ def observe(
         strata=parts if equal_parts or shares is not None else None,
         coverage=scored / verdicts if verdicts else None,
         shares=shares,
-        drawn_from={} if where else drawn_from,
+        drawn_from={} if where else sampled,
         values=np.concatenate(records) if records else None,
         compute=compute if records else None,
     )
+
+
+def _sampled_parts(runs: Iterable[tuple[int, LoadedRun]], statistic: str) -> dict[int, SampledPart]:
+    """Returns what numbered runs were drawn from, where they are of subsets and the statistic is one of their items."""
+    return {
+        number: SampledPart(subset.drawn_from, None if each.whole is None else each.whole.columns)
+        for number, each in runs
+        if (subset := each.result.subset) is not None
+        and (statistic == SCORE or subset.items == subset.of_documents)  # else the items are clusters
+    }
 
 
 def with_samples(runs: Iterable[LoadedRun]) -> list[tuple[LoadedRun, Columns]]:
