@@ -32,6 +32,8 @@ _NOT_IN_EXTRA_BODY = {
     "max_completion_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
 }
 
+_DATA, _CULTURES = "CULTURE_TASKS_DATA", "CULTURE_TASKS_CULTURES"
+
 
 class Settings(BaseModel):
     """What the user chose by environment variables.
@@ -62,6 +64,8 @@ class Settings(BaseModel):
         subset: Evaluate a designed draw of each task's documents: ``400`` of them, or ``400:7`` with another seed than
             0. None means all documents.
         data: Folder of local data, which is used before the Hub.
+        cultures: Folders of built cultures, or of projects, with the system's separator of paths between them. Those in
+            the folder ``cultures`` of the data folder are found without it.
         revisions: Data sets of the Hub, each with the branch, tag or commit to read, as ``owner/name=revision`` with
             a comma between several; ``main`` for all others. The commit that was read is recorded in the results.
         submissions: Folder for prediction files of benchmarks whose answers are withheld; None means ``submissions`` in
@@ -105,7 +109,8 @@ class Settings(BaseModel):
     judge_prices: Path | None = Field(default=None, validation_alias="CULTURE_JUDGE_PRICES")
     shard: tuple[int, int] | None = Field(default=None, validation_alias="CULTURE_SHARD")
     subset: tuple[int, int] | None = Field(default=None, validation_alias="CULTURE_SUBSET")
-    data: Path | None = Field(default=None, validation_alias="CULTURE_TASKS_DATA")
+    data: Path | None = Field(default=None, validation_alias=_DATA)
+    cultures: str | None = Field(default=None, validation_alias=_CULTURES)
     revisions: tuple[tuple[str, str], ...] = Field(default=(), validation_alias="CULTURE_TASKS_REVISION")
     submissions: Path | None = Field(default=None, validation_alias="CULTURE_TASKS_SUBMISSIONS")
     extra_columns: Literal["refuse", "allow"] = Field(default="refuse", validation_alias="CULTURE_TASKS_EXTRA_COLUMNS")
@@ -260,6 +265,19 @@ class Settings(BaseModel):
     def has_endpoint(self) -> bool:
         """Whether a key or an address of a judge's endpoint is set."""
         return any((self.openai_api_key, self.openai_base_url, self.azure_endpoint, self.azure_api_key))
+
+
+def culture_folders() -> list[Path]:
+    """Returns the user's folders of built cultures; those that are named first.
+
+    Which benchmarks there are is asked at every start of a harness, so no other setting is read here.
+    """
+    named = [
+        Path(part.strip()).expanduser() for part in os.environ.get(_CULTURES, "").split(os.pathsep) if part.strip()
+    ]
+    data = os.environ.get(_DATA, "").strip()
+    own = Path(data).expanduser() / "cultures" if data else None
+    return [*named, own] if own is not None and own.is_dir() and any(own.iterdir()) else named
 
 
 def user_cache_file() -> Path:

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.text import storable
@@ -369,18 +369,20 @@ class Benchmark(ABC):
         data: Where its data come from, in words.
         made_from: Data sets that its questions or images were made from, by name, a benchmark by its title. A report
             says which of them its benchmarks share.
+        marks: What a reader of each of its scores has to know, a sentence each.
         not_for_training: Why its data may not be trained on; None where its authors don't forbid it.
         task_files: Folder with a folder of task files for each harness; None means this package's own.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    paper: ClassVar[str]
-    judge: ClassVar[str | None] = None
-    data: ClassVar[str]
-    made_from: ClassVar[tuple[str, ...]] = ()
-    not_for_training: ClassVar[str | None] = None
-    task_files: ClassVar[Path | None] = None
+    name: str
+    title: str
+    paper: str
+    judge: str | None = None
+    data: str
+    made_from: Sequence[str] = ()
+    marks: Sequence[str] = ()
+    not_for_training: str | None = None
+    task_files: Path | None = None
 
     @abstractmethod
     def entries(self) -> Sequence[Entry]:

@@ -1,14 +1,15 @@
 """Which benchmarks there are, and which names they give to ``--tasks``.
 
-A benchmark is a folder of :mod:`culture_tasks.benchmarks` with a ``benchmark.py``, or an entry point of the group
-``culture_tasks.benchmarks`` that another package has. Nothing else has to be edited to add one.
+A benchmark is a folder of :mod:`culture_tasks.benchmarks` with a ``benchmark.py``, an entry point of the group
+``culture_tasks.benchmarks`` that another package has, or a built culture in one of the user's folders. Nothing else has
+to be edited to add one.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from culture_tasks import benchmarks as package
+from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, OffersCultures, built_cultures
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Metric, Tag, Task
 from culture_tasks.data.reading import reading
@@ -42,6 +44,7 @@ def benchmarks() -> Mapping[str, Benchmark]:
             offers.append((name, importlib.import_module(name).BENCHMARK))
     points = entry_points(group=ENTRY_POINTS)
     offers += [(f"the entry point {point.name!r} ({point.value})", point.load()) for point in points]
+    offers += _cultures([offer for _, offer in offers])
     known: dict[str, Benchmark] = {}
     owners: dict[tuple[str, str], str] = {}
     for where, benchmark in offers:
@@ -58,6 +61,19 @@ def benchmarks() -> Mapping[str, Benchmark]:
             owners[kind, name] = benchmark.name
         known[benchmark.name] = benchmark
     return known
+
+
+def _cultures(known: Sequence[object]) -> Iterator[tuple[str, Benchmark]]:
+    """Yields the benchmark of each built culture in the user's folders, and where it is."""
+    forms = {one.name: one for one in known if isinstance(one, Benchmark) and isinstance(one, OffersCultures)}
+    for folder in built_cultures():
+        built = BuiltCulture.read(folder)
+        if built.like not in forms:
+            raise CultureTasksError(
+                f"{folder / MANIFEST}, field 'like': found {built.like!r}. Expected one of {', '.join(sorted(forms))}."
+                f"{nearest(built.like, forms)} Update culture-tasks, or remove the folder."
+            )
+        yield str(folder), forms[built.like].culture(built)
 
 
 @cache

@@ -31,6 +31,7 @@ class Source:
         additions: Names without suffix of files that complement the Hub's data: a folder that holds only these (and
             images) doesn't replace the Hub.
         release: What is known of the table as its authors released it; None where any data will do.
+        root: Folder that is read in place of the user's data folder; None for the user's.
     """
 
     folder: str
@@ -42,6 +43,7 @@ class Source:
     key: str = ""
     additions: Sequence[str] = ()
     release: ReleaseFacts | None = None
+    root: Path | None = None
 
     @property
     def name(self) -> str:
@@ -57,6 +59,7 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
     Raises:
         DataError: If the data folder itself or the file in the benchmark's folder is missing, or two files match.
     """
+    data_folder = source.root or data_folder
     if data_folder is None:
         return None
     if not data_folder.is_dir():

@@ -1,0 +1,448 @@
+"""Cultures that people add to a benchmark: how their data are made, and the benchmark that comes of them.
+
+A benchmark that :class:`OffersCultures` has a form: the steps of its paper by which people (and models, where they may)
+make data of a further culture. A project folder records who did what (:class:`Entry`); a form is a function of these
+entries and of the group's configuration alone. What is built of a project is a :class:`BuiltCulture`, a folder of data
+and task files without code, which any installation of this package runs as a benchmark.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from culture_tasks.benchmarks.interface import Benchmark, Decoding, Prompt
+from culture_tasks.data.sources import Source
+from culture_tasks.errors import DataError
+from culture_tasks.settings import culture_folders
+
+MODEL = "model:"
+"""How the code of a model begins that filled in a step, such as ``model:gpt-4o``; those of people have no colon."""
+
+MANIFEST = "culture.json"
+"""File that makes a folder a built culture."""
+
+BUILT = "built"
+"""Folder of a project in which its built culture is."""
+
+DATA = "data"
+"""Folder of a built culture that holds its tables, and its images in ``data/images``."""
+
+
+# What people are asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A field that is filled in.
+
+    Attributes:
+        name: Its name in entries and in sheets: small letters, digits and underscores.
+        title: Its label on a page, in English; a group may translate it.
+        kind: ``text`` is one line, ``long_text`` several; ``texts`` is a list, one a line; ``choice`` is one of
+            :attr:`choices`; ``number`` is a whole one from :attr:`lowest` to :attr:`highest`; ``yes_no`` is True or
+            False.
+        about: What a person has to know to fill it in.
+        choices: The values of a ``choice``, each with its label in English.
+        lowest: Lowest number.
+        highest: Highest number.
+        required: Whether it may not be left empty.
+        only_if: Another column of the step and its value (as in an entry) without which this one is left empty.
+        most: Most characters of a text, or entries of a list; None for any.
+    """
+
+    name: str
+    title: str
+    kind: Literal["text", "long_text", "texts", "choice", "number", "yes_no"] = "text"
+    about: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict)
+    lowest: int = 1
+    highest: int = 10
+    required: bool = True
+    only_if: tuple[str, object] | None = None
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """Something on which a step is done once by each person that it needs.
+
+    Attributes:
+        name: Its name, unique and the same for ever within the step: letters, digits, ``-``, ``_`` and ``.``.
+        shown: What a person sees, as text by its label in English, in order. Never a model's name or another person's
+            judgment, where these aren't what the step is about.
+        image: The image that a person sees, below the project's ``images``; empty without one.
+        values: What columns hold when a person opens the row, such as a draft to be rewritten.
+        group: Rows of one group are shown together and assigned to the same people; empty for none.
+        writer: The person whose row this is, where nobody else may fill it in; empty for anyone.
+        not_for: People who may not fill it in, such as the author of what is checked.
+        people: How many people have to fill it in, those who did included. More than a plan foresaw where their entries
+            call for it, as for five labels without a majority.
+    """
+
+    name: str
+    shown: Mapping[str, str] = field(default_factory=dict)
+    image: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    group: str = ""
+    writer: str = ""
+    not_for: frozenset[str] = frozenset()
+    people: int = 1
+
+
+class Ask(NamedTuple):
+    """How a model fills in a step.
+
+    Attributes:
+        prompt: Gives what the model is shown for a row. A :class:`~culture_tasks.benchmarks.interface.Picture` is the
+            row's image.
+        read: Gives the values of the columns that a reply states; raises ValueError, with what was expected, for a
+            reply that can't be read.
+        decoding: How the model generates.
+        version: Name of the prompt file, with its version.
+    """
+
+    prompt: Callable[[Row], Prompt]
+    read: Callable[[str], Mapping[str, Any]]
+    decoding: Decoding
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of a form.
+
+    Attributes:
+        name: Its name on the command line: small letters and underscores.
+        title: Its name for a reader.
+        about: The instructions to whoever does it, in paragraphs.
+        who: Who may do it, such as ``native speakers who have lived in the culture for more than 5 years``.
+        source: Where the paper describes it, or that it doesn't.
+        columns: What is filled in.
+        rows: Gives the rows on which it is done, by the entries that there are.
+        ask: How a model does it; None where only people may. A step may be for both: a model's entries are drafts.
+        by_people: Whether people do it.
+    """
+
+    name: str
+    title: str
+    about: str
+    who: str
+    source: str
+    columns: Sequence[Column]
+    rows: Callable[[State], Sequence[Row]]
+    ask: Ask | None = None
+    by_people: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """What a group decides beforehand, since the paper leaves it open or another culture needs another value.
+
+    Attributes:
+        name: Its name in the configuration.
+        default: Its value where the group says nothing; its type is the type of the option (bool, int, float, str, or a
+            list of str).
+        about: The question that it answers, what the paper says of it, and why the default.
+        choices: The values that are allowed; empty for any.
+    """
+
+    name: str
+    default: bool | float | str | Sequence[str]
+    about: str
+    choices: Sequence[str] = ()
+
+
+# What there is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What a group decided: the file ``culture.toml`` of a project, checked.
+
+    Attributes:
+        name: Name of the culture in tasks and files: small letters, digits and underscores, such as ``korea``.
+        title: Its name for readers, such as ``Korea``.
+        like: Name of the benchmark that it is made like.
+        way: Which of the form's ways, where it has several.
+        language: Code of its language (ISO 639).
+        place: Code of its country or region (ISO 3166, or one of :mod:`culture_tasks.vocabulary`).
+        seed: Seed of all draws.
+        people: Codes of the people, each with the steps that they do; an empty list means all. No names.
+        options: The values of the form's options, defaults filled in.
+        card: What the group says of its data, such as licence, consent and pay, by the heading in the data card.
+    """
+
+    name: str
+    title: str
+    like: str
+    language: str
+    place: str
+    way: str = ""
+    seed: int = 0
+    people: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What one person, or a model, filled in for one row of a step.
+
+    Attributes:
+        person: Their code; that of a model begins with :data:`MODEL`.
+        values: The values of the columns, by name; empty where the row was skipped.
+        skipped: Why it was skipped; None where it wasn't. May be empty: nobody has to give a reason.
+    """
+
+    step: str
+    row: str
+    person: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    skipped: str | None = None
+
+    @property
+    def by_model(self) -> bool:
+        """Whether a model filled it in."""
+        return self.person.startswith(MODEL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """All that a form knows of a project.
+
+    Attributes:
+        folder: The project's folder; its images lie in ``images``, tables that the group brings in ``inputs``.
+        entries: The newest entry of each person for each row, by step and row, in the order in which they came in.
+        data_folder: The user's data folder, where a form needs the published data; None without one.
+    """
+
+    config: Config
+    folder: Path
+    entries: Mapping[str, Mapping[str, Sequence[Entry]]] = field(default_factory=dict)
+    data_folder: Path | None = None
+
+    def of(self, step: str, row: str) -> Sequence[Entry]:
+        """Returns the entries of people for a row that they didn't skip."""
+        return [entry for entry in self._all(step, row) if entry.skipped is None and not entry.by_model]
+
+    def by_models(self, step: str, row: str) -> Sequence[Entry]:
+        """Returns the entries of models for a row."""
+        return [entry for entry in self._all(step, row) if entry.skipped is None and entry.by_model]
+
+    def skipped(self, step: str, row: str) -> Sequence[Entry]:
+        """Returns the entries of people who skipped a row."""
+        return [entry for entry in self._all(step, row) if entry.skipped is not None and not entry.by_model]
+
+    def _all(self, step: str, row: str) -> Sequence[Entry]:
+        return self.entries.get(step, {}).get(row, ())
+
+    @property
+    def images(self) -> Sequence[str]:
+        """The names of the project's images below ``images``, sorted."""
+        folder = self.folder / "images"
+        files = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+        return sorted(name for name in files if not name.rpartition("/")[2].startswith("."))
+
+
+# What comes of it
+
+
+class Dropped(NamedTuple):
+    """A row that isn't part of what is built, and why."""
+
+    step: str
+    row: str
+    reason: str
+
+
+class Figure(NamedTuple):
+    """One number of a project's quality.
+
+    Attributes:
+        name: What it measures, such as ``alpha, second raters``.
+        of: What it is of: ``all``, a category, a step.
+        value: The number; NaN where there is none.
+        n: How many rows it is computed from.
+        low: Lower end of its 95 % interval; NaN where there is none.
+        high: Upper end.
+        printed: The paper's value beside which it stands; empty without one.
+        floor: Value that it should reach; None where there is none.
+        missing: Why there is no number; empty where there is one.
+    """
+
+    name: str
+    of: str
+    value: float
+    n: int
+    low: float = float("nan")
+    high: float = float("nan")
+    printed: str = ""
+    floor: float | None = None
+    missing: str = ""
+
+    @property
+    def passes(self) -> bool | None:
+        """Whether it reaches its floor; None where it has none, or no value."""
+        return None if self.floor is None or self.value != self.value else self.value >= self.floor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """What a form builds of a project.
+
+    Attributes:
+        tables: The rows of each table, by its file name below ``data``, which ends in ``.json``.
+        images: The files below the project's ``images`` that become ``data/images/<name>``, by that name.
+        dropped: Every row that was written, drafted or brought in and isn't part of the tables, with its reason.
+        counts: What was counted, for the data card, in order.
+        marks: What a reader of every score has to know, such as drafts of a model that nobody rewrote; one sentence
+            each.
+        facts: What the benchmark of the culture needs beside its tables; JSON.
+    """
+
+    tables: Mapping[str, Sequence[Mapping[str, Any]]]
+    images: Mapping[str, str] = field(default_factory=dict)
+    dropped: Sequence[Dropped] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    marks: Sequence[str] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+class CultureForm(ABC):
+    """How a further culture of a benchmark is made.
+
+    Attributes:
+        ways: The ways that there are, each in a sentence; one with an empty name where there is only one.
+        paper: What a reader has to know of the paper's construction, for the project's README.
+    """
+
+    ways: Mapping[str, str]
+    paper: str
+
+    @abstractmethod
+    def options(self, way: str) -> Sequence[Option]:
+        """Returns what a group decides beforehand."""
+
+    @abstractmethod
+    def steps(self, config: Config) -> Sequence[Step]:
+        """Returns the steps, in order."""
+
+    @abstractmethod
+    def check(self, state: State) -> Iterable[str]:
+        """Yields what is wrong with what the group brought in (images, tables), each with what to do about it."""
+
+    @abstractmethod
+    def agreement(self, state: State) -> Sequence[Figure]:
+        """Returns how well people agree, beside the paper's numbers."""
+
+    @abstractmethod
+    def build(self, state: State) -> Built:
+        """Returns the data that the entries make.
+
+        Raises:
+            DataError: If they make none, or a threshold of the configuration isn't reached.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltCulture:
+    """A built culture as it lies in its folder.
+
+    Attributes:
+        folder: Its folder.
+        files: SHA-256 of each of its files but the manifest, by the path below the folder.
+        marks: As in :class:`Built`.
+        facts: As in :class:`Built`.
+    """
+
+    folder: Path
+    name: str
+    title: str
+    like: str
+    way: str
+    language: str
+    place: str
+    files: Mapping[str, str]
+    marks: Sequence[str]
+    facts: Mapping[str, Any]
+
+    @property
+    def benchmark(self) -> str:
+        """The name of its benchmark, with which those of its tasks begin, such as ``care_korea``."""
+        return f"{self.like}_{self.name}"
+
+    @property
+    def task_files(self) -> Path:
+        """The folder of its task files."""
+        return self.folder / "tasks"
+
+    def source(self, stem: str, image_column: str | None = None) -> Source:
+        """Returns the source of one of its tables, ``data/<stem>.json``."""
+        return Source(folder=DATA, stems=(stem,), hub=None, image_column=image_column, root=self.folder)
+
+    @classmethod
+    def read(cls, folder: Path) -> BuiltCulture:
+        """Reads the manifest of a folder.
+
+        Raises:
+            DataError: If it has none, or one that can't be used.
+        """
+        path = folder / MANIFEST
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            found = {name: content[name] for name in cls.__slots__ if name != "folder"}
+        except FileNotFoundError:
+            raise DataError(
+                f"{folder}: holds no {MANIFEST}. Expected a built culture: `culture-tasks culture build` makes one."
+            ) from None
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path}: can't be read ({error}). Build the culture again.") from None
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{path}: no field {error}. Build the culture again.") from None
+        return cls(folder=folder, **found)
+
+
+def built_cultures(folders: Iterable[Path] | None = None) -> list[Path]:
+    """Returns the folders of built cultures, each once: of all of the user's folders, or of some.
+
+    A folder is a built culture, a project with one in ``built``, or holds any number of both.
+
+    Raises:
+        DataError: If one of the folders that ``CULTURE_TASKS_CULTURES`` names isn't there, or holds none.
+    """
+    found: dict[Path, None] = {}
+    for folder in culture_folders() if folders is None else folders:
+        if not folder.is_dir():
+            raise DataError(f"CULTURE_TASKS_CULTURES: {folder}: no such folder. Name existing ones, or unset it.")
+        below = [folder, *sorted(path for path in folder.iterdir() if path.is_dir())]
+        candidates = [path for each in below for path in (each, each / BUILT)]
+        own = [path for path in candidates if (path / MANIFEST).is_file()]
+        if not own:
+            raise DataError(
+                f"CULTURE_TASKS_CULTURES: {folder}: holds no built culture ({MANIFEST}). `culture-tasks culture build` "
+                "makes one."
+            )
+        found.update(dict.fromkeys(path.resolve() for path in own))
+    return list(found)
+
+
+class OffersCultures(ABC):
+    """A benchmark to which people can add cultures."""
+
+    @abstractmethod
+    def culture_form(self) -> CultureForm:
+        """Returns how the data of a culture are made."""
+
+    @abstractmethod
+    def culture(self, built: BuiltCulture) -> Benchmark:
+        """Returns the benchmark of a built culture.
+
+        Its name is :attr:`BuiltCulture.benchmark`, its task files are in :attr:`BuiltCulture.task_files`, and the names
+        of its tasks begin with its own. It has the metrics and rubrics of this benchmark and none of its published
+        numbers.
+        """

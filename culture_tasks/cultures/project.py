@@ -1,0 +1,275 @@
+"""The folder of a project: the group's decisions (``culture.toml``) and what everybody filled in (``entries.jsonl``).
+
+The file of entries only grows. Who has to do what, which rows fall out and what is built are computed from it and the
+configuration, so nothing that came back from a person is ever lost or changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from culture_tasks.benchmarks.cultures import Column, Config, CultureForm, Entry, OffersCultures, Option, State, Step
+from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.errors import DataError, nearest
+
+CONFIG, ENTRIES = "culture.toml", "entries.jsonl"
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+_PERSON = re.compile(r"[A-Za-z0-9_.-]{1,40}")
+_TEXTS = ("name", "title", "like", "way", "language", "place")
+_REQUIRED = ("name", "title", "like", "language", "place")
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", list: "a list of texts"}
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project's folder, with its configuration checked.
+
+    Attributes:
+        form: How its data are made.
+    """
+
+    folder: Path
+    config: Config
+    form: CultureForm
+
+    @classmethod
+    def open(cls, folder: Path) -> Project:
+        """Opens a project; raises DataError for a folder that is none, or a configuration that can't be used."""
+        path = folder / CONFIG
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        except FileNotFoundError:
+            raise DataError(
+                f"{folder}: holds no {CONFIG}. Expected a project: `culture-tasks culture new` makes one."
+            ) from None
+        except (OSError, ValueError) as error:  # a TOMLDecodeError is a ValueError
+            raise DataError(f"{path}: can't be read ({error}). Correct it there.") from None
+        form = form_like(content.get("like"), f"{path}, field 'like'")
+        return cls(folder, _config(content, form, path), form)
+
+    @cached_property
+    def steps(self) -> Mapping[str, Step]:
+        """The steps of its form, by name, in order."""
+        return {step.name: step for step in self.form.steps(self.config)}
+
+    def step(self, name: str) -> Step:
+        """Returns a step; raises DataError for a name that isn't one."""
+        if name not in self.steps:
+            raise DataError(
+                f"{self.folder}: no step {name!r}.{nearest(name, self.steps)} Steps: {', '.join(self.steps)}."
+            )
+        return self.steps[name]
+
+    def state(self, data_folder: Path | None = None) -> State:
+        """Returns all that is known now: the entries are read anew."""
+        newest: dict[str, dict[str, dict[str, Entry]]] = {}
+        for entry in self.entries():
+            newest.setdefault(entry.step, {}).setdefault(entry.row, {})[entry.person] = entry
+        entries = {
+            step: {row: list(by_person.values()) for row, by_person in rows.items()} for step, rows in newest.items()
+        }
+        return State(config=self.config, folder=self.folder, entries=entries, data_folder=data_folder)
+
+    def entries(self) -> list[Entry]:
+        """Returns all entries, the oldest first, those that were replaced included."""
+        path = self.folder / ENTRIES
+        if not path.is_file():
+            return []
+        lines = path.read_text(encoding="utf-8").split("\n")
+        entries = []
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                content = json.loads(line)
+                entries.append(
+                    Entry(**{name: content[name] for name in ("step", "row", "person", "values", "skipped")})
+                )
+            except (ValueError, KeyError, TypeError):
+                if number == len(lines):  # a crash cut it short: without its line break it was never reported as saved
+                    continue
+                raise DataError(
+                    f"{path}, line {number}: not an entry. Restore the line from a copy of the file."
+                ) from None
+        return entries
+
+    def add(self, entries: Iterable[Entry], origin: str) -> int:
+        """Appends entries, each on disk when this returns, and returns their number.
+
+        Args:
+            entries: Entries whose values were checked (:func:`problems_with`).
+            origin: Where they come from, such as the name of a sheet, for whoever looks into the file.
+        """
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        lines = []
+        for entry in entries:
+            content = {
+                "step": entry.step,
+                "row": entry.row,
+                "person": entry.person,
+                "values": dict(entry.values),
+                "skipped": entry.skipped,
+                "time": now,
+                "origin": origin,
+            }
+            lines.append(json.dumps(content, ensure_ascii=False) + "\n")
+        path = self.folder / ENTRIES
+        with path.open("a+", encoding="utf-8", newline="\n") as file:
+            if file.tell() and not _ends_a_line(path):
+                file.write("\n")
+            file.write("".join(lines))
+        return len(lines)
+
+
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read(1) == b"\n"
+
+
+def form_like(name: object, where: str) -> CultureForm:
+    """Returns the form of a benchmark; raises DataError, which begins with the place, for one that has none."""
+    forms = {key: one for key, one in benchmarks().items() if isinstance(one, OffersCultures)}
+    found = forms.get(str(name))
+    if found is None:
+        hint = nearest(str(name), forms)
+        raise DataError(f"{where}: found {name!r}. Expected one of {', '.join(forms)}.{hint}")
+    return found.culture_form()
+
+
+def _config(content: Mapping[str, Any], form: CultureForm, path: Path) -> Config:
+    known = (*_TEXTS, "seed", "people", "options", "card")
+    for name in content:
+        if name not in known:
+            raise DataError(f"{path}: unknown field {name!r}.{nearest(name, known)} Allowed are {', '.join(known)}.")
+    for name in _TEXTS:
+        value = content.get(name, "")
+        if not isinstance(value, str) or (name in _REQUIRED and not value.strip()):
+            raise DataError(f"{path}, field {name!r}: found {value!r}. Expected a text.")
+    name, way = content["name"], content.get("way", "")
+    if not _NAME.fullmatch(name):
+        raise DataError(
+            f"{path}, field 'name': found {name!r}. Expected small letters, digits and underscores, a letter first, "
+            "such as 'korea'."
+        )
+    if way not in form.ways:
+        ways = "; ".join(f"{key!r} ({about})" for key, about in form.ways.items())
+        raise DataError(f"{path}, field 'way': found {way!r}. Expected one of {ways}.")
+    seed = content.get("seed", 0)
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 10**9:
+        raise DataError(f"{path}, field 'seed': found {seed!r}. Expected a whole number from 0 on.")
+    values = {each: content.get(each, "").strip() for each in _TEXTS}
+    config = Config(**values, seed=seed, options=_options(content.get("options", {}), form.options(way), path))
+    steps = [step.name for step in form.steps(config)]
+    card = _section(content.get("card", {}), "card", path)
+    for heading, text in card.items():
+        if not isinstance(text, str):
+            raise DataError(f"{path}, section [card], field {heading!r}: found {text!r}. Expected a text.")
+    people = _people(_section(content.get("people", {}), "people", path), steps, path)
+    return Config(**values, seed=seed, options=config.options, people=people, card=card)
+
+
+def _section(found: Any, name: str, path: Path) -> Mapping[str, Any]:
+    if not isinstance(found, dict):
+        raise DataError(f"{path}, field {name!r}: found {found!r:.80}. Expected a section [{name}].")
+    return found
+
+
+def _people(found: Mapping[str, Any], steps: Sequence[str], path: Path) -> dict[str, Sequence[str]]:
+    for person, own in found.items():
+        place = f"{path}, section [people], field {person!r}"
+        if not _PERSON.fullmatch(person):
+            raise DataError(f"{place}: Expected a code of letters, digits, '.', '-' and '_', and no name of a person.")
+        if not isinstance(own, list):
+            raise DataError(f"{place}: found {own!r:.80}. Expected a list of steps, or an empty list for all.")
+        for step in own:
+            if step not in steps:
+                raise DataError(f"{place}: no step {step!r}.{nearest(str(step), steps)} Steps: {', '.join(steps)}.")
+    return dict(found)
+
+
+def _options(found: Any, known: Sequence[Option], path: Path) -> dict[str, Any]:
+    given = _section(found, "options", path)
+    names = [option.name for option in known]
+    for name in given:
+        if name not in names:
+            raise DataError(
+                f"{path}, section [options]: unknown option {name!r}.{nearest(name, names)} Allowed are "
+                f"{', '.join(names)}."
+            )
+    return {option.name: _option(option, given.get(option.name, option.default), path) for option in known}
+
+
+def _option(option: Option, value: Any, path: Path) -> Any:
+    default = list(option.default) if isinstance(option.default, (list, tuple)) else option.default
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if isinstance(value, tuple):
+        value = list(value)
+    fits = type(value) is type(default) and (not isinstance(value, list) or all(isinstance(one, str) for one in value))
+    allowed = not option.choices or all(
+        one in option.choices for one in (value if isinstance(value, list) else [value])
+    )
+    if fits and allowed:
+        return value
+    expected = f"one of {', '.join(map(repr, option.choices))}" if option.choices else _KINDS[type(default)]
+    raise DataError(f"{path}, section [options], field {option.name!r}: found {value!r:.80}. Expected {expected}.")
+
+
+def problems_with(step: Step, values: Mapping[str, Any]) -> list[str]:
+    """Returns what is wrong with the values of an entry, each problem with its column first."""
+    columns = {column.name: column for column in step.columns}
+    problems = [
+        f"column {name!r}: unknown.{nearest(name, columns)} Allowed are {', '.join(columns)}"
+        for name in values
+        if name not in columns
+    ]
+    for name, column in columns.items():
+        value = values.get(name)
+        concerns = column.only_if is None or values.get(column.only_if[0]) == column.only_if[1]
+        if value is None or value in ("", []):
+            if column.required and concerns:
+                problems.append(f"column {name!r}: found nothing. Expected {expected(column)}")
+        elif not concerns:
+            other, needed = column.only_if or ("", "")
+            problems.append(f"column {name!r}: found {value!r:.80}. Expected nothing where {other!r} isn't {needed!r}")
+        elif not _fits(column, value):
+            problems.append(f"column {name!r}: found {value!r:.80}. Expected {expected(column)}")
+    return problems
+
+
+def _fits(column: Column, value: Any) -> bool:
+    if column.kind in ("text", "long_text"):
+        lines = column.kind == "long_text" or (isinstance(value, str) and "\n" not in value)
+        return isinstance(value, str) and bool(value.strip()) and lines and len(value) <= (column.most or len(value))
+    if column.kind == "texts":
+        whole = isinstance(value, list) and all(isinstance(one, str) and one.strip() for one in value)
+        return whole and len(value) <= (column.most or len(value))
+    if column.kind == "choice":
+        return value in column.choices
+    if column.kind == "number":
+        return isinstance(value, int) and not isinstance(value, bool) and column.lowest <= value <= column.highest
+    return isinstance(value, bool)
+
+
+def expected(column: Column) -> str:
+    """Returns what a column may hold, in words."""
+    if column.kind == "choice":
+        return f"one of {', '.join(column.choices)}"
+    if column.kind == "number":
+        return f"a whole number from {column.lowest} to {column.highest}"
+    if column.kind == "yes_no":
+        return "yes or no"
+    if column.kind == "texts":
+        return "texts, one a line" if column.most is None else f"at most {column.most} texts, one a line"
+    lines = "a text" if column.kind == "long_text" else "a text of one line"
+    return lines if column.most is None else f"{lines} of at most {column.most} characters"
