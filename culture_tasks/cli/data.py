@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, reading_data, tasks_below
+from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, check_data, entries, reading_data, tasks_below
 from culture_tasks.cli.options import AddParser
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.settings import Settings
@@ -47,7 +47,7 @@ def _print_text(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     with reading_data(settings):
-        report = benchmarks()[options.benchmark].check(options.data or settings.data_folder)
+        report = check_data(options.benchmark, options.data or settings.data_folder)
     print(printable(report.text()))
     return 0 if report.usable else 1
 
