@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -14,7 +14,7 @@ import numpy as np
 from scipy import optimize
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.benchmarks.registry import benchmarks, cultures
 from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.rankings import mean_rank
@@ -57,6 +57,16 @@ def weights(units: Sequence[Unit]) -> list[float]:
     benchmarks = [unit.benchmark or unit.key for unit in units]
     columns = Counter(benchmarks)
     return [1.0 / columns[benchmark] for benchmark in benchmarks]
+
+
+OWN_CULTURE = "a culture whose data aren't published with the benchmark"
+
+
+def marks(units: Iterable[Unit]) -> Iterator[str]:
+    """Yields what benchmarks say that a reader of each of their scores has to know."""
+    for name in dict.fromkeys(unit.benchmark or "" for unit in units):
+        if known := benchmarks().get(name):
+            yield from (f"{known.title}: {mark}" for mark in known.marks)
 
 
 def shared_sources(units: Iterable[Unit]) -> str:
@@ -194,6 +204,8 @@ def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
         return "neither end of its metric is better"
     if unit.further:
         return "a further metric of a task"
+    if unit.benchmark in cultures():
+        return OWN_CULTURE
     return "a task of the harness" if unit.benchmark is None and not other_tasks else ""
 
 

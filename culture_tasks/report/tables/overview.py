@@ -10,7 +10,7 @@ from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.model import Cell, Column, Comparison, Fairness, ModelMeans, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences, with_best
 from culture_tasks.report.numbers.other_tasks import cut_of, difference
-from culture_tasks.report.numbers.overall import COMMON, shared_sources
+from culture_tasks.report.numbers.overall import COMMON, marks, shared_sources
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import Run
@@ -41,7 +41,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     titles = {unit.key: unit.title for unit in headline}
     notes += [note for mean in means for note in _about_mean(context, mean, titles)]
     joint = (shared_sources(unit for unit in headline if unit.key in mean.columns) for mean in means)
-    notes += dict.fromkeys(filter(None, joint))
+    notes += [*dict.fromkeys(filter(None, joint)), *marks(headline)]
     if any(unit.standing.ranked for unit in headline):
         notes.append(
             "A rank (#) is the places that the tests leave a model; the first is 1 plus the number of models that are "
