@@ -55,7 +55,7 @@ function arrange(card) {
   for (const field of fields(card)) {
     const { onlyIf, onlyValue } = field.dataset;
     if (onlyIf) field.hidden = all[onlyIf].hidden || JSON.stringify(valueOf(all[onlyIf])) !== JSON.stringify(JSON.parse(onlyValue));
-    if (valueOf(field) !== null || skips(card)) field.classList.remove("missing");
+    if (field.hidden || valueOf(field) !== null || skips(card)) field.classList.remove("missing");
   }
   find(".why", card).hidden = !skips(card);
   card.classList.toggle("skipped", skips(card));
