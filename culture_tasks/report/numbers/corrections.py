@@ -40,6 +40,7 @@ class CheckedResponses:
     Attributes:
         keys: Task, item and number of each response.
         weights: The weight of a response in the unit's score, by its task.
+        better: The scores of a better judge, of some of the responses; None without one.
         by: Who takes the place of people: the label of a better judge.
     """
 
@@ -49,6 +50,7 @@ class CheckedResponses:
     strata: Sequence[Stratum]
     clusters: Sequence[Hashable]
     weights: Mapping[str, float]
+    better: Floats | None = None
     by: str = PEOPLE
 
 
@@ -156,7 +158,7 @@ def _of_sample(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponse
         graded += [given.get(item, math.nan) for item in items]
     by = " + ".join(dict.fromkeys(each.run.settings.judged_by for each in runs))
     weights = {each.run.task: 1.0 for each in runs}
-    return CheckedResponses(keys, np.array(judge), np.array(graded), strata, clusters, weights, by)
+    return CheckedResponses(keys, np.array(judge), np.array(graded), strata, clusters, weights, by=by)
 
 
 def _none(reason: str) -> PairCorrection:
@@ -189,6 +191,12 @@ class _CheckedPair:
             people,
             strata,
             shares=shares,
+            better=None
+            if first.better is None and second.better is None
+            else (
+                (second.judge if second.better is None else second.better)[twos],
+                (first.judge if first.better is None else first.better)[ones],
+            ),
             clusters=clusters if len(set(clusters)) < len(clusters) else None,
             ends=None if scale.low is None or scale.high is None else (scale.low, scale.high),
         )
@@ -218,7 +226,8 @@ def _pooled(strata: Sequence[Stratum], graded: Mask) -> list[Stratum]:
         counts = [Counter(compress(labels, own)) for own in graded]
         return {label for label, size in Counter(labels).items() if min(own[label] for own in counts) < min(2, size)}
 
-    counts = Counter(stratum.culture for stratum, of_both in zip(strata, graded.all(axis=0), strict=True) if of_both)
+    both: Mask = np.logical_and.reduce(graded)
+    counts = Counter(stratum.culture for stratum in compress(strata, both))
     few = {stratum.culture for stratum in lacking(strata)}
     others = sorted({stratum.culture for stratum in strata} - few, key=lambda culture: counts[culture])
     pooled = list(strata)
