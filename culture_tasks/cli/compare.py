@@ -13,7 +13,7 @@ from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.report.compare.gate import GateResult, as_json, as_junit, gate, parse_margins
 from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, Tested, TwoModels, compare_models
-from culture_tasks.report.model import Cell
+from culture_tasks.report.model import PEOPLE, Cell
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, amount, interval, number
 from culture_tasks.results.comparability import explain
@@ -24,8 +24,8 @@ Compares B with A on the items that both answered: difference with an interval, 
 benchmarks), and how many items would be needed to tell the two apart; then the same for each culture of a benchmark
 (adjusted over all cultures). A and B are result files, folders or patterns with one model each. Of several runs of a
 task, B's newest counts, and A's newest that can be compared with it. Benchmarks that can't be compared are listed with
-the reason, and not tested. With --spotcheck, differences of judged scores are corrected by people's ratings, and it is
-the corrected ones that are tested.
+the reason, and not tested. With --spotcheck, differences of judged scores are corrected by people's ratings, and after
+`rejudge --sample` of both by the better judge's; it is the corrected ones that are tested.
 
 With --fail-on-regression the exit status says whether B may pass:
   0  no regression, and everything that was required could be compared
@@ -114,9 +114,13 @@ def _print(models: TwoModels) -> None:
             print(f"\n{as_text((first, *header), [_row(tested, header) for tested in tests])}")
     if models.cultures:
         print(f"\n{len(apart)} of {len(models.cultures)} cultures differ")
-    if contradicted := [tested for tested in (*models.tests, *models.cultures) if tested.test.contradicts_judge]:
-        differences = "; ".join(map(_contradiction, contradicted))
-        print(f"People's ratings contradict the judge's difference: {plain(differences)}.")
+    contradicted: dict[str, list[str]] = {}
+    for tested in (*models.tests, *models.cultures):
+        if tested.test.correction is not None and tested.test.contradicts_judge:
+            contradicted.setdefault(tested.test.correction.by, []).append(_contradiction(tested))
+    for by, differences in contradicted.items():
+        what = "People's ratings contradict the judge's" if by == PEOPLE else f"{by} contradicts the other judge's"
+        print(plain(f"{what} difference: {'; '.join(differences)}."))
     for benchmark, reason, _ in models.not_compared:
         print(f"not compared: {plain(f'{title_of(benchmark)}: {reason}')}")
     for tested in (*models.tests, *models.cultures):

@@ -56,7 +56,6 @@ class Options:
         trained: ``TRAINED=BASE`` pairs of patterns of models, to set side by side.
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
         rated: Responses that people rated.
-        width: Width that the intervals of scores corrected by people are wanted to have; None leaves it out.
     """
 
     names: tuple[str, ...] = ()
@@ -72,7 +71,6 @@ class Options:
     trained: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
     rated: tuple[Rated, ...] = ()
-    width: float | None = None
 
 
 def build(paths: Sequence[str], options: Options, now: datetime | None = None) -> Report:
@@ -119,7 +117,8 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     lines = lineages(entered, options.trained)
     training = Training(lines, measured, scores, runs=used, entrants=entrants, anyway=anyway)
     of_training, gains = benchmark_tables.before_after(context, training)
-    of_people, checked, biases = people.checked_by_people(options.rated, rated, width=options.width)
+    panels = people.panels_of(rated)
+    of_people, checked, biases = people.checked_by_people(options.rated, rated, panels)
     by_country = country_scores(scores, rankable)
     of_benchmarks, laid_out = benchmark_tables.benchmark_tables(context)
     tables = (
@@ -132,7 +131,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         *of_training,
         *benchmark_tables.contrast_tables(context, side_by_side),
         *of_people,
-        judge_panels.judge_panels(context, loading.runs),
+        judge_panels.judge_panels(context, loading.runs, dict(pair for one in panels for pair in one.cells().items())),
         *(published_rows.other_tables(scores, laid_out) if options.published else ()),
         costs.costs_table(entered, options.prices),
         overview.runs_table(used.values()),
@@ -167,6 +166,18 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         ),
         notes=tuple(_notes(entrants, runs, options)),
     )
+
+
+def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:
+    """Reads result and sample files, and returns the scores whose responses people rated a part of.
+
+    Raises:
+        DataError: If no run can be used, or the ratings are of other responses.
+        SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
+    """
+    entered = enter(_runs(paths, options)[1])
+    entrants = {one.entrant.key: one.entrant for one in entered}
+    return people.checked_units(options.rated, measure(entered, options.min_coverage), entrants)
 
 
 def _runs(paths: Sequence[str], options: Options) -> tuple[Loading, list[LoadedRun]]:

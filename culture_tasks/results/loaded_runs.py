@@ -268,7 +268,7 @@ def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
     Of several runs of one model on one task, the model's own row has the one that agrees with most other models, and
     then the newest; every other run gets a row that says what sets it apart.
     """
-    runs = _with_whole(runs)
+    runs = with_whole(runs)
     usual = _usual(runs)
     entered: list[Entered] = []
     by_model: dict[str, dict[str, list[LoadedRun]]] = {}
@@ -283,7 +283,7 @@ def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
     return entered
 
 
-def _with_whole(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
+def with_whole(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
     """Gives each grading of a sample the newest grading of all of the same responses; a judge's comes first."""
     whole: dict[tuple[str, Path], LoadedRun] = {}
     for each in sorted(runs, key=lambda each: (not each.lexical, each.order)):

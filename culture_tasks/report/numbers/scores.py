@@ -159,7 +159,7 @@ def _measured(one: Measured, entered: Sequence[Entered], min_coverage: float) ->
     measured = replace(
         one,
         runs={key: [each for each, _ in with_samples(own)] for key, own in runs.items()},
-        flags=flags_by_row(runs, lambda each: each.run.scored),
+        flags=flags_by_row(runs, lambda each: (each.whole or each).run.scored),
         min_coverage=min_coverage,
         own_data=frozenset(each.run.key for own in runs.values() for each in own if each.run.own_data),
     )

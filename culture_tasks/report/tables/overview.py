@@ -161,8 +161,9 @@ def comparison_table(
 
 _CORRECTED = (
     "Where people rated responses of all models, the differences are corrected by their ratings, and the judge's own "
-    "ones stand beside them. Where people rated the same items of both, differences of items are corrected, which may "
-    "be a little off the difference of the two corrected scores. The interval allows for the judge's bias."
+    "ones stand beside them. Where a judge graded samples of responses that another judge has graded all of, it takes "
+    "the place of people. Where the same items of both were rated, differences of items are corrected, which may be a "
+    "little off the difference of the two corrected scores. The interval allows for the judge's bias."
 )
 
 
