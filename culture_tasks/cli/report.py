@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -141,6 +142,10 @@ def _run(options: argparse.Namespace) -> int:
     if options.export_samples and "eee" not in exports:
         raise SettingsError(
             "report: --export-samples is for --export eee, which isn't asked for. Add it, or leave both out."
+        )
+    if not re.match(r"https?://\S+$|$", options.source_url):
+        raise SettingsError(
+            f"report: --source-url {options.source_url}. Expected an address that begins with https://."
         )
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"report: {folder} is a file. Choose a folder with -o.")

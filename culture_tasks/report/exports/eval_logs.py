@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -121,7 +120,8 @@ def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator, *, sampl
         if samples and (beside := _write_samples(report, log, results, folder, place / f"{name}_samples.jsonl")):
             paths.append(folder / beside)
         path = folder / place / f"{name}.json"
-        path.write_text(json.dumps(log, ensure_ascii=False, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        text = storable(json.dumps(log, ensure_ascii=False, indent=2, allow_nan=False))
+        path.write_text(f"{text}\n", encoding="utf-8", newline="\n")
         paths.append(path)
     return paths
 
@@ -151,7 +151,7 @@ def _log(
     identity = [entrant.label, *sorted((run.task, run.date, Path(run.results_file).name) for run in runs)]
     sha = hashlib.sha256(json.dumps(identity).encode()).digest()
     name, model, evaluated = str(uuid.UUID(bytes=sha[:16], version=4)), storable(entrant.model), _epoch(runs)
-    versions, backends = zip(*(_origin(run.results_file) for run in runs), strict=True)
+    versions, backends = zip(*map(_origin, {run.results_file for run in runs}), strict=True)
     library = " + ".join(sorted({run.harness for run in runs}))
     more = {"url": evaluator.url, "variation": entrant.variation}
     about_model = {
@@ -189,7 +189,6 @@ def _epoch(runs: Iterable[Run]) -> int:
     return max(int((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()) for date in dates)
 
 
-@cache
 def _origin(results_file: str) -> tuple[str, str]:
     """Returns the harness's version and its backend, as a result file says them."""
     files = read_run(Path(results_file))
@@ -236,6 +235,7 @@ def _metric(result: _Result, runs: Sequence[Run]) -> dict[str, Any]:
         "evaluation_description": unit.about,
         "metric_id": f"{unit.benchmark or unit.key}.{result.metric}",
         "metric_name": result.metric,
+        "metric_kind": unit.quantity or result.metric if result.statistic == SCORE else result.statistic,
         "metric_unit": UNITS.get(scale.unit, scale.unit),
         "lower_is_better": scale.better == "lower",
         "score_type": "continuous",

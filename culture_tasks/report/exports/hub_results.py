@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from culture_tasks.report.exports.eval_logs import Evaluator, component, hub_of
-from culture_tasks.report.model import FLAG_TEXT, Cell, Flag, Report, Unit
+from culture_tasks.report.model import FLAG_TEXT, Cell, Entrant, Flag, Report, Unit
 from culture_tasks.results.runs import Run
 from culture_tasks.text_tables import plain
 
@@ -47,26 +47,24 @@ def write_hub_results(report: Report, folder: Path, evaluator: Evaluator) -> tup
             if unit.benchmark is None or not unit.headline or cell.value is None:
                 continue
             repository = hub_of(runs)
-            reason = _reason(cell, runs, repository) or (
-                f"a row of its own ({entrant.variation})" if entrant.variation else ""
-            )
-            if reason:
+            if reason := _reason(entrant, cell, runs, repository):
                 left_out.append(f"{entrant.label}, {unit.key}: {reason}")
                 continue
-            place = Path(
-                *map(component, entrant.model.split("/")), ".eval_results", f"{component(unit.benchmark)}.yaml"
-            )
-            files.setdefault(folder / place, []).append(_entry(report, unit, cell, runs, repository, evaluator))
+            place = folder.joinpath(*map(component, entrant.model.split("/")), ".eval_results")
+            path = place / f"{component(unit.benchmark)}.yaml"
+            files.setdefault(path, []).append(_entry(report, unit, cell, runs, repository, evaluator))
     for path, results in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(yaml.safe_dump(results, sort_keys=False, allow_unicode=True, width=1000), encoding="utf-8")
+        path.write_text(yaml.safe_dump(results, sort_keys=False, allow_unicode=True, width=1000), "utf-8", newline="\n")
     return list(files), left_out
 
 
-def _reason(cell: Cell, runs: Sequence[Run], repository: str) -> str:
+def _reason(entrant: Entrant, cell: Cell, runs: Sequence[Run], repository: str) -> str:
     """Says why a number isn't a result of the task on the Hub's data; empty where it is one."""
     if not repository:
         return "its data aren't on the Hub"
+    if entrant.variation:
+        return f"the model under other settings ({entrant.variation})"
     if any(run.settings.limit for run in runs):
         return "run with a limit"
     if any(run.settings.partial for run in runs):

@@ -24,6 +24,8 @@ from culture_tasks.results.finding import UnusedFile
 UNITS: Mapping[str, str] = {"share": "proportion"}
 """Units that Every Eval Ever calls by other names."""
 
+_WHOLES: Mapping[str, float] = {"proportion": 1.0, "percent": 100.0}
+
 
 class ReportedRow(NamedTuple):
     """A log's model, who reports it, the judge, and the scores by their addresses in the report."""
@@ -39,13 +41,14 @@ def reported_rows(
     logs: Mapping[str, EvalLog], units: Mapping[str, Unit], scores: Scores
 ) -> tuple[list[ReportedRow], list[UnusedFile]]:
     """Returns a row for each log that has a score of a task and metric of the report, and the other logs."""
+    keys = {unit.title.casefold(): key for key, unit in units.items()} | {key.casefold(): key for key in units}
     rows: list[ReportedRow] = []
     unused: list[UnusedFile] = []
     for path, log in logs.items():
         cells: dict[At, Cell] = {}
         matches: list[ReportedScore] = []
         for score in log.evaluation_results:
-            address = _address(score)
+            address = _address(score, keys)
             if address is not None and (cell := _cell(score, address, units, scores)) is not None:
                 cells.setdefault(address, cell)
                 matches.append(score)
@@ -71,11 +74,14 @@ def _facts(scores: Sequence[ReportedScore]) -> Iterator[str]:
         yield f"; the model's prompts {prompts}"
 
 
-def _address(score: ReportedScore) -> At | None:
-    """Returns the address that a log of ours says, or that of the whole score of a task; None for no address."""
+def _address(score: ReportedScore, keys: Mapping[str, str]) -> At | None:
+    """Returns the address that a log of ours says, or that of the whole score of a task; None for no address.
+
+    In logs of other tools a task goes by its name or its title, however these are capitalized.
+    """
     details = score.metric_config.additional_details
     if "task" not in details:
-        return At(score.evaluation_name)
+        return At(keys.get(score.evaluation_name.casefold(), score.evaluation_name))
     try:
         pairs = json.loads(details.get("groups", "[]"))
         where = tuple((str(field), str(group)) for field, group in pairs)
@@ -90,10 +96,12 @@ def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: 
     if unit is None or all("own_data" in cell.flags for cell in unit.cells.values()):
         return None
     scale = unit.scale if address == At(unit.key) else scores.scale(address)
-    name = unit.metric if address.statistic == SCORE else address.statistic
+    is_score = address.statistic == SCORE
+    name = unit.metric if is_score else address.statistic
     names = {metric.metric_id, metric.metric_name} - {""} or {metric.evaluation_description}
     lexical = f"{name}{LEXICAL}"
-    ours = {each: (each, f"{unit.benchmark or unit.key}.{each}") for each in (name, lexical)}
+    ours = {each: {each, f"{unit.benchmark or unit.key}.{each}"} for each in (name, lexical)}
+    ours[name] |= {unit.quantity} if is_score else set()
     which = next((each for each, known in ours.items() if names.intersection(known)), None)
     if scale is None or which is None or metric.lower_is_better != (scale.better == "lower"):
         return None
@@ -111,11 +119,15 @@ def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: 
 
 
 def _ends(metric: Metric, scale: Scale) -> tuple[float, float] | None:
-    """Returns the ends of a metric's scale: as it says, else the report's where the unit is the same."""
-    low, high = metric.min_score, metric.max_score
+    """Returns the ends of a metric's scale: as it says, else the report's, in its unit."""
+    low, high, unit = metric.min_score, metric.max_score, UNITS.get(scale.unit, scale.unit)
     own = (-math.inf if scale.low is None else scale.low, math.inf if scale.high is None else scale.high)
     if low is None or high is None:
-        return own if metric.metric_unit == UNITS.get(scale.unit, scale.unit) else None
+        if metric.metric_unit == unit:
+            return own
+        if not {metric.metric_unit, unit} <= _WHOLES.keys():
+            return None
+        low, high = (end * _WHOLES[metric.metric_unit] / _WHOLES[unit] for end in own)
     is_finite = all(map(math.isfinite, (low, high, *own))) and low < high
     return (low, high) if is_finite or (low, high) == own else None
 
