@@ -16,7 +16,7 @@ from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.exports.eval_logs import Evaluator, Relationship
+from culture_tasks.report.exports.every_eval_ever import Evaluator, Relationship
 from culture_tasks.report.formats import parse_exports, parse_formats, write_exports, write_report
 from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.wording import counted

@@ -15,7 +15,7 @@ from culture_tasks.report.text.latex import write_latex
 from culture_tasks.report.text.markdown import write_markdown
 
 if TYPE_CHECKING:
-    from culture_tasks.report.exports.eval_logs import Evaluator
+    from culture_tasks.report.exports.every_eval_ever import Evaluator
     from culture_tasks.report.figures.charts import Chart
 
 Format = Literal["markdown", "latex", "csv", "json", "html", "png", "svg", "pdf"]
@@ -100,7 +100,7 @@ def write_exports(
     left_out: list[str] = []
     with _writing_to(folder):
         if "eee" in exports:
-            from culture_tasks.report.exports.eval_logs import write_eval_logs
+            from culture_tasks.report.exports.every_eval_ever import write_eval_logs
 
             paths += write_eval_logs(report, folder / "eee", evaluator, samples=samples)
         if "hf" in exports:

@@ -17,6 +17,7 @@ from culture_tasks.results.samples import damage, parse_json
 
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Details = dict[str, Any]
+_Z = 1.959963984540054
 
 
 class _Part(BaseModel):
@@ -63,7 +64,12 @@ class _Interval(_Part):
     confidence_level: float | None = None
 
 
+class _Error(_Part):
+    value: Annotated[_Finite, Field(ge=0.0)]
+
+
 class _Uncertainty(_Part):
+    standard_error: _Error | None = None
     confidence_interval: _Interval | None = None
     num_samples: int | None = Field(default=None, ge=0)
 
@@ -87,12 +93,14 @@ class ReportedScore(_Part):
     generation_config: _Generation = _Generation()
 
     @property
-    def interval(self) -> tuple[float, float] | None:
-        """Its interval; None without one of 95 %, as all others of a report are."""
-        interval = self.score_details.uncertainty.confidence_interval
-        if interval is None or interval.confidence_level not in (None, 0.95):
-            return None
-        return interval.lower, interval.upper
+    def interval(self) -> tuple[float, float]:
+        """Its 95 % interval, else that of its standard error; NaN without either."""
+        uncertainty, score = self.score_details.uncertainty, self.score_details.score
+        interval, error = uncertainty.confidence_interval, uncertainty.standard_error
+        if interval is not None and interval.confidence_level == 0.95:
+            return interval.lower, interval.upper
+        reach = math.nan if error is None else _Z * error.value
+        return score - reach, score + reach
 
     @property
     def n(self) -> int:

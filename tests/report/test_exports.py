@@ -28,7 +28,7 @@ from culture_tasks.errors import DataError
 from culture_tasks.harness.result_rows import COMMITS
 from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.exports.eval_logs import Evaluator, write_eval_logs
+from culture_tasks.report.exports.every_eval_ever import Evaluator, write_eval_logs
 from culture_tasks.report.exports.hub_results import write_hub_results
 from culture_tasks.results.eval_logs import read_eval_logs
 
@@ -112,7 +112,8 @@ def test_no_number_interval_judge_or_hash_is_lost_on_the_way_out_and_back(result
             whole += 1
             one = found[report.entrants[entrant].model, At(key)]
             assert (one.score_details.score, one.n, one.coverage) == (cell.value, cell.n, cell.coverage)
-            assert one.interval == (None if cell.low is None else (cell.low, cell.high))
+            ends = [end for end in one.interval if not math.isnan(end)]
+            assert ends == [end for end in (cell.low, cell.high) if end is not None]
             settings = [report.runs[run].settings for run in cell.runs]
             judges = {
                 judge.model: {name: sha for name, _, sha in judge.prompts} for each in settings for judge in each.judges
@@ -243,6 +244,7 @@ def foreign(metric, score=0.25, name="CulturalVQA"):
         (METRIC | {"lower_is_better": True}, 0.25, None),
         (METRIC | {"metric_name": "exact_match"}, 0.25, None),
         (METRIC | {"additional_details": {"task": "culturalvqa", "groups": "[1]"}}, 0.25, None),
+        (METRIC | {"additional_details": {"task": "culturalvqa", "groups": "[" * 99999}}, 0.25, None),
         (METRIC | {"additional_details": {"task": "culturalvqa", "statistic": "none"}}, 0.25, None),
     ],
 )
@@ -253,6 +255,26 @@ def test_scores_of_other_tools_match_by_task_metric_and_scale(runs, metric, scor
     assert [cell.value for cell in cells.values()] == [pytest.approx(value)] * (value is not None)
     unused = [problem.detail for problem in report.problems if problem.path == str(path)]
     assert unused == ["it has no score of a task, metric and scale of this report"] * (value is None)
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "low", "high"),
+    [
+        ({"confidence_interval": {"lower": 10, "upper": 40, "confidence_level": 0.95}, "num_samples": 9}, 0.1, 0.4),
+        ({"standard_error": {"value": 10}}, 0.25 - 0.196, 0.25 + 0.196),  # 1.96 standard errors to either side
+        ({"standard_error": {"value": 20}}, 0.0, 0.25 + 0.392),  # cut where the scale ends
+        ({"confidence_interval": {"lower": 10, "upper": 40, "confidence_level": 0.9}}, None, None),
+        ({"confidence_interval": {"lower": 10, "upper": 40}}, None, None),
+    ],
+)
+def test_intervals_of_others_are_shown_where_they_are_of_95_percent(runs, uncertainty, low, high, tmp_path):
+    log = foreign(METRIC | {"max_score": 100}, 25)
+    log["evaluation_results"][0]["score_details"]["uncertainty"] = uncertainty
+    path = tmp_path / "theirs.json"
+    path.write_text(json.dumps(log), encoding="utf-8")
+    [cell] = outside_cells(runs, path)[0].values()
+    assert (cell.value, cell.n) == (0.25, uncertainty.get("num_samples", 0))
+    assert (cell.low, cell.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
 
 
 def test_text_overlap_of_others_and_own_data_are_told_apart(runs, tmp_path):

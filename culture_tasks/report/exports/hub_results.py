@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.report.exports.eval_logs import Evaluator, component, hub_of
+from culture_tasks.report.exports.every_eval_ever import Evaluator, component, hub_of
 from culture_tasks.report.model import FLAG_TEXT, Cell, Entrant, Flag, Report, Unit
 from culture_tasks.results.runs import Run
 from culture_tasks.text_tables import plain

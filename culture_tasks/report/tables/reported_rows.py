@@ -5,7 +5,6 @@ Like papers' rows they are added after all ranks, tests and means, and take no p
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,12 +13,14 @@ from typing import NamedTuple
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At
 from culture_tasks.harness.scoring import LEXICAL
+from culture_tasks.metrics.intervals import Interval
 from culture_tasks.report.model import Cell, Flag, Row, Table, Unit
-from culture_tasks.report.numbers.observations import SCORE
+from culture_tasks.report.numbers.observations import SCORE, from_interval
 from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.wording import counted
 from culture_tasks.results.eval_logs import EvalLog, Metric, ReportedScore
 from culture_tasks.results.finding import UnusedFile
+from culture_tasks.results.samples import parse_json
 
 UNITS: Mapping[str, str] = {"share": "proportion"}
 """Units that Every Eval Ever calls by other names."""
@@ -83,7 +84,7 @@ def _address(score: ReportedScore, keys: Mapping[str, str]) -> At | None:
     if "task" not in details:
         return At(keys.get(score.evaluation_name.casefold(), score.evaluation_name))
     try:
-        pairs = json.loads(details.get("groups", "[]"))
+        pairs = parse_json(str(details.get("groups", "[]")).encode())
         where = tuple((str(field), str(group)) for field, group in pairs)
     except (TypeError, ValueError):
         return None
@@ -101,21 +102,19 @@ def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: 
     names = {metric.metric_id, metric.metric_name} - {""} or {metric.evaluation_description}
     lexical = f"{name}{LEXICAL}"
     ours = {each: {each, f"{unit.benchmark or unit.key}.{each}"} for each in (name, lexical)}
-    ours[name] |= {unit.quantity} if is_score else set()
+    ours[name] |= {unit.quantity} - {""} if is_score else set()
     which = next((each for each, known in ours.items() if names.intersection(known)), None)
     if scale is None or which is None or metric.lower_is_better != (scale.better == "lower"):
         return None
     ends = _ends(metric, scale)
     if ends is None:
         return None
-    flags: tuple[Flag, ...] = ("lexical_judge", "reported") if which == lexical else ("reported",)
-    value, low, high = (
-        None if number is None else _moved(number, ends, scale)
-        for number in (score.score_details.score, *(score.interval or (None, None)))
-    )
-    if value is None or not scale.allows(value):
+    value, low, high = (_moved(number, ends, scale) for number in (score.score_details.score, *score.interval))
+    if not scale.allows(value):
         return None
-    return Cell(value, scale, low, high, n=score.n, coverage=score.coverage, flags=flags)
+    flags: set[Flag] = {"lexical_judge", "reported"} if which == lexical else {"reported"}
+    interval = Interval(value, low, high, n=score.n, clusters=score.n)
+    return from_interval(interval, scale, flags, (), coverage=score.coverage)
 
 
 def _ends(metric: Metric, scale: Scale) -> tuple[float, float] | None:

@@ -223,13 +223,12 @@ def _evaluation(result: _Result, runs: Sequence[Run]) -> dict[str, Any]:
 
 def _metric(result: _Result, runs: Sequence[Run]) -> dict[str, Any]:
     unit, scale = result.unit, result.cell.scale
+    neutral = "" if scale.neutral is None else f", {scale.neutral:g} is neutral"
     address = {
         "task": unit.key,
         "statistic": result.statistic,
         "groups": json.dumps(result.where, ensure_ascii=False) if result.where else "",
-        "better": ""
-        if scale.better
-        else f"neither end{'' if scale.neutral is None else f', {scale.neutral:g} is neutral'}",
+        "better": "" if scale.better else f"neither end{neutral}",
     }
     config = {
         "evaluation_description": unit.about,
