@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import NormalDist
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -17,7 +18,6 @@ from culture_tasks.results.samples import damage, parse_json
 
 _Finite = Annotated[float, Field(allow_inf_nan=False)]
 _Details = dict[str, Any]
-_Z = 1.959963984540054
 
 
 class _Part(BaseModel):
@@ -99,7 +99,7 @@ class ReportedScore(_Part):
         interval, error = uncertainty.confidence_interval, uncertainty.standard_error
         if interval is not None and interval.confidence_level == 0.95:
             return interval.lower, interval.upper
-        reach = math.nan if error is None else _Z * error.value
+        reach = math.nan if error is None else NormalDist().inv_cdf(0.975) * error.value
         return score - reach, score + reach
 
     @property
