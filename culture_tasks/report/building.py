@@ -30,8 +30,10 @@ from culture_tasks.report.tables import (
     overview,
     people,
     published_rows,
+    reported_rows,
 )
 from culture_tasks.report.tables.grid import Context
+from culture_tasks.results.eval_logs import read_eval_logs
 from culture_tasks.results.lineage import lineages
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.results.sample_store import FileSamples
@@ -56,6 +58,7 @@ class Options:
         trained: ``TRAINED=BASE`` pairs of patterns of models, to set side by side.
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
         rated: Responses that people rated.
+        outside: Logs of Every Eval Ever, or folders of them, whose scores are shown as reported by others.
     """
 
     names: tuple[str, ...] = ()
@@ -71,6 +74,7 @@ class Options:
     trained: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
     rated: tuple[Rated, ...] = ()
+    outside: tuple[str, ...] = ()
 
 
 def build(paths: Sequence[str], options: Options, now: datetime | None = None) -> Report:
@@ -82,9 +86,10 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         now: When the report is made; None means now.
 
     Raises:
-        DataError: If no run can be used, or a folder of preference data has no manifest.
+        DataError: If no run can be used, a folder of preference data has no manifest, or a log of others is damaged.
         SettingsError: If a pair can't be read, or if a pair, a table or a column fits nothing.
     """
+    outside = read_eval_logs(options.outside)
     loading, runs = _runs(paths, options)
     entered, anyway = enter(runs), options.compare_anyway
     entrants, used = {one.entrant.key: one.entrant for one in entered}, {each.run.key: each.run for each in runs}
@@ -111,7 +116,9 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         rankable=rankable,
         other_tasks=options.other_tasks_in_mean,
     )
-    context = Context(entrants, used, scores, options.published, rankable)
+    reported, unmatched = reported_rows.reported_rows(outside, units, scores)
+    loading.problems.extend(unmatched)
+    context = Context(entrants, used, scores, options.published, rankable, reported)
     spreads = tuple(fairness(scores))
     side_by_side = tuple(contrasts(scores, anyway=anyway))
     lines = lineages(entered, options.trained)
@@ -146,6 +153,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         units=units,
         tables=_chosen([table for table in tables if table.rows], options.tables, options.columns),
         groups=(*scores.groups, *by_cut.groups, *printed),
+        further=tuple(scores.further()),
         fairness=spreads,
         comparisons=tuple(tests),
         contrasts=side_by_side,
@@ -164,7 +172,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
         ),
-        notes=tuple(_notes(entrants, runs, options)),
+        notes=(*_notes(entrants, runs, options), *(row.note for row in reported)),
     )
 
 

@@ -272,6 +272,14 @@ class Scores:
         cell = self.cells[address][entrant]
         self.groups.append(GroupValue(address.unit, entrant, address.statistic, *address.where[-1], cell))
 
+    def further(self) -> Iterator[GroupValue]:
+        """Yields the numbers that are neither a unit's own score nor that of a group of its statistic."""
+        of_groups = {id(value.cell) for value in self.groups}
+        for address, cells in self.cells.items():
+            for entrant, cell in cells.items():
+                if address != At(address.unit) and id(cell) not in of_groups:
+                    yield GroupValue(address.unit, entrant, address.statistic, "", "", cell)
+
     def by_culture(self) -> dict[tuple[str, str], list[GroupValue]]:
         """Returns the scores of cultures by unit and entrant."""
         values: dict[tuple[str, str], list[GroupValue]] = {}

@@ -29,7 +29,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         ends = "" if scale.low is None or scale.high is None else f" ({scale.low:g}-{scale.high:g})"
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
         not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
-        places.append(Place(Column(unit.key, label, scale, over), {**not_run, **unit.cells}))
+        places.append(Place(Column(unit.key, label, scale, over), {**not_run, **unit.cells}, at=At(unit.key)))
     for mean in reversed(means):
         if mean.mean_ranks:
             label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
