@@ -28,7 +28,7 @@ from packaging.requirements import Requirement
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Harness
 from culture_tasks.benchmarks.registry import benchmarks, reading_data, rubrics, tasks_below
-from culture_tasks.cli.options import AddParser
+from culture_tasks.cli.options import AddParser, Colour, add_json, coloured, print_json
 from culture_tasks.data.hub import endpoint
 from culture_tasks.data.sources import availability
 from culture_tasks.errors import CultureTasksError, JudgeNotConfiguredError, SettingsError
@@ -52,6 +52,7 @@ _NO_JUDGE = (
     "Set OPENAI_API_KEY for the judges of the papers, CULTURE_JUDGE for another one, or CULTURE_JUDGE=none to record "
     "the responses and grade them later."
 )
+_COLOURS: Mapping[State, Colour] = {"ok": "green", "note": "yellow", "fix": "red"}
 _GIGABYTE = 1e9
 _LITTLE, _HARDLY_ANY = 20.0, 1.0  # gigabytes
 _SCRIPTS: Mapping[str, str] = {
@@ -78,7 +79,7 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--read-data", action="store_true", help="read and check all data, downloading what is missing")
     deep = "build each harness's index of tasks and look for ours in it (half a minute)"
     parser.add_argument("--deep", action="store_true", help=deep)
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    add_json(parser)
     parser.set_defaults(handler=_examine)
 
 
@@ -87,7 +88,7 @@ def _examine(options: argparse.Namespace) -> int:
     if options.json:
         listed = [{"subject": subject, **dataclasses.asdict(finding)} for subject, finding in findings]
         well = all(finding["state"] != "fix" for finding in listed)
-        print(json.dumps({"version": __version__, "well": well, "findings": listed}, ensure_ascii=False, indent=1))
+        print_json({"version": __version__, "well": well, "findings": listed})
         return 0 if well else 1
     print(f"culture-tasks {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     columns = shutil.get_terminal_size(fallback=(100, 24)).columns
@@ -100,7 +101,8 @@ def _examine(options: argparse.Namespace) -> int:
         for text, indent in lines if finding.remedy else lines[:1]:
             after = " " * len(indent)
             wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=after)
-            print("\n".join(wrapped), flush=True)
+            shown = "\n".join(wrapped)
+            print(coloured(shown[:4], _COLOURS[finding.state]) + shown[4:], flush=True)
     print(f"{states['fix']} to fix, {states['note']} to note, {states['ok']} ok")
     return 1 if states["fix"] else 0
 
