@@ -28,7 +28,7 @@ from packaging.requirements import Requirement
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Harness
 from culture_tasks.benchmarks.registry import benchmarks, reading_data, rubrics, tasks_below
-from culture_tasks.cli.options import AddParser, Colour, add_json, coloured, print_json
+from culture_tasks.cli.options import AddParser, Colour, add_json, coloured, print_json, with_progress
 from culture_tasks.data.hub import endpoint
 from culture_tasks.data.sources import availability
 from culture_tasks.errors import CultureTasksError, JudgeNotConfiguredError, SettingsError
@@ -37,7 +37,7 @@ from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.judges.selection import make_judge, spec_for
 from culture_tasks.pages import fonts
-from culture_tasks.settings import Settings
+from culture_tasks.settings import FILE_NAME, Settings, file_key, read_settings_file, settings_file
 from culture_tasks.text_tables import printable
 
 State = Literal["ok", "note", "fix"]
@@ -90,6 +90,8 @@ def _examine(options: argparse.Namespace) -> int:
         well = all(finding["state"] != "fix" for finding in listed)
         print_json({"version": __version__, "well": well, "findings": listed})
         return 0 if well else 1
+    from tqdm import tqdm  # whose bar leaves room for what it writes
+
     print(f"culture-tasks {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     columns = shutil.get_terminal_size(fallback=(100, 24)).columns
     width = max(len(benchmark.title) for benchmark in benchmarks().values())
@@ -102,7 +104,8 @@ def _examine(options: argparse.Namespace) -> int:
             after = " " * len(indent)
             wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=after)
             shown = "\n".join(wrapped)
-            print(coloured(shown[:4], _COLOURS[finding.state]) + shown[4:], flush=True)
+            tqdm.write(coloured(shown[:4], _COLOURS[finding.state]) + shown[4:], file=sys.stdout)
+            sys.stdout.flush()
     print(f"{states['fix']} to fix, {states['note']} to note, {states['ok']} ok")
     return 1 if states["fix"] else 0
 
@@ -127,6 +130,7 @@ def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = Fal
         found = "judge, data and verdict cache weren't looked at: a setting is wrong"
         yield "settings", Finding("fix", found, str(error))
     else:
+        looks.append(("settings", _settings))
         looks += [("judge", partial(_judge, settings, ask_judge))] if rubrics() else []
         looks.append(("verdict cache", partial(_verdict_cache, settings)))
         folder = settings.data_folder
@@ -136,7 +140,7 @@ def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = Fal
         else:
             looks += [(each.title, partial(_data, each, settings, read_data)) for each in benchmarks().values()]
     looks += [("Hub", _hub), ("GPU", _gpu), ("fonts", _fonts), ("disk", _disk)]
-    for subject, look in looks:
+    for subject, look in with_progress(looks, "doctor"):
         try:
             finding = look()
         except CultureTasksError as error:
@@ -146,6 +150,16 @@ def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = Fal
             said = "" if subject == "judge" else f": {' '.join(str(error).split())[:300]}"
             finding = Finding("fix", f"can't be looked at ({type(error).__name__}{said})")
         yield subject, finding
+
+
+def _settings() -> Finding:
+    file = settings_file()
+    if file is None:
+        found = f"no {FILE_NAME} here, above or at home"
+        return Finding("ok", found, facts={"file": None})
+    keys = [file_key(variable) for variable in read_settings_file(file)]
+    found = f"{file}: {', '.join(keys) or 'nothing'}; environment variables prevail"
+    return Finding("ok", found, facts={"file": str(file), "keys": keys})
 
 
 def _packages() -> Finding:
