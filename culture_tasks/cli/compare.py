@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.cli.options import AddParser, add_repeatable
+from culture_tasks.cli.options import AddParser, add_repeatable, coloured
 from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.report.compare.gate import GateResult, as_json, as_junit, gate, parse_margins
@@ -45,6 +45,9 @@ examples:
 """
 
 
+_STDOUT = Path("-")
+
+
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG)
@@ -61,7 +64,8 @@ def register(add_parser: AddParser) -> None:
         "in culturalvqa:nigeria; may be repeated"
     )
     add_repeatable(parser, "--margin", "NAME=NUMBER", margin)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcome to a JSON file")
+    json = "write the outcome to a JSON file, or print it, and nothing else, where no file is named"
+    parser.add_argument("--json", nargs="?", type=Path, const=_STDOUT, metavar="FILE", help=json)
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the outcome to a JUnit XML file")
     add_choices(parser)
     parser.set_defaults(handler=_run, error_status=2)
@@ -77,6 +81,8 @@ def _run(options: argparse.Namespace) -> int:
         raise
     _write(result, options)
     options.reader_gone_status = result.status if options.fail_on_regression else 0
+    if options.json == _STDOUT:
+        return int(options.reader_gone_status)
     _print(models)
     if not options.fail_on_regression:
         return 0
@@ -86,7 +92,8 @@ def _run(options: argparse.Namespace) -> int:
             print(f"{check.outcome}: {plain(f'{check.title}: {check.message}')}")
     counts = Counter(check.outcome for check in result.checks)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-    print(f"gate: {'failed' if result.status else 'passed'} ({outcomes})")
+    verdict = coloured("failed", "red") if result.status else coloured("passed", "green")
+    print(f"gate: {verdict} ({outcomes})")
     return result.status
 
 
@@ -94,6 +101,9 @@ def _write(result: GateResult | CultureTasksError, options: argparse.Namespace) 
     """Writes the outcome's files: of an error too, so that none of an earlier comparison stays behind."""
     for path, write in ((options.json, as_json), (options.junit, as_junit)):
         if path is None:
+            continue
+        if path == _STDOUT:
+            print(write(result), end="")
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

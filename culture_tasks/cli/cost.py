@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.cli.options import AddParser, at_least, names, positive, tasks_called
+from culture_tasks.cli.options import AddParser, add_tasks, at_least, positive, tasks_called
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
@@ -39,7 +39,7 @@ the cache cost nothing. For example: culture-tasks cost --tasks care,culturalvqa
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
-    parser.add_argument("--tasks", type=names, default=(), metavar="LIST", help="tasks, groups or tags, as for a run")
+    add_tasks(parser, "tasks, groups or tags, as for a run")
     results = "finished runs that are to be graded: result files, folders with result files, or patterns"
     parser.add_argument("--results", type=Path, nargs="+", metavar="PATH", help=results)
     judge = "the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)"

@@ -15,7 +15,7 @@ from scipy import special
 
 from culture_tasks.benchmarks.interface import MeanScore, Scale, Task
 from culture_tasks.benchmarks.registry import reading_data
-from culture_tasks.cli.options import AddParser, between_0_and_1, names, positive, tasks_called
+from culture_tasks.cli.options import AddParser, add_tasks, between_0_and_1, positive, tasks_called
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import SettingsError
@@ -40,9 +40,7 @@ _ALIKE = 0.5
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
-    parser.add_argument(
-        "--tasks", type=names, required=True, metavar="LIST", help="tasks, groups or tags, as for a run"
-    )
+    add_tasks(parser, "tasks, groups or tags, as for a run", required=True)
     width = "half of the width of the 95 %% interval of a score, on the metric's own scale"
     parser.add_argument("--width", type=positive, metavar="POINTS", help=width)
     difference = "a difference of two models, on the metric's own scale, that a test is to find"

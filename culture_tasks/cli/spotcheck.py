@@ -14,7 +14,7 @@ from operator import or_
 from pathlib import Path
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.cli.options import AddParser, at_least, names, positive, unwritable
+from culture_tasks.cli.options import AddParser, add_json, add_tasks, at_least, positive, print_json, unwritable
 from culture_tasks.errors import SettingsError
 from culture_tasks.metrics.prediction_powered import Corrected
 from culture_tasks.people.spotcheck_design import DESIGN_FILE, RATED_FILE, Design, read_design, read_ratings, write
@@ -66,14 +66,14 @@ def register(add_parser: AddParser) -> None:
         "-n", "--number", type=_number, action="append", required=True, metavar="[CULTURE=]N", help=number
     )
     draw.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write to")
-    tasks = "only these tasks, by names or patterns (default: all)"
-    draw.add_argument("--tasks", type=names, default=(), metavar="LIST", help=tasks)
+    add_tasks(draw, "only these tasks (default: all)")
     draw.add_argument("--seed", type=int, default=0, help="seed of the draw (default: %(default)s)")
     raters = "write sheets for this many raters (default: 1)"
     draw.add_argument("--raters", type=at_least(1), default=1, metavar="N", help=raters)
     shared = "responses that every rater gets; the others go to one rater each (default: all responses)"
     draw.add_argument("--shared", type=at_least(0), metavar="N", help=shared)
     draw.add_argument("--images", type=Path, metavar="DIR", help="folder of the samples' images, to show them")
+    add_json(draw)
     draw.set_defaults(handler=_draw)
     score = steps.add_parser("score", help="correct the judge's score by the ratings", description=_SCORE)
     score.add_argument("sheet", type=Path, help="the folder that the sheet was drawn to, or its spotcheck.json")
@@ -84,6 +84,7 @@ def register(add_parser: AddParser) -> None:
     score.add_argument("--width", type=positive, metavar="W", help=width)
     culture_width = "the same for the interval of each culture"
     score.add_argument("--culture-width", type=positive, metavar="W", help=culture_width)
+    add_json(score)
     score.set_defaults(handler=_score)
 
 
@@ -112,6 +113,9 @@ def _draw(options: argparse.Namespace) -> int:
         write(drawn.design, folder / DESIGN_FILE)
     except OSError as error:
         raise unwritable("spotcheck", folder, error) from None
+    if options.json:
+        print_json({"populations": drawn.design.populations, "files": [*paths, folder / DESIGN_FILE]})
+        return 0
     rows = [
         [source.model, source.task, stratum.culture, str(stratum.size), str(stratum.drawn)]
         for source in drawn.design.populations
@@ -134,6 +138,9 @@ def _score(options: argparse.Namespace) -> int:
         write(rated, file)
     except OSError as error:
         raise SettingsError(f"spotcheck: can't write {file} ({error.strerror}).") from None
+    if options.json:
+        print_json({"rated": file, "tables": tables})
+        return 0
     print("\n\n".join(_as_text(table) for table in tables if table.rows))
     print(f"\n{printable(str(file))}")
     if options.width or options.culture_width:

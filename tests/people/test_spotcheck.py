@@ -83,6 +83,9 @@ def test_the_corrected_score_is_that_of_all_tasks_and_cultures(checked, capsys):
     said = capsys.readouterr().out
     assert "Scores corrected by people" in said
     assert "Agreement of judge and people" in said
+    assert score(checked, checked / "amina.csv", options=("--json",)) == 0
+    printed = json.loads(capsys.readouterr().out)["tables"]
+    assert [table["key"] for table in printed] == list(tables(checked))
     found = tables(checked)["spotcheck"]
     items = [(f"{language}-{number}", language) for language, size in SIZES.items() for number in range(size)]
     chosen = {row["item"] for row in rows_of(checked)}
