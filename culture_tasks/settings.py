@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +27,8 @@ from culture_tasks.errors import SettingsError, nearest
 
 FILE_NAME = "culture-tasks.toml"
 
-_PATHS = ("CULTURE_JUDGE_CACHE", "CULTURE_JUDGE_PRICES", "CULTURE_TASKS_DATA", "CULTURE_TASKS_SUBMISSIONS")
+_DATA, _CULTURES = "CULTURE_TASKS_DATA", "CULTURE_TASKS_CULTURES"
+_PATHS = ("CULTURE_JUDGE_CACHE", "CULTURE_JUDGE_PRICES", _DATA, _CULTURES, "CULTURE_TASKS_SUBMISSIONS")
 _NOT_IN_EXTRA_BODY = {
     "model": "CULTURE_JUDGE names the model",
     "messages": "the rubric writes them",
@@ -37,8 +38,6 @@ _NOT_IN_EXTRA_BODY = {
     "max_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
     "max_completion_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
 }
-
-_DATA, _CULTURES = "CULTURE_TASKS_DATA", "CULTURE_TASKS_CULTURES"
 
 
 class Settings(BaseModel):
@@ -70,8 +69,8 @@ class Settings(BaseModel):
         subset: Evaluate a designed draw of each task's documents: ``400`` of them, or ``400:7`` with another seed than
             0. None means all documents.
         data: Folder of local data, which is used before the Hub.
-        cultures: Folders of built cultures, or of projects, with the system's separator of paths between them. Those in
-            the folder ``cultures`` of the data folder are found without it.
+        cultures: Folders of built cultures, or of projects, with commas between them. Those in the folder ``cultures``
+            of the data folder are found without it.
         revisions: Data sets of the Hub, each with the branch, tag or commit to read, as ``owner/name=revision`` with
             a comma between several; ``main`` for all others. The commit that was read is recorded in the results.
         submissions: Folder for prediction files of benchmarks whose answers are withheld; None means ``submissions`` in
@@ -218,7 +217,7 @@ class Settings(BaseModel):
             )
         file = settings_file() if environment is None else None
         in_file = {} if file is None else read_settings_file(file)
-        set_here = {name: value for name in variables() if (value := given.get(name, "").strip())}
+        set_here = _set(given, variables())
         try:
             return cls.model_validate({**in_file, **set_here})
         except ValidationError as error:
@@ -287,14 +286,19 @@ class Settings(BaseModel):
 def culture_folders() -> list[Path]:
     """Returns the user's folders of built cultures; those that are named first.
 
-    Which benchmarks there are is asked at every start of a harness, so no other setting is read here.
+    Which benchmarks there are is asked at every start of a harness, so the other settings aren't checked here.
     """
-    named = [
-        Path(part.strip()).expanduser() for part in os.environ.get(_CULTURES, "").split(os.pathsep) if part.strip()
-    ]
-    data = os.environ.get(_DATA, "").strip()
+    file = settings_file()
+    given = {**(read_settings_file(file) if file else {}), **_set(os.environ, (_CULTURES, _DATA))}
+    named = [Path(part.strip()).expanduser() for part in given.get(_CULTURES, "").split(",") if part.strip()]
+    data = given.get(_DATA, "").strip()
     own = Path(data).expanduser() / "cultures" if data else None
     return [*named, own] if own is not None and own.is_dir() and any(own.iterdir()) else named
+
+
+def _set(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Returns the variables that are set, an empty one counting as unset."""
+    return {name: value for name in names if (value := environment.get(name, "").strip())}
 
 
 def user_cache_file() -> Path:
@@ -373,7 +377,9 @@ def read_settings_file(file: Path) -> Mapping[str, str]:
             )
         name, text = known[key], ",".join(str(part).strip() for part in parts)
         if text:  # an empty one counts as unset
-            values[name] = str(file.parent / Path(text).expanduser()) if name in _PATHS and text != "off" else text
+            parts = text.split(",") if name == _CULTURES else [text]
+            paths = ",".join(str(file.parent / Path(part).expanduser()) for part in parts)
+            values[name] = paths if name in _PATHS and text != "off" else text
     return values
 
 
