@@ -98,7 +98,7 @@ def _add_exports(parser: argparse.ArgumentParser) -> None:
     exports = parser.add_argument_group("what to hand on")
     targets = (
         "also write the numbers for others: eee (logs of Every Eval Ever, into exports/eee/), hf (.eval_results of the "
-        "Hub's model repositories, into exports/hf/)"
+        "Hub's model repositories, into exports/hf/), or all"
     )
     exports.add_argument("--export", default="", metavar="LIST", help=targets)
     samples = (

@@ -487,7 +487,7 @@ class Report:
         entrants: The rows; the papers' own, where they are wanted, are the last, as in ``groups``.
         runs: The runs in use.
         groups: Numbers by group, in long form.
-        further: Numbers of statistics other than the score over all of its groups, without dimension and group.
+        further: Numbers of statistics other than the score that are of no group, without dimension and group.
         problems: Files that were not used, and why.
         means: Means over the columns that entrants share, the one of most entrants first.
         countries: The score of each entrant for each country, over all benchmarks that ask about it.

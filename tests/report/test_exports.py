@@ -206,6 +206,20 @@ def test_rows_of_others_are_marked_and_change_nothing_else(runs, logs):
     assert len([cell for cell in below[0].cells if cell is not None]) == 5  # four countries, and all
 
 
+def test_tasks_of_the_harnesses_travel_too(tmp_path):
+    values = {"mmlu": {"acc,none": 0.6, "acc_stderr,none": 0.01}, "wikitext": {"word_perplexity,none": 12.5}}
+    write_run(tmp_path / "runs", "org/m", {}, results=values)
+    write_eval_logs(build([str(tmp_path / "runs")], LAX), tmp_path / "eee", Evaluator("Uni"))
+    [log] = logs_in(tmp_path / "eee").values()
+    SCHEMAS["eval"].validate(log)
+    assert log["evaluation_results"][1]["metric_config"]["max_score"] == "Infinity"
+    report = build([str(tmp_path / "runs")], Options(outside=(str(tmp_path / "eee"),)))
+    [table] = [table for table in report.tables if table.key == "summary"]
+    own, others = ([cell and (cell.value, cell.low, cell.high) for cell in row.cells] for row in table.rows)
+    assert own[:2] == others[:2]
+    assert [value for value, *_ in others[:2]] == [0.6, 12.5]
+
+
 METRIC = {"metric_name": "lave", "lower_is_better": False, "score_type": "continuous", "min_score": 0, "max_score": 1}
 
 
