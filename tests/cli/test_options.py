@@ -39,7 +39,7 @@ def parsed(*words):
         ("merge r --out m_n", "output", Path("m_n")),
         ("cache merge a b --into c", "output", Path("c")),
         ("cache export a_b.jsonl", "former", Path("a_b.jsonl")),
-        ("report r --out o --samples_per_cell 3", "samples_per_cell", 3),
+        ("report r --output o --samples_per_cell 3", "samples_per_cell", 3),
         ("preferences build s -o d --task care_zh", "tasks", ("care_zh",)),
         ("cost --tasks a,b --tasks c", "tasks", ("a", "b", "c")),
         ("cost", "tasks", ()),
