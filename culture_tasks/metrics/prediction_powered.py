@@ -187,7 +187,9 @@ def corrected_mean(
       the judge's departure from its stratum's mean, to the farther end of the scale.
 
     Where fewer than five rated scores differ between judge and people, both half widths are at least those of people
-    alone, whose weight of the judge is 0: so few differences don't tell how large one may be.
+    alone, whose weight of the judge is 0: so few differences don't tell how large one may be. With a better judge it is
+    its scores that count, and the half widths are at least those of people and the other judge, if five of that one's
+    scores differ.
 
     With a better judge's scores g of n'_h responses, drawn at random too, among which are those that people rated:
 
@@ -268,9 +270,11 @@ def corrected_mean(
         ends=ends,
         confidence=confidence,
     )
-    differing = np.count_nonzero(np.abs((f[inside] if middle is None else middle) - y[inside]) > 0.0)
-    people_alone = fit_of(np.full(numbers.size, np.nan)) if differing < FEW_DIFFERING else None
-    fit = fit_of(f[inside], better=middle, at_least=people_alone)
+    differing = [np.count_nonzero(np.abs(own - y[inside]) > 0.0) for own in (f[inside], middle) if own is not None]
+    at_least = None
+    if differing[-1] < FEW_DIFFERING:
+        at_least = fit_of(f[inside] if differing[0] >= FEW_DIFFERING else np.full(numbers.size, np.nan))
+    fit = fit_of(f[inside], better=middle, at_least=at_least)
     scored = [label for label, is_usable in zip(labels, usable, strict=True) if is_usable]
     by_stratum |= {label: fit.at(alone) for label, alone in zip(scored, np.eye(weights.size), strict=True)}
     return CorrectedMean(fit.at(weights) if usable.all() else _waiting(by_stratum), by_stratum, fit)

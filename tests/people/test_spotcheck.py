@@ -185,7 +185,7 @@ def test_the_next_ratings_are_those_that_narrow_the_interval(checked, capsys, op
     assert {row["row"] for row in before} < {row["row"] for row in after}
     assert score(checked, checked / "amina.csv", sheet="sheet_more") == 0
     everything = write_ratings(checked / "sheet_more", checked / "all.csv")
-    assert score(checked, everything, sheet="sheet_more", options=(option, str(1.3 * wanted))) == 0
+    assert score(checked, everything, sheet="sheet_more", options=(option, str(1.6 * wanted))) == 0
     sentences, commands = said_next(capsys)
     assert all("which is narrow enough" in sentence for sentence in sentences[: 1 if option == "--width" else 3])
     assert not commands
@@ -197,7 +197,7 @@ def test_ratings_that_would_not_do_and_ratings_that_are_drawn_already_are_said(c
     assert "ratings of all responses wouldn't make it ±0.01" in sentences[0]
     assert not commands
     rows = rows_of(checked)
-    rate(checked, options=("--width", "1.6"), **{row["row"]: "" for row in rows[30:]})
+    rate(checked, options=("--width", "1.1"), **{row["row"]: "" for row in rows[30:]})
     sentences, commands = said_next(capsys)
     assert "more ratings (" in sentences[0]
     assert (sentences[1], commands) == ("The sheet has enough responses: rate the rest of it.", [])
@@ -245,13 +245,13 @@ def test_a_panel_of_judges_is_one_more_row_and_one_more_column(checked):
     report = build([str(checked / "runs")], Options(rated=(read_rated(checked / "sheet"),)))
     found = {table.key: table for table in report.tables}
     [row] = [row for row in found["spotcheck"].rows if "panel" in row.labels[1] and row.labels[-1] == "all"]
-    assert row.labels[:2] == ("toy/model", "a panel of judge-1 and judge-2")
+    assert row.labels[:2] == ("toy/model", "a panel of judge-2 and judge-1")
     own = dict(zip((column.key for column in found["spotcheck"].columns), row.cells, strict=True))
-    items = [(f"{language}-{number}", language) for language, size in SIZES.items() for number in range(size)]
+    items = [(f"{language}-{number}", language) for language, size in sorted(SIZES.items()) for number in range(size)]
     chosen = {row["item"] for row in rows_of(checked)}
     people = [truth(item) if item in chosen else np.nan for item, _ in items]
     languages = [language for _, language in items]
-    panel = weighted_panel([[judged(item, bias) for item, _ in items] for bias in (1.0, -0.5)], people, languages)
+    panel = weighted_panel([[judged(item, bias) for item, _ in items] for bias in (-0.5, 1.0)], people, languages)
     expected = corrected_mean(panel.scores, people, languages, ends=(1, 10)).overall
     assert own["judge"] is None
     assert (own["corrected"].value, own["corrected"].low) == pytest.approx(expected[:2])
