@@ -83,7 +83,8 @@ lock: ## Write both files of locked versions anew from pyproject.toml (UPGRADE=-
 		--generate-hashes --custom-compile-command "make lock" --output-file requirements/lock.txt $(UPGRADE)
 	uv=$$(requirements/uv.sh) && printf 'torch==2.13.0\ntorchvision\ntorchaudio\n' | "$$uv" pip compile --quiet \
 		pyproject.toml --extra preferences --group engines --override /dev/stdin --python-version 3.11 \
-		--python-platform linux --generate-hashes --custom-compile-command "make lock" --output-file requirements/engines.txt $(UPGRADE)
+		--python-platform linux --generate-hashes --custom-compile-command "make lock" \
+		--output-file requirements/engines.txt $(UPGRADE)
 
 .PHONY: clean
 clean: ## Remove .venv and all that was built

@@ -43,7 +43,7 @@ def scripts(tmp_path_factory):
         ("report READ", {"README.md"}),
         ("merge x -o tes", {"tests"}),
         ("data check cultural", {"culturalbench", "culturalvqa"}),
-        ("cost --tasks crosscult_retention_ar", {"crosscult_retention_ar_zh_en"}),
+        ("cost --tasks crosscult_retention_en_zh_ar_ar", {"crosscult_retention_en_zh_ar_ar_after_3"}),
         ("cache export --", {"--help", "--file", "--output"}),
     ],
 )
