@@ -35,6 +35,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
     "insertion": ("insertion:register", "fill the papers' table of knowledge insertion, or fit one method"),
     "preferences": ("preferences:register", "pairs of rated responses to train on with TRL"),
+    "completion": ("completion:register", "print a script by which a shell completes commands and options"),
 }
 """The function of each command that makes its parser and sets the ``handler``; and what it does."""
 

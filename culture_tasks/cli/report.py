@@ -8,10 +8,11 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from culture_tasks.cli.options import AddParser, add_repeatable, names, share
+from culture_tasks.cli.options import AddParser, add_repeatable, names, share, with_progress
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import read_rated
@@ -153,7 +154,7 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError(
             f"report: --images {options.images}: no such folder. Name the folder of the samples' images."
         )
-    report = build(options.results, choices(options))
+    report = build(options.results, choices(options), progress=partial(with_progress, what="results"))
     paths = write_report(report, folder, formats, options.images, options.samples_per_cell)
     evaluator = Evaluator(options.organization, options.relationship, options.source_url)
     of_exports, left_out = write_exports(report, folder / "exports", exports, evaluator, samples=options.export_samples)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from culture_tasks import __version__, published
 from culture_tasks.benchmarks.registry import title_of
@@ -77,20 +78,26 @@ class Options:
     outside: tuple[str, ...] = ()
 
 
-def build(paths: Sequence[str], options: Options, now: datetime | None = None) -> Report:
+def build(
+    paths: Sequence[str],
+    options: Options,
+    now: datetime | None = None,
+    progress: Callable[[Sequence[Path]], Iterable[Path]] = iter,
+) -> Report:
     """Reads result and sample files and works everything out.
 
     Args:
         paths: Files, folders and glob patterns.
         options: What the user asked for.
         now: When the report is made; None means now.
+        progress: Yields the result files that it gets, to show how many are read.
 
     Raises:
         DataError: If no run can be used, a folder of preference data has no manifest, or a log of others is damaged.
         SettingsError: If a pair can't be read, or if a pair, a table or a column fits nothing.
     """
     outside = read_eval_logs(options.outside)
-    loading, runs = _runs(paths, options)
+    loading, runs = _runs(paths, options, progress)
     entered, anyway = enter(runs), options.compare_anyway
     entrants, used = {one.entrant.key: one.entrant for one in entered}, {each.run.key: each.run for each in runs}
 
@@ -183,14 +190,16 @@ def checked_scores(paths: Sequence[str], options: Options) -> list[people.Checke
         DataError: If no run can be used, or the ratings are of other responses.
         SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
     """
-    entered = enter(_runs(paths, options)[1])
+    entered = enter(_runs(paths, options, iter)[1])
     entrants = {one.entrant.key: one.entrant for one in entered}
     return people.checked_units(options.rated, measure(entered, options.min_coverage), entrants)
 
 
-def _runs(paths: Sequence[str], options: Options) -> tuple[Loading, list[LoadedRun]]:
+def _runs(
+    paths: Sequence[str], options: Options, progress: Callable[[Sequence[Path]], Iterable[Path]]
+) -> tuple[Loading, list[LoadedRun]]:
     names, trained_on = Names(options.names), TrainedOn(options.trained_on)
-    loading = load(paths, names, trained_on=trained_on)
+    loading = load(paths, names, trained_on=trained_on, progress=progress)
     names.refuse_unfitting()
     trained_on.refuse_unfitting()
     runs = list(loading.runs)

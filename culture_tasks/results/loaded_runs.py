@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -107,17 +107,18 @@ def load(
     trained_on: TrainedOn | None = None,
     *,
     shards: bool = False,
+    progress: Callable[[Sequence[Path]], Iterable[Path]] = iter,
 ) -> Loading:
     """Reads every run that files, folders and patterns name.
 
     Runs that will be compared need the same ``reader``, which numbers their items. ``prefix`` begins the runs' keys.
-    ``shards`` reads parts of tasks, whose numbers aren't those of the tasks.
+    ``shards`` reads parts of tasks, whose numbers aren't those of the tasks. ``progress`` yields the files it gets.
     """
     found = find(named)
     paths, copies = without_copies(found.results)
     loading = Loading([], [*found.problems, *copies])
     reader, trained_on = reader or SampleReader(), trained_on or TrainedOn()
-    for path in paths:
+    for path in progress(paths):
         run = read_run(path)
         results = run if isinstance(run, UnusedFile) else task_results(run)
         if isinstance(results, UnusedFile):
