@@ -80,6 +80,11 @@ def register(add_parser: AddParser) -> None:
         "below it without this"
     )
     add_repeatable(beside, "--trained", "TRAINED=BASE", trained)
+    control_variates = (
+        "make the scores of subsets (CULTURE_SUBSET) more certain by the scores of three or more other models on all "
+        "questions"
+    )
+    beside.add_argument("--control-variates", action="store_true", help=control_variates)
     add_choices(parser)
     parser.add_argument("--all-runs", action="store_true", help="also show older runs, each in its own row")
     parser.set_defaults(handler=_run)

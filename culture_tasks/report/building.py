@@ -15,6 +15,7 @@ from culture_tasks.people.spotcheck_design import Rated
 from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, stand
 from culture_tasks.report.numbers.contrasts import contrasts
+from culture_tasks.report.numbers.control_variates import with_other_models
 from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.findings import findings
 from culture_tasks.report.numbers.gains import Training
@@ -57,6 +58,7 @@ class Options:
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
         rated: Responses that people rated.
         width: Width that the intervals of scores corrected by people are wanted to have; None leaves it out.
+        control_variates: Make the scores of subsets more certain by other models' scores of all questions.
     """
 
     names: tuple[str, ...] = ()
@@ -73,6 +75,7 @@ class Options:
     trained_on: tuple[str, ...] = ()
     rated: tuple[Rated, ...] = ()
     width: float | None = None
+    control_variates: bool = False
 
 
 def build(paths: Sequence[str], options: Options, now: datetime | None = None) -> Report:
@@ -89,6 +92,8 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     """
     loading, runs = _runs(paths, options)
     entered, anyway = enter(runs), options.compare_anyway
+    lines = lineages(entered, options.trained)
+    entered, helpers = with_other_models(entered, lines) if options.control_variates else (entered, [])
     entrants, used = {one.entrant.key: one.entrant for one in entered}, {each.run.key: each.run for each in runs}
 
     def rankable(cell: Cell) -> bool:
@@ -116,7 +121,6 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
     context = Context(entrants, used, scores, options.published, rankable)
     spreads = tuple(fairness(scores))
     side_by_side = tuple(contrasts(scores, anyway=anyway))
-    lines = lineages(entered, options.trained)
     training = Training(lines, measured, scores, runs=used, entrants=entrants, anyway=anyway)
     of_training, gains = benchmark_tables.before_after(context, training)
     of_people, checked, biases = people.checked_by_people(options.rated, rated, width=options.width)
@@ -165,7 +169,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
         ),
-        notes=tuple(_notes(entrants, runs, options)),
+        notes=(*_notes(entrants, runs, options), *helpers),
     )
 
 
@@ -203,6 +207,7 @@ def _in_words(options: Options) -> dict[str, str]:
         "rated": ", ".join(source.task for each in options.rated for source in each.design.populations),
         "trained": ", ".join(options.trained),
         "trained_on": ", ".join(options.trained_on),
+        "control_variates": str(options.control_variates).lower(),
     }
 
 
