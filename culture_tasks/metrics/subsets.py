@@ -208,10 +208,12 @@ def control_variate_interval(
     * value = mean(y) + (1 - n / N) * sum of n_k / n * w_k (mean of x over the items not drawn - mean of x in fold k);
     * variance: that of :func:`subset_interval`, for the residuals of y in each fold from the fold's regression, plus
       u^2 / t^2;
-    * u^2 = 3^2 m^2 / n * (1 / n - 1 / N) is for a residual that no drawn item shows, by the rule of three: 3 / n of
-      the items may have one. m^2 = max(0, D^2 - sum r^2), for the residuals r less their mean. D^2 is the mean square,
-      over all items, of the distance from the predicted score to the farther end of the scale. It matters where
-      another model is all but a copy.
+    * u^2 = 3^2 m^2 / n * (1 / n - 1 / N) is for large residuals that no drawn item shows, by the rule of three: 3 / n
+      of the items may have one. With r the residuals less their mean, m^2 is the larger of D^2 - sum r^2, for one like
+      none of them, and R^2 sum r^4 / sum r^2, for another one like those that make up the spread. R^2 is the share of
+      the variance of y that the other models explain, at least 0, and D^2 the mean square, over all items, of the
+      distance from the predicted score to the farther end of the scale. It matters where another model is all but a
+      copy.
 
     No model's own drawn scores predict themselves, so that the value is unbiased, and the interval holds, whatever the
     other models are, if their scores don't depend on the draw.
@@ -278,7 +280,10 @@ def control_variate_interval(
     low, high = ends or ((0.0, 1.0) if shares else (float(y.min()), float(y.max())))
     predicted = np.clip(value + (everywhere - middle) @ mean_weights, low, high)
     farthest = float(np.mean(np.maximum(predicted - low, high - predicted) ** 2))
-    unseen = max(0.0, farthest - n * float(residuals.var()))
+    squared = (residuals - residuals.mean()) ** 2
+    total = float(squared.sum())
+    explained = max(0.0, 1.0 - total / (n * float(y.var())))
+    unseen = max(farthest - total, explained * float(squared @ squared) / total if total else 0.0)
     error = _error_of_mean(residuals, numbers, drawn_from)
     missed = math.log(0.05) ** 2 * unseen / n * (1.0 / n - 1.0 / size)
     error = error._replace(variance=error.variance + missed / error.quantile**2)

@@ -139,7 +139,8 @@ def test_components_are_those_that_scores_were_made_of_and_give_the_width_of_an_
 def test_control_variates_worked_by_hand():
     # Two items drawn of four, each a fold. Other model: 1, 3 drawn, 4, 8 not; mean 4, variance 6.5, penalty 19.5.
     # A fold's regression has one item, so that its weight is 0: value 5, residuals 4 - 6 and 6 - 4 with variance 8.
-    # Predicted 5 on a scale of 0 to 10: D^2 = 25; sum r^2 = 8; u^2 = log(.05)^2 * 17 / 2 * (1/2 - 1/4).
+    # Predicted 5 on a scale of 0 to 10: D^2 = 25; sum r^2 = 8, that of y 2, so that R^2 is 0;
+    # u^2 = log(.05)^2 * 17 / 2 * (1/2 - 1/4).
     found = control_variate_interval([4, 6], [[1], [3], [4], [8]], [0, 1], None, SamplingFrame(4, 1 / 4), ends=(0, 10))
     t = t_quantile(0.95, 2)
     reach = math.sqrt(t**2 * 8 / 4 + math.log(0.05) ** 2 * 17 / 8)
