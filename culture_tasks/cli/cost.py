@@ -214,7 +214,8 @@ def _print_ways(found: Sequence[Way], currency: str) -> None:
     print(as_markdown(header, rows, numbers=3))
     print(
         "Money is for all of the runs. ± is half the width of the 95 % interval to expect of a model's score: of what "
-        "the judge would give to all responses to these questions, and of the score for questions like these."
+        "the judge would give to all responses to these questions, and of the score for questions like these. Scores "
+        "of a judge that has graded nothing here, and of people, are taken to vary as the others do."
     )
     if any(each.these.low < each.these.high for each in found):
         print(
