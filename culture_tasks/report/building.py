@@ -16,6 +16,7 @@ from culture_tasks.people.spotcheck_design import Rated
 from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, stand
 from culture_tasks.report.numbers.contrasts import contrasts
+from culture_tasks.report.numbers.control_variates import with_other_models
 from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.findings import findings
 from culture_tasks.report.numbers.gains import Training
@@ -60,6 +61,7 @@ class Options:
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
         rated: Responses that people rated.
         outside: Logs of Every Eval Ever, or folders of them, whose scores are shown as reported by others.
+        control_variates: Make the scores of subsets more certain by other models' scores of all questions.
     """
 
     names: tuple[str, ...] = ()
@@ -76,6 +78,7 @@ class Options:
     trained_on: tuple[str, ...] = ()
     rated: tuple[Rated, ...] = ()
     outside: tuple[str, ...] = ()
+    control_variates: bool = False
 
 
 def build(
@@ -99,6 +102,8 @@ def build(
     outside = read_eval_logs(options.outside)
     loading, runs = _runs(paths, options, progress)
     entered, anyway = enter(runs), options.compare_anyway
+    lines = lineages(entered, options.trained)
+    entered, helpers = with_other_models(entered, lines) if options.control_variates else (entered, [])
     entrants, used = {one.entrant.key: one.entrant for one in entered}, {each.run.key: each.run for each in runs}
 
     def rankable(cell: Cell) -> bool:
@@ -128,7 +133,6 @@ def build(
     context = Context(entrants, used, scores, options.published, rankable, reported)
     spreads = tuple(fairness(scores))
     side_by_side = tuple(contrasts(scores, anyway=anyway))
-    lines = lineages(entered, options.trained)
     training = Training(lines, measured, scores, runs=used, entrants=entrants, anyway=anyway)
     of_training, gains = benchmark_tables.before_after(context, training)
     panels = people.panels_of(rated)
@@ -179,7 +183,7 @@ def build(
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
         ),
-        notes=(*_notes(entrants, runs, options), *(row.note for row in reported)),
+        notes=(*_notes(entrants, runs, options), *helpers, *(row.note for row in reported)),
     )
 
 
@@ -231,6 +235,7 @@ def _in_words(options: Options) -> dict[str, str]:
         "rated": ", ".join(source.task for each in options.rated for source in each.design.populations),
         "trained": ", ".join(options.trained),
         "trained_on": ", ".join(options.trained_on),
+        "control_variates": str(options.control_variates).lower(),
     }
 
 

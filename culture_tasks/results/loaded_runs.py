@@ -32,7 +32,8 @@ class LoadedRun:
 
     There are no ``columns`` without usable samples, and no ``kind`` of a task that isn't ours. ``lexical`` is a score
     by text overlap, ``again`` a model's second run of the task, in the other harness. ``whole`` is another judge's
-    grading of all responses that this run's were drawn from.
+    grading of all responses that this run's were drawn from. ``others`` are other models' runs of all questions, where
+    this run's are drawn from them, and their scores are to make its own more certain.
     """
 
     run: Run
@@ -42,6 +43,7 @@ class LoadedRun:
     lexical: bool
     again: bool = False
     whole: LoadedRun | None = None
+    others: tuple[LoadedRun, ...] = ()
 
     @property
     def order(self) -> tuple[str, str]:
