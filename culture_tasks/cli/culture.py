@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.cli.options import AddParser, at_least, names, unwritable
+from culture_tasks.cli.options import AddParser, add_json, at_least, names, print_json, unwritable
 from culture_tasks.text_tables import as_text, printable, write_csv
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def _add_sheets(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     sheets.add_argument("--most", type=at_least(1), metavar="N", help=most)
     again = "also give people once more what they have on an earlier sheet and haven't returned, as when it was lost"
     sheets.add_argument("--again", action="store_true", help=again)
+    add_json(sheets)
     sheets.set_defaults(handler=_sheets)
 
 
@@ -102,6 +103,7 @@ def _add_collect(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
     collect.add_argument("--replace", action="store_true", help=replace)
     output = "write the rows that were refused or are in conflict as CSV"
     collect.add_argument("-o", "--output", type=Path, metavar="FILE", help=output)
+    add_json(collect)
     collect.set_defaults(handler=_collect)
 
 
@@ -144,16 +146,21 @@ def _sheets(options: argparse.Namespace) -> int:
     project = Project.open(options.project)
     folder = options.output or options.project / "sheets"
     state = project.state(Settings.from_environment().data_folder)
-    for problem in project.form.check(state):
-        print(printable(f"problem: {problem}"))
+    problems = list(project.form.check(state))
     try:
         given = give_out(
             project, state, options.step, folder, people=options.people, most=options.most, again=options.again
         )
     except OSError as error:
         raise unwritable("culture sheets", folder, error) from None
-    if given.files:
-        rows = [[sheet.person, str(len(sheet.rows)), str(folder / f"{sheet.name}.html")] for sheet in given.files]
+    if options.json:
+        sheets = [{"name": sheet.name, "person": sheet.person, "rows": len(sheet.rows)} for sheet in given.sheets]
+        print_json({**given._asdict(), "sheets": sheets, "folder": folder, "problems": problems})
+        return 0
+    for problem in problems:
+        print(printable(f"problem: {problem}"))
+    if given.sheets:
+        rows = [[sheet.person, str(len(sheet.rows)), str(folder / f"{sheet.name}.html")] for sheet in given.sheets]
         print(printable(as_text(["person", "rows", "page (and CSV file)"], rows)))
     else:
         print(f"nothing to give out: no row of {options.step} is open for anybody.")
@@ -184,9 +191,18 @@ def _collect(options: argparse.Namespace) -> int:
         collected = collect(project, options.files, state, overwrite=options.replace)
     except OSError as error:
         raise unwritable("culture collect", options.project, error) from None
+    failed = [line for line in collected.lines if line.outcome in ("refused", "conflict")]
+    if options.output is not None:
+        try:
+            write_csv(options.output, list(failed[0]._fields) if failed else ["file"], [list(line) for line in failed])
+        except OSError as error:
+            raise unwritable("culture collect", options.output, error) from None
+    if options.json:
+        notes = [{"file": file, "note": note} for file, note in collected.notes]
+        print_json({"rows": [line._asdict() for line in collected.lines], "notes": notes})
+        return 1 if failed else 0
     for file, note in collected.notes:
         print(printable(f"{file}: {note}"))
-    failed = [line for line in collected.lines if line.outcome in ("refused", "conflict")]
     for line in failed[:50]:
         place = ", ".join(filter(None, (line.file, line.place, line.row, line.person)))
         print(printable(f"{place}: {line.outcome}: {line.reason}"))
@@ -195,11 +211,6 @@ def _collect(options: argparse.Namespace) -> int:
     counts = collected.counts()
     rows = [[file, *(str(count[outcome]) for outcome in OUTCOMES)] for file, count in counts.items()]
     print(printable(as_text(["file", *OUTCOMES], rows)))
-    if options.output is not None:
-        try:
-            write_csv(options.output, list(failed[0]._fields) if failed else ["file"], [list(line) for line in failed])
-        except OSError as error:
-            raise unwritable("culture collect", options.output, error) from None
     return 1 if failed else 0
 
 
@@ -230,6 +241,7 @@ def _draft(options: argparse.Namespace) -> int:
 def _agree(options: argparse.Namespace) -> int:
     from culture_tasks.cultures.progress import progress
     from culture_tasks.cultures.project import Project
+    from culture_tasks.cultures.sheets import gold_shares
     from culture_tasks.errors import DataError
     from culture_tasks.settings import Settings
 
@@ -252,6 +264,10 @@ def _agree(options: argparse.Namespace) -> int:
             print(
                 f"{each.step.name}: {len(each.missing)} rows need {sum(each.missing.values())} more entries by people"
             )
+    if gold := gold_shares(project, state):
+        print()
+        rows = [[each.step, each.person, f"{each.right} of {each.n}"] for each in gold]
+        print(printable(as_text(["gold questions", "person", "right"], rows)))
     if figures := project.form.agreement(state):
         print()
         print(printable(as_text(["agreement", "of", "n", "value", "95 %", "paper", "floor"], _figures(figures))))

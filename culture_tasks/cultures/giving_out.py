@@ -27,13 +27,13 @@ class GivenOut(NamedTuple):
     """What was given out.
 
     Attributes:
-        files: The sheets whose files were written.
+        sheets: The sheets whose files were written.
         out: Number of places in rows that are on earlier sheets and not back yet.
         later: As in :class:`~culture_tasks.cultures.sheets.Assignment`, as is ``short``.
         labels: How many labels a translated ``labels.json`` lacked; they are in it now.
     """
 
-    files: Sequence[Sheet]
+    sheets: Sequence[Sheet]
     out: int
     later: int
     short: Mapping[str, int]

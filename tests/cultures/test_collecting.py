@@ -285,7 +285,7 @@ def test_a_person_who_stops_is_replaced_and_a_late_sheet_still_counts(tmp_path, 
     config = opened.folder / "culture.toml"
     config.write_text(config.read_text("utf-8").replace("b = []\n", "d = []\n"), "utf-8")
     later = Project.open(opened.folder)
-    assert [one.person for one in give_out(later, later.state(), "check", tmp_path / "out").files] == ["d"]
+    assert [one.person for one in give_out(later, later.state(), "check", tmp_path / "out").sheets] == ["d"]
     cells = cells_of(tmp_path / "out", "check-b-1")
     known = next(at for at, title in enumerate(cells[0]) if title.startswith("known"))
     for row in cells[1:]:

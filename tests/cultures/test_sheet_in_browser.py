@@ -102,7 +102,7 @@ def test_a_group_is_rated_in_order_with_ties(tmp_path):
 def test_a_page_keeps_what_is_filled_in_and_goes_on_from_a_file(tmp_path):
     opened = project(tmp_path / "toyland", "a", "b")
     opened.add(written(2, "a"), "test")
-    sheet = give_out(opened, opened.state(), "check", tmp_path / "out").files[0]
+    sheet = give_out(opened, opened.state(), "check", tmp_path / "out").sheets[0]
     first, second = sheet.rows
 
     async def steps(tab):

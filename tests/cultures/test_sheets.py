@@ -154,7 +154,7 @@ def test_a_page_shows_hostile_text_as_text_and_a_missing_image_stops(tmp_path):
     opened.add([replace(one, values=one.values | {"question": HOSTILE}) for one in written(1, "a")], "test")
     (tmp_path / "labels.json").write_text('{"direction": "rtl", "labels": {"Check": "<b>تحقق</b>"}}', "utf-8")
     given = give_out(opened, opened.state(), "check", tmp_path / "out")
-    assert ([sheet.name for sheet in given.files], given.labels > 20) == (["check-b-1"], True)
+    assert ([sheet.name for sheet in given.sheets], given.labels > 20) == (["check-b-1"], True)
     page = (tmp_path / "out" / "check-b-1.html").read_text("utf-8")
     assert page.count("<script") == 1
     assert "&lt;b&gt;تحقق&lt;/b&gt;" in page
@@ -181,7 +181,7 @@ def test_gold_rows_are_mixed_in_unmarked_and_counted_by_person(tmp_path):
     gold = "Question,Answers,known,rewritten\nIs it?,yes,no,\n=1+1,2,yes|no,Is it?|is   IT\n"
     (tmp_path / "inputs" / "gold_check.csv").write_text(gold, "utf-8")
     opened.add(written(6, "a"), "test")
-    given = give_out(opened, opened.state(), "check", tmp_path / "out").files
+    given = give_out(opened, opened.state(), "check", tmp_path / "out").sheets
     assert [(sheet.person, len(sheet.rows)) for sheet in given] == [("b", 8)]
     names = [name for name, row in given[0].rows.items() if row.step == "gold:check"]
     assert len(names) == 2
