@@ -339,6 +339,10 @@ class CultureForm(ABC):
     def steps(self, config: Config) -> Sequence[Step]:
         """Returns the steps, in order."""
 
+    def images(self, state: State) -> Mapping[str, Path]:  # noqa: ARG002 - most take none
+        """Returns the images of published data on which people work, by their names below the project's ``images``."""
+        return {}
+
     @abstractmethod
     def check(self, state: State) -> Iterable[str]:
         """Yields what is wrong with what the group brought in (images, tables), each with what to do about it."""

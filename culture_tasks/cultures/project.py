@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,14 +71,25 @@ class Project:
         return self.steps[name]
 
     def state(self, data_folder: Path | None = None) -> State:
-        """Returns all that is known now: the entries are read anew."""
+        """Returns all that is known now: the entries are read anew.
+
+        Images of published data that the form needs are copied into the project where it hasn't got them.
+        """
         newest: dict[str, dict[str, dict[str, Entry]]] = {}
         for entry in self.entries():
             newest.setdefault(entry.step, {}).setdefault(entry.row, {})[entry.person] = entry
         entries = {
             step: {row: list(by_person.values()) for row, by_person in rows.items()} for step, rows in newest.items()
         }
-        return State(config=self.config, folder=self.folder, entries=entries, data_folder=data_folder)
+        state = State(config=self.config, folder=self.folder, entries=entries, data_folder=data_folder)
+        for name, image in self.form.images(state).items():
+            target = self.folder / "images" / name
+            if not target.is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                unfinished = target.with_name(f".{target.name}")
+                shutil.copyfile(image, unfinished)
+                unfinished.replace(target)
+        return state
 
     def entries(self) -> list[Entry]:
         """Returns all entries, the oldest first, those that were replaced included."""

@@ -29,7 +29,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         ends = "" if scale.low is None or scale.high is None else f" ({scale.low:g}-{scale.high:g})"
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
         not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
-        places.append(Place(Column(unit.key, label, scale, over), {**not_run, **unit.cells}))
+        places.append(Place(Column(unit.key, label, scale, over), {**not_run, **unit.cells}, at=At(unit.key)))
     for mean in reversed(means):
         if mean.mean_ranks:
             label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
@@ -161,8 +161,9 @@ def comparison_table(
 
 _CORRECTED = (
     "Where people rated responses of all models, the differences are corrected by their ratings, and the judge's own "
-    "ones stand beside them. Where people rated the same items of both, differences of items are corrected, which may "
-    "be a little off the difference of the two corrected scores. The interval allows for the judge's bias."
+    "ones stand beside them. Where a judge graded samples of responses that another judge has graded all of, it takes "
+    "the place of people. Where the same items of both were rated, differences of items are corrected, which may be a "
+    "little off the difference of the two corrected scores. The interval allows for the judge's bias."
 )
 
 
