@@ -415,3 +415,136 @@ def test_facts_that_can_t_be_used_are_refused():
                 facts={"prompts": {}},
             )
         )
+
+
+# New scenes
+
+NEW = "shortest = 10\nlongest = 80\nblanks = 3\ncontrast_languages = ['en']\n"
+SEEDS = "id,sentence\n1,Guests leave early.\n2,A gift is refused.\n3,A child sings.\n"
+
+
+def ask(project, data, step, model, replies):
+    """Has a model fill in a step: what it is shown, and what its replies are read as."""
+    found, shown = project.step(step), {}
+    for row in found.rows(project.state(data)):
+        shown[row.name] = found.ask.prompt(row)
+        values = found.ask.read(replies[row.name] if isinstance(replies, dict) else replies)
+        assert problems_with(found, values) == []
+        project.add([Entry(step=step, row=row.name, person=f"{MODEL}{model}", values=values)], "test")
+    return shown
+
+
+def test_new_scenes_go_through_all_steps(tmp_path):
+    data = english(tmp_path / "data")
+    new = project(tmp_path / "new", "scenes", NEW)
+    (problem,) = FORM.check(project(tmp_path / "nobody", "scenes", "blanks = 0").state(None))
+    assert "inputs/seeds.csv" in problem
+    (new.folder / "inputs").mkdir()
+    (new.folder / "inputs" / "seeds.csv").write_text(SEEDS)
+    (new.folder / "images").mkdir()
+    for at in (1, 2):
+        Image.new("RGB", (8, 8), (at, 9, 9)).save(new.folder / "images" / f"my photo {at}.png")
+    photos = {at: row_name("image", f"my photo {at}.png") for at in (1, 2)}
+    # Drafts of a model: seed 3 has none.
+    story = '```JSON\n{"scenario": "home", "narrative": "Guests leave Mr Li.", "question": "How does he feel?"}\n```'
+    step = new.step("draft")
+    for row in step.rows(new.state(data))[:2]:
+        assert f"Here is the given content: {row.shown['Sentence']}\n" in step.ask.prompt(row).parts[0]
+        new.add([Entry(step="draft", row=row.name, person="model:m", values=step.ask.read(story))], "test")
+    you = '{"refined_narrative": "Guests leave you, sadly.", "refined_question": "How do you feel?"}'
+    shown = ask(new, data, "second_person", "m", you)
+    assert "[narrative]: Guests leave Mr Li. [question]: How does he feel?" in shown["seed-1"].parts[0]
+    replies = {"seed-1": '{"hidden_emotion_narrative": "Guests leave you."}', "seed-2": "No need to modify."}
+    shown = ask(new, data, "no_emotion_words", "m", replies)
+    assert shown["seed-1"].parts[0].count("[narrative]: Guests leave you, sadly.") == 1
+    rows = {row.name: row for row in new.step("write").rows(new.state(data))}
+    assert rows["seed-1"].values == {"narrative": "Guests leave you.", "question": "How do you feel?"}
+    assert rows["seed-2"].values["narrative"] == "Guests leave you, sadly."
+    assert rows[photos[1]].image == "my photo 1.png"
+    assert rows["b-3"].writer == "b"
+    # a confirms the draft of seed 1 and writes seed 2, both photos and a blank, whose text is CEDAR's; seed 3 is skipped.
+    texts = {
+        "seed-1": rows["seed-1"].values,
+        "seed-2": {"narrative": "مهمان هدیه را نمی‌گیرد.", "question": "چه حسی داری؟"},
+        "a-1": {"narrative": "You enter room 1.", "question": "How do you feel in room 1 (text)?"},
+        "a-2": {"narrative": "کوتاه", "question": "چه حسی داری؟"},
+        "a-3": {"narrative": "مهمان هدیه را نمی‌گیرد.", "question": "چه حسی داری؟"},
+        **dict.fromkeys(photos.values(), {"question": "زن کنار در چه حسی دارد؟"}),
+    }
+    fill_in(new, data, "write", "a", lambda row: None if row.name == "seed-3" else texts.get(row.name, {}))
+    unsafe = {"narrative": "همسایه در را می‌شکند.", "question": "چه حسی داری؟"}
+    fill_in(new, data, "write", "b", lambda row: unsafe if row.name == "b-1" else {})
+    # Filters of models; rows without three provisional labels stay.
+    written = [row.name for row in new.step("social").rows(new.state(data))]
+    assert written == ["seed-1", "seed-2", photos[1], photos[2], "a-1", "a-2", "a-3", "b-1"]
+    ask(new, data, "social", "m", "Social-related")
+    ask(new, data, "safe", "m", {name: "unsafe" if name == "b-1" else '"Safe".' for name in written})
+    shown = ask(new, data, "provisional", "m1", "fear")
+    assert shown["seed-2-fa"].parts[0].startswith("You are a native Persian speaker from a Persian-speaking country.")
+    assert f"{photos[1]}-fa" not in shown
+    for model in ("m2", "m3"):
+        ask(new, data, "provisional", model, dict.fromkeys(shown, "joy") | {"a-2-en": "fear"})
+    ask(new, data, "with_image", "m", "awe")
+    ask(new, data, "without_image", "m", {photos[1]: "relief", photos[2]: "awe"})
+    words(new, data)
+    checked = lambda row: {"possible": True, "clean": row.name != "seed-1"} | dict(row.values)  # noqa: E731
+    fill_in(new, data, "check", "b", checked)
+    for person in ("p1", "p2", "p3", "p4", "p5"):
+        fill_in(new, data, "label", person, lambda row: {"emotion": "fear"})
+    expected = {
+        "seed-3": "skipped by its writer",
+        "b-1": "unsafe, by a model",
+        photos[2]: "its image isn't needed: a model names the same emotion without it",
+        **dict.fromkeys(("seed-1", "seed-2", "a-1", "a-3"), "the same provisional label in all languages"),
+        "a-2": "its narrative has fewer than 10 characters",
+    }
+    assert {one.row: one.reason for one in Scenes(new.state(data)).dropped.values()} == expected
+    # Without a contrast language the provisional labels say nothing.
+    new = project(new.folder, "scenes", NEW.replace("['en']", "[]"))
+    fill_in(new, data, "check", "b", checked)
+    for person in ("p1", "p2", "p3", "p4", "p5"):
+        fill_in(new, data, "label", person, lambda row: {"emotion": "fear"})
+    built, culture = built_culture(new, data, tmp_path / "built")
+    del expected["seed-2"]
+    expected |= {"seed-1": "it names an emotion", "a-1": "a scene of CEDAR", "a-3": "the same text as seed-2"}
+    assert {one.row: one.reason for one in built.dropped} == expected
+    assert {name: [row["id"] for row in rows] for name, rows in built.tables.items()} == {
+        "iran_nq.json": ["seed-2"],
+        "iran_inq.json": [photos[1]],
+    }
+    assert built.images == {"my photo 1.png": "my photo 1.png"}
+    assert any("by one culture alone" in mark for mark in built.marks)
+    assert [len(task.data.load(Settings()).rows) for task in BENCHMARK.culture(culture).entries()[1:]] == [1, 1]
+    # Another culture's labels of the same scenes.
+    contrast = [{"id": "seed-2", "narrative": "", "question": "?", "english_ver_answer": "fear"}]
+    (new.folder / "inputs" / "contrast_korea.json").write_text(json.dumps(contrast))
+    assert not any("one culture" in mark for mark in FORM.build(new.state(data)).marks)
+    new = project(new.folder, "scenes", NEW + "same_label = 'drop'\n")
+    assert Scenes(new.state(data)).dropped["seed-2"].reason == "the same provisional label in all languages"
+    new = project(new.folder, "scenes", NEW.replace("['en']", "[]") + "same_label = 'drop'\n")
+    assert Scenes(new.state(data)).dropped["seed-2"].reason == "the same gold label in all cultures"
+
+
+@pytest.mark.parametrize(
+    ("step", "reply", "message"),
+    [
+        ("draft", "Sorry.", "expected JSON with narrative and question"),
+        ("draft", '{"narrative": 1, "question": "?"}', "expected texts as narrative and question"),
+        ("no_emotion_words", '{"narrative": "x"}', "expected JSON with hidden_emotion_narrative"),
+        ("social", "Perhaps", "expected 'not social-related' or 'social-related'"),
+        ("provisional", "fear or awe", "expected one of the 14 emotions"),
+    ],
+)
+def test_replies_of_models_that_can_t_be_read(tmp_path, step, reply, message):
+    with pytest.raises(ValueError, match=message):
+        project(tmp_path / "new", "scenes").step(step).ask.read(reply)
+
+
+def test_a_translation_is_drafted_with_the_language_s_name(done):
+    iran, data = done
+    step = iran.step("translate")
+    row = step.rows(iran.state(data))[0]
+    (prompt,) = step.ask.prompt(row).parts
+    assert "from English into Persian" in prompt
+    assert "[narrative]: You enter room 1.\n[question]: How do you feel in room 1 (text)?\n" in prompt
+    assert step.ask.read('{"narrative": "", "question": "چه؟"}') == {"question": "چه؟"}
