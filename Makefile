@@ -80,10 +80,11 @@ task-files: .venv/installed ## Write the task files anew from what the benchmark
 .PHONY: lock
 lock: ## Write both files of locked versions anew from pyproject.toml (UPGRADE=--upgrade for newer versions)
 	uv=$$(requirements/uv.sh) && "$$uv" pip compile --quiet pyproject.toml --group dev --universal --python-version 3.11 \
-		--custom-compile-command "make lock" --output-file requirements/lock.txt $(UPGRADE)
+		--generate-hashes --custom-compile-command "make lock" --output-file requirements/lock.txt $(UPGRADE)
 	uv=$$(requirements/uv.sh) && printf 'torch==2.13.0\ntorchvision\ntorchaudio\n' | "$$uv" pip compile --quiet \
 		pyproject.toml --extra preferences --group engines --override /dev/stdin --python-version 3.11 \
-		--python-platform linux --custom-compile-command "make lock" --output-file requirements/engines.txt $(UPGRADE)
+		--python-platform linux --generate-hashes --custom-compile-command "make lock" \
+		--output-file requirements/engines.txt $(UPGRADE)
 
 .PHONY: clean
 clean: ## Remove .venv and all that was built

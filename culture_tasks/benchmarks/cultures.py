@@ -8,6 +8,7 @@ and task files without code, which any installation of this package runs as a be
 
 from __future__ import annotations
 
+import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +29,9 @@ MANIFEST = "culture.json"
 
 BUILT = "built"
 """Folder of a project in which its built culture is."""
+
+FIELDS = ("name", "title", "like", "way", "language", "place", "marks", "facts")
+"""Fields of the manifest that say what the culture is, beside the hashes of its files."""
 
 DATA = "data"
 """Folder of a built culture that holds its tables, and its images in ``data/images``."""
@@ -385,6 +389,17 @@ class BuiltCulture:
         """The folder of its task files."""
         return self.folder / "tasks"
 
+    def problems(self) -> list[str]:
+        """Returns how its files differ from those that were built, each with what to do about it."""
+        found = hashes_of(self.folder)
+        advice = "Fetch the culture again, or build it again where its project is"
+        changed = [name for name, digest in self.files.items() if name in found and found[name] != digest]
+        return [
+            *(f"{self.folder / name}: missing. {advice}." for name in self.files if name not in found),
+            *(f"{self.folder / name}: not the file that was built (SHA-256). {advice}." for name in changed),
+            *(f"{self.folder / name}: not a file of the culture. Remove it." for name in found.keys() - self.files),
+        ]
+
     def source(self, stem: str, image_column: str | None = None) -> Source:
         """Returns the source of one of its tables, ``data/<stem>.json``."""
         return Source(folder=DATA, stems=(stem,), hub=None, image_column=image_column, root=self.folder)
@@ -399,7 +414,7 @@ class BuiltCulture:
         path = folder / MANIFEST
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            found = {name: content[name] for name in cls.__slots__ if name != "folder"}
+            found = {name: content[name] for name in (*FIELDS, "files")}
         except FileNotFoundError:
             raise DataError(
                 f"{folder}: holds no {MANIFEST}. Expected a built culture: `culture-tasks culture build` makes one."
@@ -409,6 +424,17 @@ class BuiltCulture:
         except (KeyError, TypeError) as error:
             raise DataError(f"{path}: no field {error}. Build the culture again.") from None
         return cls(folder=folder, **found)
+
+
+def hashes_of(folder: Path) -> dict[str, str]:
+    """Returns the SHA-256 of each file of a built culture but its manifest, by its path, sorted; hidden files aside."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
+    names = {path.relative_to(folder).as_posix(): path for path in files}
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in names.items()
+        if not any(part.startswith(".") for part in name.split("/"))
+    }
 
 
 def built_cultures(folders: Iterable[Path] | None = None) -> list[Path]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
@@ -21,6 +21,7 @@ from culture_tasks import benchmarks as package
 from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, OffersCultures, built_cultures
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Metric, Tag, Task
+from culture_tasks.data.checking import DataReport
 from culture_tasks.data.reading import reading
 from culture_tasks.errors import CultureTasksError, JudgeError, SettingsError, nearest
 from culture_tasks.judges.rubric.rubrics import Rubric
@@ -44,7 +45,14 @@ def benchmarks() -> Mapping[str, Benchmark]:
             offers.append((name, importlib.import_module(name).BENCHMARK))
     points = entry_points(group=ENTRY_POINTS)
     offers += [(f"the entry point {point.name!r} ({point.value})", point.load()) for point in points]
-    offers += _cultures([offer for _, offer in offers])
+    forms = {one.name: one for _, one in offers if isinstance(one, Benchmark) and isinstance(one, OffersCultures)}
+    for built in cultures().values():
+        if built.like not in forms:
+            raise CultureTasksError(
+                f"{built.folder / MANIFEST}, field 'like': found {built.like!r}. Expected one of "
+                f"{', '.join(sorted(forms))}.{nearest(built.like, forms)} Update culture-tasks, or remove the folder."
+            )
+        offers.append((str(built.folder), forms[built.like].culture(built)))
     known: dict[str, Benchmark] = {}
     owners: dict[tuple[str, str], str] = {}
     for where, benchmark in offers:
@@ -64,17 +72,18 @@ def benchmarks() -> Mapping[str, Benchmark]:
     return known
 
 
-def _cultures(known: Sequence[object]) -> Iterator[tuple[str, Benchmark]]:
-    """Yields the benchmark of each built culture in the user's folders, and where it is."""
-    forms = {one.name: one for one in known if isinstance(one, Benchmark) and isinstance(one, OffersCultures)}
-    for folder in built_cultures():
-        built = BuiltCulture.read(folder)
-        if built.like not in forms:
-            raise CultureTasksError(
-                f"{folder / MANIFEST}, field 'like': found {built.like!r}. Expected one of {', '.join(sorted(forms))}."
-                f"{nearest(built.like, forms)} Update culture-tasks, or remove the folder."
-            )
-        yield str(folder), forms[built.like].culture(built)
+@cache
+def cultures() -> Mapping[str, BuiltCulture]:
+    """Returns the built cultures in the user's folders, by the name of their benchmark."""
+    return {built.benchmark: built for built in map(BuiltCulture.read, built_cultures())}
+
+
+def check_data(name: str, data_folder: Path | None) -> DataReport:
+    """Checks the data of a benchmark; those of a built culture against their hashes, too."""
+    report = benchmarks()[name].check(data_folder)
+    if name in cultures():
+        report.problems += cultures()[name].problems()
+    return report
 
 
 @cache

@@ -14,18 +14,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.benchmarks.registry import entries, reading_data, tasks_below
+from culture_tasks.benchmarks.registry import reading_data, tasks_below
 from culture_tasks.cli.options import (
     AddParser,
+    add_json,
     add_model_options,
     add_repeatable,
+    add_tasks,
     at_least,
+    entries_called,
     model_options,
     names,
     not_negative,
+    print_json,
     settings_of,
 )
-from culture_tasks.errors import CultureTasksError, SettingsError, nearest
+from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_text, plain, printable
 
@@ -56,20 +60,20 @@ def register(add_parser: AddParser) -> None:
     """Adds the command."""
     actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
     listed = actions.add_parser("methods", help="list the methods with their options and what each needs")
-    listed.add_argument("--json", action="store_true", help="print them as JSON")
+    add_json(listed)
     listed.set_defaults(handler=_list)
     _add_table(actions)
     fit = actions.add_parser("fit", help="fit a method on training cases", description=_FIT)
     fit.add_argument("--method", required=True, help="a method that needs a state, such as mcki (see methods)")
-    fit.add_argument("--pretrained", required=True, help="multimodal model, on the Hub or in a folder")
+    fit.add_argument("--model", required=True, help="multimodal model, on the Hub or in a folder")
     fit.add_argument("--benchmark", help="benchmark whose training cases are used (default: the only one with some)")
     fit.add_argument("--data", type=Path, help="folder of local data (default: CULTURE_TASKS_DATA, else the Hub)")
-    fit.add_argument("--out", type=Path, required=True, help="folder for the state")
+    fit.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the state")
     add_repeatable(fit, "--set", "OPTION=VALUE", "set an option of the method (see methods)")
     limit = "use this many training cases, evenly spaced over all"
     fit.add_argument("--limit", type=at_least(1), metavar="N", help=limit)
-    fit.add_argument("--features", type=Path, help=f"file that caches features (default: {_FEATURES} in --out)")
-    fit.add_argument("--overwrite", action="store_true", help="replace another state in --out")
+    fit.add_argument("--features", type=Path, help=f"file that caches features (default: {_FEATURES} in --output)")
+    fit.add_argument("--overwrite", action="store_true", help="replace another state in --output")
     batch = "requests whose features are computed together"
     fit.add_argument("--batch-size", type=at_least(1), default=1, metavar="N", help=batch)
     minutes = "time between checkpoints of a training; 0 writes one after each step"
@@ -87,9 +91,10 @@ def _add_table(actions: argparse._SubParsersAction[Any]) -> None:
     table.add_argument("--model", required=True, help="multimodal model, on the Hub or in a folder")
     methods = "all (those of the papers' tables), or names"
     table.add_argument("--methods", type=names, default=("all",), metavar="LIST", help=methods)
-    table.add_argument("--out", type=Path, required=True, help="folder for states, results, logs and the report")
+    folder = "folder for states, results, logs and the report"
+    table.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", dest="out", help=folder)
     table.add_argument("--plan", action="store_true", help="print the plan and stop")
-    table.add_argument("--tasks", type=names, default=_TASKS, metavar="LIST", help=f"default: {','.join(_TASKS)}")
+    add_tasks(table, f"tasks or groups (default: {','.join(_TASKS)})", default=_TASKS)
     table.add_argument("--limit", type=at_least(1), metavar="N", help="evaluate on this many documents of each task")
     table.add_argument("--fit-limit", type=at_least(1), metavar="N", help="fit on this many training cases")
     table.add_argument("--batch-size", default="auto", metavar="N", help="requests answered together (default: auto)")
@@ -149,9 +154,7 @@ def _fill_table(options: argparse.Namespace) -> int:
 def _table_options(options: argparse.Namespace, settings: Settings) -> TableOptions:
     from culture_tasks.insertion.table import TableOptions
 
-    for name in options.tasks:
-        if name not in entries():
-            raise SettingsError(f"insertion: no task {name!r}.{nearest(name, entries())}")
+    options.tasks = tuple(entries_called(options.tasks, "insertion"))
     if options.batch_size != "auto" and not (options.batch_size.isdigit() and int(options.batch_size)):
         raise SettingsError(f"insertion: --batch-size {options.batch_size}. Expected a whole number, or auto.")
     of_methods: dict[str, dict[str, str]] = {}
@@ -230,7 +233,7 @@ def _list(options: argparse.Namespace) -> int:
         flags = {flag: getattr(method, flag) for flag in ("needs_state", "edits_weights", "other_models")}
         descriptions.append({"name": name, "about": about(method), "package": package, **flags, "options": choices})
     if options.json:
-        print(json.dumps(descriptions, indent=1, ensure_ascii=False, default=str))
+        print_json(descriptions)
         return 0
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
     for description in descriptions:
@@ -288,20 +291,20 @@ def _fit(options: argparse.Namespace) -> int:
             "whole model on one GPU: leave out --device-map, or start one process."
         )
     device = str(processes.device) if processes.num_processes > 1 else options.device
-    model = MultimodalModel.load(options.pretrained, model_options(options, device))
+    model = MultimodalModel.load(options.model, model_options(options, device))
     method = method_class(options.method)(model, config)
     method.batch_size = options.batch_size
-    if not options.overwrite and _is_done(options.out, method, data):
-        print(f"{options.out}: is already fitted")
+    if not options.overwrite and _is_done(options.output, method, data):
+        print(f"{options.output}: is already fitted")
         return 0
-    checkpoints = Checkpoints(options.out / _CHECKPOINT, minutes=options.checkpoint_minutes)
+    checkpoints = Checkpoints(options.output / _CHECKPOINT, minutes=options.checkpoint_minutes)
     shown = Progress(hidden=not processes.is_main_process)
-    with ValueStore(options.features or options.out / _FEATURES) as store:
+    with ValueStore(options.features or options.output / _FEATURES) as store:
         method.fit(data, store, shown, checkpoints)
     if processes.is_main_process:
-        description = method.save(options.out)
+        description = method.save(options.output)
         checkpoints.clear()
-        print(f"{options.out}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")
+        print(f"{options.output}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")
     processes.destroy_process_group()
     return 0
 
@@ -325,7 +328,7 @@ def _is_done(folder: Path, method: InsertionMethod, data: TrainingData) -> bool:
     if different:
         raise state.StateError(
             f"{folder}: holds the state of another fit ({different}). "
-            "Name another --out, or replace it with --overwrite."
+            "Name another --output, or replace it with --overwrite."
         )
     return True
 
@@ -336,5 +339,5 @@ def _show(options: argparse.Namespace) -> int:
     description, tensors = read(options.state)
     shown = description.model_dump(mode="json", exclude={"facts", "tensors"})
     sizes = {name: list(tensor.shape) for name, tensor in tensors.items()}
-    print(json.dumps({**shown, "fingerprint": description.fingerprint, "tensors": sizes}, indent=2, ensure_ascii=False))
+    print_json({**shown, "fingerprint": description.fingerprint, "tensors": sizes})
     return 0

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from culture_tasks import __version__
+from culture_tasks.cli.options import Parser, coloured
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.text_tables import printable
 
@@ -20,6 +21,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "tasks": ("tasks:register", "list the tasks, and where their data are now"),
     "include-path": ("tasks:register_include_path", "print the folder to give to a harness's --include_path"),
     "data": ("data:register", "check a benchmark's data, or draw its cases"),
+    "culture": ("culture:register", "make data of a culture that no benchmark has, with people who live it"),
     "plan": ("plan:register", "say how many questions an interval of a given width needs"),
     "lm-eval": ("lm_eval:register", "run lm_eval with our tasks added"),
     "merge": ("merge:register", "put the shards of a run together"),
@@ -33,6 +35,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
     "insertion": ("insertion:register", "fill the papers' table of knowledge insertion, or fit one method"),
     "preferences": ("preferences:register", "pairs of rated responses to train on with TRL"),
+    "completion": ("completion:register", "print a script by which a shell completes commands and options"),
 }
 """The function of each command that makes its parser and sets the ``handler``; and what it does."""
 
@@ -42,7 +45,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
 
     The modules of other commands aren't imported.
     """
-    parser = argparse.ArgumentParser(prog="culture-tasks", description="Cultural benchmarks for lm-eval and lmms-eval.")
+    parser = Parser(prog="culture-tasks", description="Cultural benchmarks for lm-eval and lmms-eval.")
     parser.add_argument("--version", action="version", version=f"culture-tasks {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -82,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = int(options.handler(options))
         sys.stdout.flush()
     except CultureTasksError as error:
-        print(f"culture-tasks: error: {printable(str(error))}", file=sys.stderr)
+        print(f"culture-tasks: {coloured('error', 'red', sys.stderr)}: {printable(str(error))}", file=sys.stderr)
         return int(getattr(options, "error_status", 1))
     except BrokenPipeError:  # the reader, such as `head`, has gone; Python would flush once more at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

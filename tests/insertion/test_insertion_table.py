@@ -163,7 +163,7 @@ def test_the_commands_say_what_was_chosen(tmp_path):
     assert mcki.evaluation_command[-2:] == ["--limit", "5"]
     fit = " ".join(mend.fit_command[3:])
     assert fit == (
-        f"insertion fit --method mend --pretrained one/model --out {tmp_path}/states/mend "
+        f"insertion fit --method mend --model one/model --output {tmp_path}/states/mend "
         f"--features {tmp_path}/states/features.sqlite3 --batch-size 16 --limit 7 "
         "--dtype bfloat16 --enable-thinking --max-patches 6 --set layers=2"
     )

@@ -276,7 +276,7 @@ def register(actions: argparse._SubParsersAction[Any]) -> None:
         "replace the default ones.",
     )
     parser.add_argument("benchmark", choices=["crosscult"])
-    parser.add_argument("--out", type=Path, required=True, help="file to write")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="file to write")
     for name, field in DrawOptions.model_fields.items():
         flag, choices = f"--{name.replace('_', '-')}", get_args(field.annotation) or None
         parser.add_argument(flag, type=str if choices else int, choices=choices, default=field.default)
@@ -289,6 +289,6 @@ def _write_draw(options: argparse.Namespace) -> str:
     with reading_data(settings):
         raw = load(options.data or settings.data_folder)
     draw = make_draw(raw, DrawOptions(**{name: getattr(options, name) for name in DrawOptions.model_fields}))
-    options.out.write_text(draw.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    options.output.write_text(draw.model_dump_json(indent=1) + "\n", encoding="utf-8")
     counts = f"{len(draw.single)} single-insert cases, {len(draw.sequential)} chains"
-    return f"{options.out}: {counts} ({draw.fingerprint})"
+    return f"{options.output}: {counts} ({draw.fingerprint})"

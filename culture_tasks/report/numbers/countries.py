@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from culture_tasks.benchmarks.registry import cultures
 from culture_tasks.benchmarks.reporting import Codes, Field, Floats
 from culture_tasks.metrics.means import numbered
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
@@ -19,7 +20,7 @@ from culture_tasks.metrics.significance import holm, p_of_intervals
 from culture_tasks.report.model import Cell, CountryScore, Flag
 from culture_tasks.report.numbers.comparisons import ALPHA
 from culture_tasks.report.numbers.observations import groups_of_items, observe, ordered
-from culture_tasks.report.numbers.overall import COMMON, mapped
+from culture_tasks.report.numbers.overall import COMMON, OWN_CULTURE, mapped
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.vocabulary import ABILITIES, place
 
@@ -110,6 +111,8 @@ def _why_not(measured: Measured) -> str:
         return "it doesn't group its questions by country"
     if scale.low is None or scale.high is None or scale.better is None:
         return "its metric has no worst and best value"
+    if measured.unit.benchmark in cultures():
+        return OWN_CULTURE
     observed = next((measured.observe(key) for key, runs in measured.runs.items() if runs), None)
     if observed is None:
         return "there are no samples of it"

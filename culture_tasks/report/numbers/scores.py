@@ -159,7 +159,7 @@ def _measured(one: Measured, entered: Sequence[Entered], min_coverage: float) ->
     measured = replace(
         one,
         runs={key: [each for each, _ in with_samples(own)] for key, own in runs.items()},
-        flags=flags_by_row(runs, lambda each: each.run.scored),
+        flags=flags_by_row(runs, lambda each: (each.whole or each).run.scored),
         min_coverage=min_coverage,
         own_data=frozenset(each.run.key for own in runs.values() for each in own if each.run.own_data),
     )
@@ -216,10 +216,14 @@ def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
     if "from_result_file" in flags:
         name = metric if metric in runs[0].result.metrics else f"{metric}{LEXICAL}"
         return harness_cell(runs[0], name, scale, flags)
-    cell = cell_of(measured.observe(key), scale, tuple(flags), min_coverage=measured.min_coverage)
+    observed = measured.observe(key)
+    if observed.is_drawn and any(part.others for part in observed.drawn_from.values()):
+        flags.add("control_variates")
+    cell = cell_of(observed, scale, tuple(flags), min_coverage=measured.min_coverage)
     subsets = [
         f"{title_of(each.run.task)}: {each.result.subset} documents"
         + ("" if each.whole is None else f", with the verdicts of {each.whole.run.settings.judged_by} on all")
+        + (f", with the scores of {len(each.others)} other models on all" if each.others else "")
         for each in runs
         if each.result.subset is not None
     ]
@@ -271,6 +275,14 @@ class Scores:
         self.put(entrant, address, cell)
         cell = self.cells[address][entrant]
         self.groups.append(GroupValue(address.unit, entrant, address.statistic, *address.where[-1], cell))
+
+    def further(self) -> Iterator[GroupValue]:
+        """Yields the numbers that are neither a unit's own score nor that of a group of its statistic."""
+        of_groups = {id(value.cell) for value in self.groups}
+        for address, cells in self.cells.items():
+            for entrant, cell in cells.items():
+                if address != At(address.unit) and id(cell) not in of_groups:
+                    yield GroupValue(address.unit, entrant, address.statistic, "", "", cell)
 
     def by_culture(self) -> dict[tuple[str, str], list[GroupValue]]:
         """Returns the scores of cultures by unit and entrant."""

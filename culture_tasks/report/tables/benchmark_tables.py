@@ -93,7 +93,10 @@ def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
     if not spec.lines:
         places = [
             Place(
-                _column(context, layout, column), with_best(context.scores, column.at, context.rankable), column.printed
+                _column(context, layout, column),
+                with_best(context.scores, column.at, context.rankable),
+                printed=column.printed,
+                at=column.at,
             )
             for column in spec.columns
             if column.at is not None

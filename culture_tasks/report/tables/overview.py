@@ -10,7 +10,7 @@ from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.model import Cell, Column, Comparison, Fairness, ModelMeans, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences, with_best
 from culture_tasks.report.numbers.other_tasks import cut_of, difference
-from culture_tasks.report.numbers.overall import COMMON, shared_sources
+from culture_tasks.report.numbers.overall import COMMON, marks, shared_sources
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import Run
@@ -29,7 +29,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         ends = "" if scale.low is None or scale.high is None else f" ({scale.low:g}-{scale.high:g})"
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
         not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
-        places.append(Place(Column(unit.key, label, scale, over), {**not_run, **unit.cells}))
+        places.append(Place(Column(unit.key, label, scale, over), {**not_run, **unit.cells}, at=At(unit.key)))
     for mean in reversed(means):
         if mean.mean_ranks:
             label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
@@ -41,7 +41,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     titles = {unit.key: unit.title for unit in headline}
     notes += [note for mean in means for note in _about_mean(context, mean, titles)]
     joint = (shared_sources(unit for unit in headline if unit.key in mean.columns) for mean in means)
-    notes += dict.fromkeys(filter(None, joint))
+    notes += [*dict.fromkeys(filter(None, joint)), *marks(headline)]
     if any(unit.standing.ranked for unit in headline):
         notes.append(
             "A rank (#) is the places that the tests leave a model; the first is 1 plus the number of models that are "
@@ -161,8 +161,9 @@ def comparison_table(
 
 _CORRECTED = (
     "Where people rated responses of all models, the differences are corrected by their ratings, and the judge's own "
-    "ones stand beside them. Where people rated the same items of both, differences of items are corrected, which may "
-    "be a little off the difference of the two corrected scores. The interval allows for the judge's bias."
+    "ones stand beside them. Where a judge graded samples of responses that another judge has graded all of, it takes "
+    "the place of people. Where the same items of both were rated, differences of items are corrected, which may be a "
+    "little off the difference of the two corrected scores. The interval allows for the judge's bias."
 )
 
 

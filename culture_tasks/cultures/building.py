@@ -1,0 +1,208 @@
+"""Builds a culture of a project: a folder of data, task files and a card, by which any installation can run it."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import uuid
+import zipfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from culture_tasks import __version__
+from culture_tasks.benchmarks.cultures import (
+    BUILT,
+    DATA,
+    FIELDS,
+    MANIFEST,
+    Built,
+    BuiltCulture,
+    Dropped,
+    OffersCultures,
+    hashes_of,
+)
+from culture_tasks.benchmarks.interface import Benchmark, Task
+from culture_tasks.benchmarks.registry import benchmarks, reading_data
+from culture_tasks.cultures.project import Project
+from culture_tasks.errors import DataError
+from culture_tasks.harness.task_files import task_files
+from culture_tasks.pages.markup import as_markup, templates_of
+from culture_tasks.settings import Settings
+from culture_tasks.text_tables import markdown_cell, write_csv
+from culture_tasks.vocabulary import language, place
+
+CARD = "README.md"
+DROPPED = "dropped.csv"
+
+_ORIENTATION = 0x0112  # tag of EXIF
+
+
+class BuiltFolder(NamedTuple):
+    """What was built.
+
+    Attributes:
+        culture: The culture, as a reader of its folder has it.
+        tasks: The names of its tasks and groups.
+        counts: What was counted.
+        dropped: The rows that fell out; they are in the project's ``dropped.csv``, too.
+    """
+
+    culture: BuiltCulture
+    tasks: Sequence[str]
+    counts: Mapping[str, int]
+    dropped: Sequence[Dropped]
+
+
+def build(project: Project, settings: Settings) -> BuiltFolder:
+    """Builds a project's culture into its folder ``built``, in place of an earlier one, and loads it once.
+
+    The same entries give the same files, whoever builds them.
+
+    Raises:
+        DataError: If the entries make no culture, or what the group brought in can't be used.
+    """
+    state = project.state(settings.data_folder)
+    if problems := list(project.form.check(state)):
+        more = f" There are {len(problems) - 1} more: `culture-tasks culture agree` lists them." if problems[1:] else ""
+        raise DataError(f"{problems[0]}{more}")
+    built = project.form.build(state)
+    final, unfinished = project.folder / BUILT, project.folder / f".{BUILT}-{uuid.uuid4().hex}"
+    try:
+        _write_data(built, project.folder / "images", unfinished / DATA)
+        culture = _culture(project, built, unfinished)
+        benchmark = _benchmark(culture)
+        with reading_data(settings):
+            for entry in benchmark.entries():
+                if isinstance(entry, Task):
+                    entry.data.load(settings)
+        for path, text in task_files(benchmark).items():
+            _write(unfinished / "tasks" / path, text.encode())
+        _write(unfinished / CARD, _card(project, built, benchmark).encode())
+        manifest = {name: getattr(culture, name) for name in FIELDS} | {"files": hashes_of(unfinished)}
+        _write(unfinished / MANIFEST, _json(manifest | {"culture_tasks": __version__}))
+        shutil.rmtree(final, ignore_errors=True)
+        unfinished.replace(final)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    write_csv(project.folder / DROPPED, ["step", "row", "reason"], [list(each) for each in built.dropped])
+    names = [entry.name for entry in benchmark.entries()]
+    return BuiltFolder(BuiltCulture.read(final), names, built.counts, built.dropped)
+
+
+def pack(culture: BuiltCulture, path: Path) -> None:
+    """Writes a built culture as a zip file; the same culture gives the same bytes."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in (MANIFEST, *sorted(culture.files)):
+            member = zipfile.ZipInfo(f"{culture.benchmark}/{name}")
+            member.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(member, (culture.folder / name).read_bytes())
+
+
+def _culture(project: Project, built: Built, folder: Path) -> BuiltCulture:
+    config = project.config
+    return BuiltCulture(
+        folder=folder,
+        name=config.name,
+        title=config.title,
+        like=config.like,
+        way=config.way,
+        language=config.language,
+        place=config.place,
+        files={},
+        marks=tuple(built.marks),
+        facts=json.loads(_json(built.facts)),
+    )
+
+
+def _benchmark(culture: BuiltCulture) -> Benchmark:
+    offering = benchmarks()[culture.like]
+    assert isinstance(offering, OffersCultures)
+    return offering.culture(culture)
+
+
+def _write_data(built: Built, images: Path, folder: Path) -> None:
+    for name, rows in built.tables.items():
+        if not rows:
+            raise DataError(f"culture: no row is left for {name}. Expected at least one: `culture agree` says why.")
+        _write(folder / name, _json(list(rows)))
+    for name, source in built.images.items():
+        _write(folder / "images" / name, without_metadata(images / source))
+
+
+def _json(content: object) -> bytes:
+    return (json.dumps(content, ensure_ascii=False, indent=1, default=list) + "\n").encode()
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def without_metadata(path: Path) -> bytes:
+    """Returns an image file without what cameras and programs wrote into it, such as the place; upright.
+
+    A file that has nothing of the kind is returned as it is.
+
+    Raises:
+        DataError: If it isn't an image.
+    """
+    from PIL import Image, ImageOps
+
+    try:
+        content = path.read_bytes()
+        with Image.open(io.BytesIO(content)) as image:
+            kind = image.format
+            tells = {"exif", "xmp", "XML:com.adobe.xmp", "comment", "photoshop"} & image.info.keys()
+            if not tells and not getattr(image, "text", None) and not image.getexif():
+                return content
+            turned = image.getexif().get(_ORIENTATION, 1) != 1
+            upright = ImageOps.exif_transpose(image) if turned else image.copy()
+            output = io.BytesIO()
+            options: dict[str, Any] = {"icc_profile": image.info.get("icc_profile")}
+            if kind == "JPEG":
+                options |= {"quality": 95, "subsampling": 0}
+            elif kind == "WEBP":
+                options |= {"quality": 95}
+            upright.info = {}
+            upright.save(output, kind, **options)
+            return output.getvalue()
+    except (OSError, ValueError, SyntaxError) as error:
+        raise DataError(f"{path}: not an image that can be read ({error}). Replace it, or remove its row.") from None
+
+
+def _card(project: Project, built: Built, benchmark: Benchmark) -> str:
+    import yaml
+
+    config = project.config
+    tables = [{"config_name": Path(name).stem, "data_files": f"{DATA}/{name}"} for name in built.tables]
+    front = {
+        "pretty_name": benchmark.title,
+        "language": [config.language],
+        "license": config.card.get("licence", "").strip() or "unknown",
+        "tags": ["culture-tasks", config.like],
+        "configs": tables,
+    }
+    text = (
+        templates_of(__package__)
+        .get_template("card.md")
+        .render(
+            front=as_markup(yaml.safe_dump(front, allow_unicode=True, sort_keys=False)),
+            config=config,
+            benchmark=benchmark,
+            place=place(config.place).name,
+            language=language(config.language).name,
+            built=built,
+            options={
+                option.name: (option.about, config.options[option.name]) for option in project.form.options(config.way)
+            },
+            tasks=[entry.name for entry in benchmark.entries()],
+            reasons=Counter((each.step, each.reason) for each in built.dropped),
+            canary=uuid.uuid5(uuid.NAMESPACE_URL, f"culture-tasks:{benchmark.name}"),
+            version=__version__,
+            cell=markdown_cell,
+        )
+    )
+    return str(text)
