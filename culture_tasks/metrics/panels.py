@@ -51,8 +51,9 @@ def weighted_panel(
     * the same weights in all strata: least squares, with the weights before as ten more ratings;
     * weights for each stratum: least squares, with the weights before as ten more ratings.
 
-    Of these, the simplest is taken whose mean squared error, in ratings that its weights weren't learned from, is
-    within one standard error of the least. So one judge is left where the weights don't pay.
+    That of the first two is kept whose mean squared error is less, in ratings that its weights weren't learned from. Of
+    it and the other two, the simplest is taken whose error is within one standard error of the least. So one judge, or
+    their mean, is left where weights don't pay.
 
     All of this is cross-fitted: the rated responses make five parts (clusters stay together), the score of one that is
     rated has weights that were chosen and learned from the other parts, and that of one that isn't has the mean of the
@@ -132,9 +133,9 @@ def _learned(x: Floats, y: Floats, members: Numbers, part: Numbers, strata: int)
         sets = _sets(x[~chosen], y[~chosen], members[~chosen], strata)
         predicted[:, chosen] = [(x[chosen] * one[members[chosen]]).sum(axis=1) for one in sets]
     errors = np.stack([_centred(y - one, members) ** 2 for one in predicted])
-    ones = errors[: x.shape[1]].mean(axis=1)
+    fixed = errors[: x.shape[1] + 1].mean(axis=1)  # of one judge, or of all alike
     sets = _sets(x, y, members, strata)
-    simplest = [int(ones.argmin()), *range(x.shape[1], len(sets))]
+    simplest = [int(fixed.argmin()), len(sets) - 2, len(sets) - 1]
     best = min(simplest, key=lambda at: float(errors[at].mean()))
     more = errors - errors[best]
     is_close = more.mean(axis=1) <= more.std(axis=1, ddof=1) / y.size**0.5

@@ -59,7 +59,7 @@ def test_the_gate_rests_on_what_the_better_judge_would_find_on_all_responses(tmp
     correction = check["correction"]
     assert (correction["by"], correction["rated"], correction["corrected"]) == ("judge-2", 120, True)
     assert correction["judge_difference"] == pytest.approx(own)
-    assert "corrected by judge-2 of 120 items; the other judge's is" in check["message"]
+    assert "corrected by the verdicts of judge-2 on 120 items; the other judge's is" in check["message"]
     assert "judge-2 contradicts the other judge's difference: on CulturalVQA B - A is" in said
     brazil = found["culturalvqa:brazil"]
     assert brazil["difference"] == pytest.approx(right.over({"brazil": 1.0}).difference)
