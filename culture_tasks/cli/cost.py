@@ -204,7 +204,7 @@ def _print_ways(found: Sequence[Way], currency: str) -> None:
         (
             each.task,
             printable(each.by),
-            "—" if each.is_by_people else money_text(each.money),
+            "—" if each.is_by_people and each.money is None else money_text(each.money),
             widths(each.these),
             widths(each.alike),
         )

@@ -26,7 +26,7 @@ class Way:
 
     Attributes:
         by: Who grades, in words.
-        money: What the judge costs for all runs together; None without a price, or where people grade.
+        money: What the judge costs for all runs together; None without a price, or where people alone are yet to grade.
         these: Half the width of the 95 % interval of a model's score, of what the judge (or people) would give to all
             of these responses; a range where it isn't known how the judges agree.
         alike: The same for questions like these.
@@ -98,16 +98,17 @@ def grading_of(runs: Sequence[LoadedRun], judge: str, *, otherwise: Components, 
         for each in ([*of_judge, *others] or own)[:1]:
             columns = each.columns
             assert columns is not None
-            spreads.append(components(columns.scores, columns.clusters))
             error = mean_and_error(columns.scores, columns.clusters).error
-            errors.append(error**2 * np.count_nonzero(~np.isnan(columns.scores)) / size)
+            if not math.isnan(error):
+                spreads.append(components(columns.scores, columns.clusters))
+                errors.append(error**2 * each.run.scored / size)
     if not spreads:
         return Grading(0, otherwise, sum(otherwise) / size)
     known = float(np.mean(explained)) if explained else math.nan
     return Grading(
         len(spreads),
-        Components(*(float(np.nanmean(column)) for column in zip(*spreads, strict=True))),
-        float(np.nanmean(errors)),
+        Components(*(float(np.mean(column)) for column in zip(*spreads, strict=True))),
+        float(np.mean(errors)),
         " or ".join(names),
         Bounds(known, known) if explained else Bounds(0.0, 1.0),
     )
@@ -136,7 +137,7 @@ def ways(
     money: Mapping[str, Bounds | None],
     people: int | None = None,
 ) -> list[Way]:
-    """Returns the ways to grade a task's responses, the dearest judge on all of them first.
+    """Returns the ways to grade a task's responses, the judge on all of them first.
 
     Args:
         task: The task.
@@ -164,5 +165,6 @@ def ways(
     found.append(way(f"{judge} on {sample:,} alone", money["sample"], Bounds(alone, alone)))
     if people is not None:
         by = f"people on {people:,}, {grading.other or judge} on all"
-        found.append(way(by, None, beside_a_judge(people, Bounds(0.0, 1.0)), is_by_people=True))
+        cost = None if grading.other else money["all"]
+        found.append(way(by, cost, beside_a_judge(people, Bounds(0.0, 1.0)), is_by_people=True))
     return found
