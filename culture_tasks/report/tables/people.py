@@ -270,7 +270,7 @@ class CheckedUnit:
         people = self._cell(self._corrected.overall, None)
         is_whole = {each.run.task for each in self._runs} == {each.run.task for each in self.measured.runs[self.key]}
         ends = (people.low, people.high) if is_whole else (None, None)
-        flags = ordered({*cell.flags, "corrected"})
+        flags = ordered({*cell.flags, "corrected"} - {"control_variates"})
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
 
     @property
