@@ -222,14 +222,14 @@ def _check_people(step: Step, doers: Sequence[str], people: Sequence[str]) -> No
 
 
 def _ordered(units: Iterable[tuple[str, list[Row]]], seed: str, turns: Mapping[str, str]) -> list[list[Row]]:
-    """Orders the rows of a person by a hash, and blanks that only they can fill in as the form has them."""
+    """Orders the rows of a person by a hash; blanks of their own, and groups for one person, as the form has them."""
 
     def place(unit: tuple[str, list[Row]]) -> str:
         key, rows = unit
         return turns[key] if rows[0].writer else _digest(f"{seed}\n{key}")
 
     return [
-        sorted(rows, key=lambda row: "" if row.writer else _digest(f"{seed}\n{row.name}"))
+        sorted(rows, key=lambda row: "" if row.writer or row.people == 1 else _digest(f"{seed}\n{row.name}"))
         for _, rows in sorted(units, key=place)
     ]
 
