@@ -23,13 +23,15 @@ from culture_tasks.data.tables import (
     TableRow,
     Text,
     read_file,
+    unique,
     validated,
 )
 from culture_tasks.errors import DataError, DataUnavailableError
 from culture_tasks.metrics.near_duplicates import near_duplicates
 from culture_tasks.metrics.subsets import draw
 
-WORDS, TRANSLATE, WRITE, CHECK, LABEL, SECOND = "words", "translate", "write", "check", "label", "second"
+WORDS, WORDS_BACK = "words", "words_back"
+TRANSLATE, WRITE, CHECK, LABEL, SECOND = "translate", "write", "check", "label", "second"
 DRAFT, SECOND_PERSON, NO_EMOTION_WORDS = "draft", "second_person", "no_emotion_words"
 SOCIAL, SAFE, PROVISIONAL, WITH_IMAGE, WITHOUT_IMAGE = "social", "safe", "provisional", "with_image", "without_image"
 
@@ -261,14 +263,21 @@ class Scenes:
     def seeds(self) -> Mapping[str, Seed]:
         """The sentences that the group brings in, by row."""
         table = brought_in(self.state, "seeds")
-        return {row_name("seed", row.id): row for row in validated(table, Seed)} if table else {}
+        if table is None:
+            return {}
+        rows = validated(table, Seed)
+        return {
+            row_name("seed", name): row
+            for name, row in zip(unique(table, (row.id for row in rows), "id"), rows, strict=True)
+        }
 
     @cached_property
     def blanks(self) -> Mapping[str, str]:
         """The person of each row in which a scene is written from nothing."""
         config = self.state.config
         writers = [person for person, steps in config.people.items() if not steps or WRITE in steps]
-        return {f"{person}-{number}": person for person in writers for number in range(1, config.options["blanks"] + 1)}
+        numbers = range(1, config.options["blanks"] + 1)
+        return {f"blank-{person}-{number}": person for person in writers for number in numbers}
 
     @cached_property
     def pictures(self) -> Mapping[str, str]:
