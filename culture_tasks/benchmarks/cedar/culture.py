@@ -316,6 +316,8 @@ def _marks(scenes: Scenes, figures: Sequence[Figure]) -> Iterator[str]:
     for figure in figures:
         if figure.floor is not None and figure.missing:
             yield f"How well other people agree with its labels ({figure.of}) isn't known: {figure.missing}."
+    if models := scenes.selecting_models:
+        yield f"Its scenes were filtered by the emotions that models chose ({', '.join(models)})."
     if near := scenes.near_published():
         yield f"{near} scenes are much like published ones."
     if scenes.is_new and not scenes.contrast:

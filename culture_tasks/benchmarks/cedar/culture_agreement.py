@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES, Emotion
 from culture_tasks.benchmarks.cedar.metrics import top2_macro_f1
@@ -19,6 +20,9 @@ from culture_tasks.metrics.resampling import replicates
 
 _Labels: TypeAlias = Sequence[Sequence[Emotion]]
 """Labels of each scene."""
+
+_Measure: TypeAlias = Callable[[NDArray[np.int64]], float]
+"""A measure of some of the scenes, by their places."""
 
 FEWEST = 10
 """Scenes from which a figure is computed: fewer say nothing of the people, whatever the number is."""
@@ -89,36 +93,43 @@ def _share(values: Sequence[bool]) -> Interval:
     return proportion_interval(sum(values), len(values))
 
 
-def _resampled(measure: Callable[[_Labels], float], labels: _Labels) -> Interval:
+def _resampled(measure_of: Callable[[_Labels], _Measure], labels: _Labels) -> Interval:
     """Returns a measure of the labels of scenes, with the percentiles of a bootstrap over scenes."""
     n = len(labels)
     if n < FEWEST:
         return Interval(n=n)
-    value = measure(labels)
+    measure = measure_of(labels)
+    value = measure(np.arange(n))
     if math.isnan(value):
         return Interval(n=n, reason="all labels are alike")
-    draws = replicates(lambda places: measure([labels[place] for place in places]), list(map(str, range(n))))
+    draws = replicates(measure, list(map(str, range(n))))
     low, high = np.nanquantile(draws, [0.025, 0.975]).tolist()
     return Interval(value, low, high, n=n, clusters=n)
 
 
-def _raw_agreement(labels: _Labels) -> float:
+def _raw_agreement(labels: _Labels) -> _Measure:
     pairs = [[one == other for one, other in combinations(found, 2)] for found in labels]
-    return float(np.mean([sum(each) / len(each) for each in pairs]))
+    shares = np.array([sum(each) / len(each) for each in pairs])
+    return lambda places: float(shares[places].mean())
 
 
-def _alpha(labels: _Labels) -> float:
+def _alpha(labels: _Labels) -> _Measure:
     table = np.full((max(map(len, labels)), len(labels)), np.nan)
     for place, found in enumerate(labels):
         table[: len(found), place] = [EMOTIONS.index(emotion) for emotion in found]
-    return krippendorff_alpha(table, level="nominal").value
+    return lambda places: krippendorff_alpha(table[:, places], level="nominal").value
 
 
-def _mean_f1(labels: _Labels) -> float:
+def _mean_f1(labels: _Labels) -> _Measure:
     """Mean of macro F1 against the first label of each scene, over the others in their order."""
-    scores = []
-    for person in range(1, max(map(len, labels))):
-        both = [(found[0], found[person]) for found in labels if person < len(found)]
-        golds, others = [gold for gold, _ in both], [other for _, other in both]
-        scores.append(top2_macro_f1(others, golds, [None] * len(both)))
-    return float(np.mean(scores))
+
+    def measure(places: NDArray[np.int64]) -> float:
+        drawn = [labels[place] for place in places]
+        scores = []
+        for person in range(1, max(map(len, drawn))):
+            both = [(found[0], found[person]) for found in drawn if person < len(found)]
+            golds, others = [gold for gold, _ in both], [other for _, other in both]
+            scores.append(top2_macro_f1(others, golds, [None] * len(both)))
+        return float(np.mean(scores))
+
+    return measure

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, OPTION_WORDS
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, OPTION_WORDS, Language
 from culture_tasks.benchmarks.cedar.scenes import (
     CHECK,
     DRAFT,
@@ -40,7 +40,7 @@ _NATIVE = "native speakers of the language who live in the culture, or lived the
 _OTHERS = "native speakers who have no other part in making the data"
 _RATING = "1 is worst, 10 is best"
 _NARRATIVE, _QUESTION = "Narrative", "Question"
-_IN_ENGLISH = {name: f"{name} in English" for name in (_NARRATIVE, _QUESTION)}
+_ORIGINAL = {_NARRATIVE: "Original narrative", _QUESTION: "Original question"}
 _SENTENCE = "Sentence"
 _EMOTION = Column(
     name="emotion",
@@ -67,7 +67,7 @@ def steps_of(config: Config) -> Sequence[Step]:
 def _words(config: Config) -> Sequence[Step]:
     translation = Column(name="translation", title="Translation", about="No braces.")
     back = Column(name="english", title="English")
-    known: Mapping[Any, str] = OPTION_WORDS[known_language] if (known_language := _known(config)) else {}
+    known: Mapping[Any, str] = OPTION_WORDS.get(cast("Language", config.language), {})
     source = "CEDAR, Figures 9 and 10; who translated the paper's isn't said"
 
     def rows(_: State) -> list[Row]:
@@ -120,12 +120,8 @@ def _words(config: Config) -> Sequence[Step]:
     )
 
 
-def _known(config: Config) -> Any:
-    return config.language if config.language in LANGUAGES else None
-
-
-def _shown(scene: Scene, *, english: bool = False) -> dict[str, str]:
-    names = _IN_ENGLISH if english else {name: name for name in (_NARRATIVE, _QUESTION)}
+def _shown(scene: Scene, *, original: bool = False) -> dict[str, str]:
+    names = _ORIGINAL if original else {name: name for name in (_NARRATIVE, _QUESTION)}
     texts = {names[_NARRATIVE]: scene.narrative, names[_QUESTION]: scene.question}
     return {name: text for name, text in texts.items() if text.strip()}
 
@@ -140,7 +136,7 @@ def _translate(config: Config) -> Step:
         return [
             Row(
                 name=scene.row,
-                shown=_shown(scene, english=True),
+                shown=_shown(scene, original=True),
                 image=scene.image,
                 values=_values(scenes.drafts.get(scene.row)),
             )
@@ -150,12 +146,12 @@ def _translate(config: Config) -> Step:
     def language() -> Mapping[str, str]:
         return {"language": _name_of(config.language)}
 
-    slots = {"narrative": _IN_ENGLISH[_NARRATIVE], "question": _IN_ENGLISH[_QUESTION]}
+    slots = {"narrative": _ORIGINAL[_NARRATIVE], "question": _ORIGINAL[_QUESTION]}
     return Step(
         name=TRANSLATE,
         title="Translation",
         about="Tell the scene and its question in your language, as people would say it. Keep every event and detail; "
-        "name no emotion that the English text doesn't name. Choose the form of address that suits the situation, and "
+        "name no emotion that the original doesn't name. Choose the form of address that suits the situation, and "
         "your own words for relatives and titles. Leave the narrative empty where there is none. Skip a scene that "
         "can't happen in your culture. Where a draft is there, rewrite it, or confirm it if it is as you would say it.",
         who=_NATIVE,
@@ -177,7 +173,7 @@ def _check(config: Config) -> Step:
         if is_new
         else [
             rating(name="fluency", title="Fluency", about=f"Is it correct and natural? {_RATING}."),
-            rating(name="fidelity", title="Fidelity", about=f"Are all details of the English text kept? {_RATING}."),
+            rating(name="fidelity", title="Fidelity", about=f"Are all details of the original kept? {_RATING}."),
         ]
     )
 
@@ -188,7 +184,7 @@ def _check(config: Config) -> Step:
         return [
             Row(
                 name=scene.row,
-                shown={} if is_new else _shown(scene, english=True),
+                shown={} if is_new else _shown(scene, original=True),
                 image=scene.image,
                 values=_values(scenes.told[scene.row]),
                 not_for=frozenset({scenes.tellers[scene.row]}),

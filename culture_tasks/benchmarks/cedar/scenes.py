@@ -237,9 +237,9 @@ class Scenes:
     def drafts(self) -> Mapping[str, Told]:
         """What a person finds in a scene's row: a model's draft, else the published translation."""
         found: dict[str, Told] = {}
-        language = self.state.config.language
-        for known in LANGUAGES if not self.is_new else ():
-            for modality, rows in published(self.state, known) if known == language else ():
+        languages = [known for known in LANGUAGES if known == self.state.config.language and not self.is_new]
+        for language in languages:
+            for modality, rows in published(self.state, language):
                 kind = "image" if modality == "multimodal" else "text"
                 found |= {row_name(kind, row.id): Told(row.narrative, row.question) for row in rows}
         for name in self.seeds if self.is_new else (scene.row for scene in self.all):
@@ -376,6 +376,12 @@ class Scenes:
         if len(provisional) == len(self.languages) > 1 and len(set(provisional)) == 1:
             return PROVISIONAL, "the same provisional label in all languages"
         return None
+
+    @property
+    def selecting_models(self) -> Sequence[str]:
+        """The models whose choices decided which of the new scenes stay."""
+        found = [self.state.entries.get(step, {}) for step in (PROVISIONAL, WITH_IMAGE)]
+        return sorted({_model(entry) for rows in found for entries in rows.values() for entry in entries})
 
     @property
     def languages(self) -> Sequence[str]:

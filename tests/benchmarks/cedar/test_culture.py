@@ -109,7 +109,7 @@ def number_of(row):
 
 def translated(row):
     found = {"question": f"پرسش {row.name}؟"}
-    return found | ({"narrative": f"روایت {row.name}."} if "Narrative in English" in row.shown else {})
+    return found | ({"narrative": f"روایت {row.name}."} if "Original narrative" in row.shown else {})
 
 
 def words(project, data):
@@ -162,6 +162,11 @@ def built_culture(project, data, folder):
     """Writes what a form builds, as the engine does."""
     state = project.state(data)
     built = project.form.build(state)
+    told = "write" if project.config.way == "scenes" else "translate"
+    brought = [row for row in project.step(told).rows(state) if not row.writer or state.entries[told].get(row.name)]
+    names = [one.row for one in built.dropped]
+    assert len(set(names)) == len(names)
+    assert len(brought) == len(names) + sum(map(len, built.tables.values()))  # every row is built, or says why not
     (folder / "data" / "images").mkdir(parents=True)
     for name, rows in built.tables.items():
         (folder / "data" / name).write_text(json.dumps(list(rows)), encoding="utf-8")
