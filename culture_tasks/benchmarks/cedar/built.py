@@ -19,7 +19,7 @@ from culture_tasks.benchmarks.cedar.documents import (
     label_problems,
     minority_label,
 )
-from culture_tasks.benchmarks.cedar.labels import Modality
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, Modality
 from culture_tasks.benchmarks.cultures import DATA, BuiltCulture
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Documents, Entry, Group
 from culture_tasks.benchmarks.reporting import BenchmarkReport
@@ -141,5 +141,5 @@ def _counts(modality: Modality, rows: Sequence[CedarRow]) -> Iterator[Count]:
     if golds:
         emotion, number = golds[0]
         yield Count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / len(rows):.1%}")
-    rare = sum(number < RATIO_FROM for _, number in golds)
+    rare = len(EMOTIONS) - sum(number >= RATIO_FROM for _, number in golds)
     yield Count(f"{modality}: emotions with fewer than {RATIO_FROM} gold labels", str(rare))

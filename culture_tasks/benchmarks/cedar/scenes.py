@@ -23,13 +23,15 @@ from culture_tasks.data.tables import (
     TableRow,
     Text,
     read_file,
+    unique,
     validated,
 )
 from culture_tasks.errors import DataError, DataUnavailableError
 from culture_tasks.metrics.near_duplicates import near_duplicates
 from culture_tasks.metrics.subsets import draw
 
-WORDS, TRANSLATE, WRITE, CHECK, LABEL, SECOND = "words", "translate", "write", "check", "label", "second"
+WORDS, WORDS_BACK = "words", "words_back"
+TRANSLATE, WRITE, CHECK, LABEL, SECOND = "translate", "write", "check", "label", "second"
 DRAFT, SECOND_PERSON, NO_EMOTION_WORDS = "draft", "second_person", "no_emotion_words"
 SOCIAL, SAFE, PROVISIONAL, WITH_IMAGE, WITHOUT_IMAGE = "social", "safe", "provisional", "with_image", "without_image"
 
@@ -235,9 +237,9 @@ class Scenes:
     def drafts(self) -> Mapping[str, Told]:
         """What a person finds in a scene's row: a model's draft, else the published translation."""
         found: dict[str, Told] = {}
-        language = self.state.config.language
-        for known in LANGUAGES if not self.is_new else ():
-            for modality, rows in published(self.state, known) if known == language else ():
+        languages = [known for known in LANGUAGES if known == self.state.config.language and not self.is_new]
+        for language in languages:
+            for modality, rows in published(self.state, language):
                 kind = "image" if modality == "multimodal" else "text"
                 found |= {row_name(kind, row.id): Told(row.narrative, row.question) for row in rows}
         for name in self.seeds if self.is_new else (scene.row for scene in self.all):
@@ -261,14 +263,21 @@ class Scenes:
     def seeds(self) -> Mapping[str, Seed]:
         """The sentences that the group brings in, by row."""
         table = brought_in(self.state, "seeds")
-        return {row_name("seed", row.id): row for row in validated(table, Seed)} if table else {}
+        if table is None:
+            return {}
+        rows = validated(table, Seed)
+        return {
+            row_name("seed", name): row
+            for name, row in zip(unique(table, (row.id for row in rows), "id"), rows, strict=True)
+        }
 
     @cached_property
     def blanks(self) -> Mapping[str, str]:
         """The person of each row in which a scene is written from nothing."""
         config = self.state.config
         writers = [person for person, steps in config.people.items() if not steps or WRITE in steps]
-        return {f"{person}-{number}": person for person in writers for number in range(1, config.options["blanks"] + 1)}
+        numbers = range(1, config.options["blanks"] + 1)
+        return {f"blank-{person}-{number}": person for person in writers for number in numbers}
 
     @cached_property
     def pictures(self) -> Mapping[str, str]:
@@ -367,6 +376,12 @@ class Scenes:
         if len(provisional) == len(self.languages) > 1 and len(set(provisional)) == 1:
             return PROVISIONAL, "the same provisional label in all languages"
         return None
+
+    @property
+    def selecting_models(self) -> Sequence[str]:
+        """The models whose choices decided which of the new scenes stay."""
+        found = [self.state.entries.get(step, {}) for step in (PROVISIONAL, WITH_IMAGE)]
+        return sorted({_model(entry) for rows in found for entries in rows.values() for entry in entries})
 
     @property
     def languages(self) -> Sequence[str]:

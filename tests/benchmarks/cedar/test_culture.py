@@ -21,7 +21,10 @@ from culture_tasks.settings import Settings
 PERSIAN = dict(
     zip(
         EMOTIONS,
-        "خشم انزجار ترس شادی غم تعجب سرگرمی هیبت رضایت اشتیاق خجالت درد آرامش همدردی".split(),
+        (
+            *("خشم", "انزجار", "ترس", "شادی", "غم", "تعجب", "سرگرمی"),
+            *("هیبت", "رضایت", "اشتیاق", "خجالت", "درد", "آرامش", "همدردی"),
+        ),
         strict=True,
     )
 )
@@ -106,7 +109,7 @@ def number_of(row):
 
 def translated(row):
     found = {"question": f"پرسش {row.name}؟"}
-    return found | ({"narrative": f"روایت {row.name}."} if "Narrative in English" in row.shown else {})
+    return found | ({"narrative": f"روایت {row.name}."} if "Original narrative" in row.shown else {})
 
 
 def words(project, data):
@@ -159,6 +162,11 @@ def built_culture(project, data, folder):
     """Writes what a form builds, as the engine does."""
     state = project.state(data)
     built = project.form.build(state)
+    told = "write" if project.config.way == "scenes" else "translate"
+    brought = [row for row in project.step(told).rows(state) if not row.writer or state.entries[told].get(row.name)]
+    names = [one.row for one in built.dropped]
+    assert len(set(names)) == len(names)
+    assert len(brought) == len(names) + sum(map(len, built.tables.values()))  # every row is built, or says why not
     (folder / "data" / "images").mkdir(parents=True)
     for name, rows in built.tables.items():
         (folder / "data" / name).write_text(json.dumps(list(rows)), encoding="utf-8")
@@ -294,7 +302,7 @@ def test_words_that_can_t_be_used_are_refused(done, row, word, message):
     [
         ("further_words = ['anger']", "Expected 'emotion=form'"),
         ("further_words = ['angre=x']", "'angre' is no gold label"),
-        ("floor_multimodal = 1.1", "alpha, second labels and gold, multimodal: 1.00. Expected 1.1 at least"),
+        ("floor_multimodal = 1.1", "alpha, second labels and gold, multimodal: 1.00. Expected at least 1.1"),
     ],
 )
 def test_options_that_can_t_be_kept_are_refused(done, options, message):
@@ -461,29 +469,30 @@ def test_new_scenes_go_through_all_steps(tmp_path):
     assert rows["seed-1"].values == {"narrative": "Guests leave you.", "question": "How do you feel?"}
     assert rows["seed-2"].values["narrative"] == "Guests leave you, sadly."
     assert rows[photos[1]].image == "my photo 1.png"
-    assert rows["b-3"].writer == "b"
-    # a confirms the draft of seed 1 and writes seed 2, both photos and a blank, whose text is CEDAR's; seed 3 is skipped.
+    assert rows["blank-b-3"].writer == "b"
+    # a confirms the draft of seed 1, writes seed 2, both photos and three blanks, of which one is CEDAR's, and skips
+    # seed 3.
     texts = {
         "seed-1": rows["seed-1"].values,
         "seed-2": {"narrative": "مهمان هدیه را نمی‌گیرد.", "question": "چه حسی داری؟"},
-        "a-1": {"narrative": "You enter room 1.", "question": "How do you feel in room 1 (text)?"},
-        "a-2": {"narrative": "کوتاه", "question": "چه حسی داری؟"},
-        "a-3": {"narrative": "مهمان هدیه را نمی‌گیرد.", "question": "چه حسی داری؟"},
-        **dict.fromkeys(photos.values(), {"question": "زن کنار در چه حسی دارد؟"}),
+        "blank-a-1": {"narrative": "You enter room 1.", "question": "How do you feel in room 1 (text)?"},
+        "blank-a-2": {"narrative": "کوتاه", "question": "چه حسی داری؟"},
+        "blank-a-3": {"narrative": "مهمان هدیه را نمی‌گیرد.", "question": "چه حسی داری؟"},
+        **{row: {"question": "زن کنار در چه حسی دارد؟"} for row in photos.values()},
     }
     fill_in(new, data, "write", "a", lambda row: None if row.name == "seed-3" else texts.get(row.name, {}))
     unsafe = {"narrative": "همسایه در را می‌شکند.", "question": "چه حسی داری؟"}
-    fill_in(new, data, "write", "b", lambda row: unsafe if row.name == "b-1" else {})
+    fill_in(new, data, "write", "b", lambda row: unsafe if row.name == "blank-b-1" else {})
     # Filters of models; rows without three provisional labels stay.
     written = [row.name for row in new.step("social").rows(new.state(data))]
-    assert written == ["seed-1", "seed-2", photos[1], photos[2], "a-1", "a-2", "a-3", "b-1"]
+    assert written == ["seed-1", "seed-2", photos[1], photos[2], "blank-a-1", "blank-a-2", "blank-a-3", "blank-b-1"]
     ask(new, data, "social", "m", "Social-related")
-    ask(new, data, "safe", "m", {name: "unsafe" if name == "b-1" else '"Safe".' for name in written})
+    ask(new, data, "safe", "m", {name: "unsafe" if name == "blank-b-1" else '"Safe".' for name in written})
     shown = ask(new, data, "provisional", "m1", "fear")
     assert shown["seed-2-fa"].parts[0].startswith("You are a native Persian speaker from a Persian-speaking country.")
     assert f"{photos[1]}-fa" not in shown
     for model in ("m2", "m3"):
-        ask(new, data, "provisional", model, dict.fromkeys(shown, "joy") | {"a-2-en": "fear"})
+        ask(new, data, "provisional", model, dict.fromkeys(shown, "joy") | {"blank-a-2-en": "fear"})
     ask(new, data, "with_image", "m", "awe")
     ask(new, data, "without_image", "m", {photos[1]: "relief", photos[2]: "awe"})
     words(new, data)
@@ -493,10 +502,10 @@ def test_new_scenes_go_through_all_steps(tmp_path):
         fill_in(new, data, "label", person, lambda row: {"emotion": "fear"})
     expected = {
         "seed-3": "skipped by its writer",
-        "b-1": "unsafe, by a model",
+        "blank-b-1": "unsafe, by a model",
         photos[2]: "its image isn't needed: a model names the same emotion without it",
-        **dict.fromkeys(("seed-1", "seed-2", "a-1", "a-3"), "the same provisional label in all languages"),
-        "a-2": "its narrative has fewer than 10 characters",
+        **dict.fromkeys(("seed-1", "seed-2", "blank-a-1", "blank-a-3"), "the same provisional label in all languages"),
+        "blank-a-2": "its narrative has fewer than 10 characters",
     }
     assert {one.row: one.reason for one in Scenes(new.state(data)).dropped.values()} == expected
     # Without a contrast language the provisional labels say nothing.
@@ -506,7 +515,11 @@ def test_new_scenes_go_through_all_steps(tmp_path):
         fill_in(new, data, "label", person, lambda row: {"emotion": "fear"})
     built, culture = built_culture(new, data, tmp_path / "built")
     del expected["seed-2"]
-    expected |= {"seed-1": "it names an emotion", "a-1": "a scene of CEDAR", "a-3": "the same text as seed-2"}
+    expected |= {
+        "seed-1": "it names an emotion",
+        "blank-a-1": "a scene of CEDAR",
+        "blank-a-3": "the same text as seed-2",
+    }
     assert {one.row: one.reason for one in built.dropped} == expected
     assert {name: [row["id"] for row in rows] for name, rows in built.tables.items()} == {
         "iran_nq.json": ["seed-2"],
