@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of
+from hypothesis import strategies as st
 from PIL import Image
 from support.crosscult_cases import rows, write_folder
 
@@ -20,6 +26,7 @@ from culture_tasks.benchmarks.training_cases import OffersTraining
 from culture_tasks.cultures.building import build
 from culture_tasks.cultures.project import Project, problems_with
 from culture_tasks.errors import DataError
+from culture_tasks.insertion.core import training_data
 from culture_tasks.settings import Settings
 
 FORM = BENCHMARK.culture_form()
@@ -67,13 +74,12 @@ def settings(monkeypatch, data=None) -> Settings:
     return Settings.from_environment()
 
 
-def accounted(own: Project, data, built) -> None:
+def accounted(state: State, built) -> None:
     """Every row that was written, drafted or brought in is a case or has a reason."""
-    state = own.state(data)
     cases = {row["id"] for row in built.tables["cases.json"]}
     known = cases | {name.partition(".")[0] for name in cases} | {each.row for each in built.dropped}
     assert all(each.reason for each in built.dropped)
-    assert not cases & {each.row for each in built.dropped if " too;" not in each.reason}
+    assert not cases & {each.row for each in built.dropped if "another person" not in each.reason}
     for step, entries in state.entries.items():
         if not step.startswith("check"):
             assert set(entries) <= known
@@ -120,16 +126,16 @@ def test_a_partition_becomes_a_benchmark_of_its_own(persian, data, monkeypatch):
     folder = build(persian, settings(monkeypatch, data))
     again = FORM.build(persian.state(data))
     assert again == FORM.build(persian.state(data))
-    accounted(persian, data, again)
+    accounted(persian.state(data), again)
     table = again.tables["cases.json"]
     assert len(table) == 18
     reasons = " | ".join(each.reason for each in again.dropped)
     for reason in (
-        "draft of model:openai-like that nobody confirmed",
-        "skipped it: no idea",
+        "a model's draft that nobody confirmed",
+        "skipped",
         "the image doesn't show the scenario",
         "1 of the 2 natives needed say that it holds (it holds: 1, it is a stereotype: 1)",
-        "late filled it in, too; the entry of honest counts",
+        "another person's entry; the first one counts",
     ):
         assert reason in reasons
     (mark,) = again.marks
@@ -167,6 +173,63 @@ def test_a_partition_becomes_a_benchmark_of_its_own(persian, data, monkeypatch):
     assert BuiltCulture.read(folder.culture.folder).facts == folder.culture.facts
 
 
+def test_the_same_entries_make_the_same_files(persian, data, monkeypatch):
+    chosen = settings(monkeypatch, data)
+    assert build(persian, chosen).culture.files == build(persian, chosen).culture.files
+
+
+def test_methods_are_trained_on_the_published_cases_unless_a_culture_is_named(persian, data, monkeypatch):
+    own = benchmark_of(build(persian, settings(monkeypatch, data)).culture)
+    monkeypatch.setattr(training_data, "benchmarks", lambda: {"crosscult": BENCHMARK, own.name: own})
+    monkeypatch.setattr(training_data, "cultures", lambda: {own.name: None})
+    own_cases = training_data.load_training_data(data, benchmark=own.name)
+    assert training_data.load_training_data(data).facts.raw != own_cases.facts.raw
+    assert {case.insertion.answer[:3] for case in own_cases.cases} == {"بله"}
+
+
+def test_cases_can_be_brought_in_without_a_data_folder(tmp_path):
+    own = project(tmp_path / "own", "partition", "fa", "IR", contrasts=["zh"], cases=2)
+    write_folder(tmp_path, rows(6, 3))
+    (tmp_path / "crosscult").rename(own.folder / "inputs")
+    state = own.state()
+    assert len(state.images) == len(own.step("answer").rows(state)) == 4
+    row = own.step("answer").rows(state)[0]
+    assert set(row.shown) == {"Scenario", "Topic", "Question in Chinese"}
+    assert (own.folder / "images" / row.image).is_file()
+
+
+@given(st.data())
+@settings_of(max_examples=20)
+def test_every_row_is_accounted_for(tmp_path_factory, draw):
+    """Whoever fills in, skips or drafts whatever, in any order."""
+    folder = tmp_path_factory.mktemp("any")
+    data = write_folder(folder / "data", rows(4, 3))
+    own = project(folder / "own", "partition", "fa", "IR", cases=3, parts=["single", "sequential"], checkers=1, agree=1)
+    names = [row.name for row in own.step("answer").rows(own.state(data))]
+    kinds = st.sampled_from([*["filled"] * 8, "skipped", "fits not", "drafted", "nothing", "twice"])
+    answers: dict[str, list[Entry]] = {}
+    for name, kind in zip(names, draw.draw(st.lists(kinds, min_size=12, max_size=12)), strict=True):
+        entry = partial(Entry, step="answer", row=name)
+        values = {"fits": True, "question": f"q {name}", "answer": "a"}
+        answers[name] = {
+            "filled": [entry(person="a", values=values)],
+            "skipped": [entry(person="a", skipped="")],
+            "fits not": [entry(person="a", values={"fits": False})],
+            "drafted": [entry(person="model:m", values=values)],
+            "twice": [entry(person="a", values=values), entry(person="b", values=values)],
+        }.get(kind, [])
+    entries = {"answer": answers}
+    state = replace(own.state(data), entries=entries)
+    checks = own.step("check").rows(state)
+    verdicts = draw.draw(st.lists(st.sampled_from([*["holds"] * 8, "rewrite"]), min_size=12, max_size=12))
+    entries["check"] = {
+        row.name: [Entry(step="check", row=row.name, person="c", values={"verdict": found})]
+        for row, found in zip(checks, verdicts, strict=False)
+    }
+    with suppress(DataError):  # no case is left
+        accounted(state, FORM.build(state))
+
+
 def test_a_changed_answer_is_checked_again(persian, data):
     before = {row.name for row in persian.step("check").rows(persian.state(data))}
     fill(persian, data, "answer", "honest", lambda place, row: {**answered(place, row), "answer": "نه."}, rows={9})
@@ -200,11 +263,9 @@ def test_agreement_has_an_interval_or_says_why_not(persian, data):
 def test_what_a_threshold_refuses(persian, data, changes, message):
     options = {**persian.config.options, **changes}
     state = persian.state(data)
-    config = type(persian.config)(
-        **{**{name: getattr(persian.config, name) for name in persian.config.__slots__}, "options": options}
-    )
+    config = replace(persian.config, options=options)
     with pytest.raises(DataError, match=message):
-        FORM.build(State(config=config, folder=state.folder, entries=state.entries, data_folder=data))
+        FORM.build(replace(state, config=config))
 
 
 @pytest.mark.parametrize(
@@ -213,12 +274,11 @@ def test_what_a_threshold_refuses(persian, data, changes, message):
         ("xx", "IR", {}, "option 'language': found 'xx-IR'"),
         ("fa", "Persia", {}, "option 'language': found 'fa-Persia'"),
         ("en", "IN", {"contrasts": ["en"]}, "Expected a partition in another language"),
-        (
-            "fa",
-            "IR",
-            {"system_prompts": ["fa"]},
-            "option 'system_prompts': found 'fa'. Expected a language and its prompt",
-        ),
+        ("fa", "IR", {"cases": 1}, "option 'cases': found 1. Expected at least 2"),
+        ("fa", "IR", {"agree": 3}, "option 'agree': found 3. Expected at most"),
+        ("fa", "IR", {"parts": ["train"]}, r"option 'parts': .*Expected 'single' among them"),
+        ("fa", "IR", {"chains": ["fa"]}, "option 'chains': found 'fa'. Expected two or more of en, zh, ar, fa"),
+        ("fa", "IR", {"system_prompts": ["fa"]}, "found 'fa'. Expected a language and its prompt"),
     ],
 )
 def test_what_cannot_be_a_culture(tmp_path, language, place, options, message):
@@ -286,7 +346,7 @@ def korean(tmp_path):
 def test_own_scenarios_become_single_cases_and_chains(korean, data, monkeypatch):
     folder = build(korean, settings(monkeypatch))
     built = FORM.build(korean.state())
-    accounted(korean, None, built)
+    accounted(korean.state(), built)
     table = built.tables["cases.json"]
     parts = {row["scenario"]: row["split"] for row in table}
     assert sorted(parts.values()) == ["sequential", "sequential", "single", "single"]

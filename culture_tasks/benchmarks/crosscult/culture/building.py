@@ -23,7 +23,7 @@ from culture_tasks.benchmarks.crosscult.culture.entries import (
     verdicts_on,
     written_partitions,
 )
-from culture_tasks.benchmarks.crosscult.culture.options import SCENARIOS, edition_facts, partitions_of
+from culture_tasks.benchmarks.crosscult.culture.options import FEWEST, SCENARIOS, edition_facts, partitions_of
 from culture_tasks.benchmarks.crosscult.culture.steps import HOLDS, VERDICTS
 from culture_tasks.benchmarks.crosscult.draw import split_scenarios
 from culture_tasks.benchmarks.crosscult.editions import PAPER
@@ -33,9 +33,6 @@ from culture_tasks.data.releases import released_questions
 from culture_tasks.data.sources import local_file
 from culture_tasks.errors import DataError
 from culture_tasks.text import tokens
-
-FEWEST = 2
-"""Cases of a scenario, and scenarios of a part: generality and locality need another one."""
 
 
 @dataclass

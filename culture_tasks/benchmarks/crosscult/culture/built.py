@@ -19,7 +19,7 @@ class OwnCulture(KnowledgeInsertion):
     def __init__(self, built: BuiltCulture, edition: Edition) -> None:
         self.edition = edition
         self.name, self.title = edition.name, edition.title
-        self.paper = "made like CrossCult-KIBench, 2026"
+        self.paper = "made like Zeng et al., 2026"
         self.data = f"own culture ({built.way})"
         self.made_from = (PAPER.title,) if built.way == PARTITION else ()
         self.marks = built.marks

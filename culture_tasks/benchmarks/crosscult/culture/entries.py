@@ -178,8 +178,7 @@ def screened_images(state: State) -> tuple[list[Item], list[Dropped]]:
         if reasons:
             dropped.append(Dropped("screen", item.name, "; ".join(dict.fromkeys(reasons))))
         elif len(entries) < state.config.options["screeners"]:
-            missing = _skipped(state, "screen", item.name) or f"{len(entries)} of the people needed looked at it"
-            dropped.append(Dropped("screen", item.name, missing))
+            dropped.append(Dropped("screen", item.name, _why_nothing(state, "screen", item.name)))
         else:
             kept.append(item)
     return kept, dropped
@@ -217,24 +216,15 @@ def _of_own_scenarios(state: State) -> Items:
 def _first(state: State, step: str, row: str) -> tuple[Entry | None, list[Dropped]]:
     """Returns the entry of a row that counts, the first person's, and those that don't."""
     entries = state.of(step, row)
-    others = [
-        Dropped(step, row, f"{entry.person} filled it in, too; the entry of {entries[0].person} counts")
-        for entry in entries[1:]
-    ]
+    others = [Dropped(step, row, "another person's entry; the first one counts") for _ in entries[1:]]
     return (entries[0] if entries else None), others
 
 
-def _skipped(state: State, step: str, row: str) -> str:
-    skipped = [
-        f"{entry.person} skipped it{entry.skipped and f': {entry.skipped}'}" for entry in state.skipped(step, row)
-    ]
-    return "; ".join(skipped)
-
-
 def _why_nothing(state: State, step: str, row: str) -> str:
-    if drafts := state.by_models(step, row):
-        return _skipped(state, step, row) or f"a draft of {drafts[0].person} that nobody confirmed"
-    return _skipped(state, step, row) or "nobody filled it in"
+    """Returns why a row has no entry that counts, without what people wrote: a data card tells it."""
+    if state.skipped(step, row):
+        return "skipped"
+    return "a model's draft that nobody confirmed" if state.by_models(step, row) else "nobody filled it in"
 
 
 def items_of(state: State) -> Items:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from culture_tasks.benchmarks.crosscult.benchmark import open_release
 from culture_tasks.benchmarks.crosscult.culture.agreement import agreement_on, share_of
-from culture_tasks.benchmarks.crosscult.culture.building import FEWEST, build
+from culture_tasks.benchmarks.crosscult.culture.building import build
 from culture_tasks.benchmarks.crosscult.culture.entries import (
     blank_sheets,
     drawn_cases,
@@ -19,14 +19,13 @@ from culture_tasks.benchmarks.crosscult.culture.entries import (
 from culture_tasks.benchmarks.crosscult.culture.options import (
     PARTITION,
     SCENARIOS,
-    edition_facts,
+    check_options,
     options_of,
     partitions_of,
 )
 from culture_tasks.benchmarks.crosscult.culture.steps import scenario_steps, writing_steps
 from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.cultures import Built, Config, CultureForm, Figure, Option, State, Step
-from culture_tasks.errors import DataError
 
 
 class CrossCultForm(CultureForm):
@@ -47,7 +46,8 @@ class CrossCultForm(CultureForm):
         return tuple(options_of(way))
 
     def steps(self, config: Config) -> Sequence[Step]:
-        """Returns the steps, in order."""
+        """Returns the steps, in order; raises DataError for an option without sense."""
+        check_options(config)
         first = scenario_steps(config) if config.way == SCENARIOS else ()
         writing = [[*writing_steps(config, partition)] for partition in reversed(written_partitions(config))]
         return (*first, *(step for steps in writing for step in steps))
@@ -63,24 +63,16 @@ class CrossCultForm(CultureForm):
         return {f"{name}{_suffix(file)}": file for name, file in files}
 
     def check(self, state: State) -> Iterator[str]:
-        """Yields what is wrong with the configuration and the images."""
+        """Yields what is wrong with the system prompts and the images."""
         config = state.config
-        try:
-            edition_facts(config, ())
-        except DataError as error:
-            yield str(error)
         for partition in partitions_of(config):
             if not partition.system and partition.code not in PAPER.codes:
                 yield (
                     f"culture.toml, option 'system_prompts': none in {partition.language}. Translate 'Please answer "
                     f"briefly in one sentence.' and add '{partition.code}: …'."
                 )
-        if config.options["agree"] > config.options["checkers"]:
-            yield f"culture.toml, option 'agree': found {config.options['agree']}. Expected at most 'checkers'."
         if config.way == SCENARIOS:
             yield from _problems_of_images(state)
-        elif config.options["cases"] < FEWEST:
-            yield f"culture.toml, option 'cases': found {config.options['cases']}. Expected at least {FEWEST}."
 
     def agreement(self, state: State) -> Sequence[Figure]:
         """Returns how well natives agree, for which the paper has no numbers."""

@@ -15,6 +15,9 @@ from culture_tasks.errors import DataError
 PARTITION, SCENARIOS = "partition", "scenarios"
 """The two ways."""
 
+FEWEST = 2
+"""Cases of a scenario, and scenarios of a part: generality and locality need another one."""
+
 _CONTRAST = re.compile(r"([a-z]{2,3})-([A-Z]{2}|arab)")  # a partition that the paper doesn't have, such as ja-JP
 
 
@@ -108,6 +111,26 @@ def options_of(way: str) -> Iterator[Option]:
         about="Largest share of answers that may be a model's draft which nobody changed. All of the paper's are a "
         "model's; where natives read drafts, they change many.",
     )
+
+
+_LEAST = {"scenarios": FEWEST, "cases": FEWEST, "screeners": 1, "checkers": 1, "agree": 1}
+_SIZES = ("train_scenarios", "sequential_scenarios")
+
+
+def check_options(config: Config) -> None:
+    """Raises DataError for an option whose value makes no sense."""
+    options = config.options
+    for name, least in _LEAST.items():
+        if options.get(name, least) < least:
+            raise _refused(name, options[name], f"at least {least}")
+    for name in _SIZES:
+        if options.get(name, 0) not in (0, *range(FEWEST, 1000)):
+            raise _refused(name, options[name], f"0, or at least {FEWEST}")
+    if options["agree"] > options["checkers"]:
+        raise _refused("agree", options["agree"], f"at most as many as 'checkers', {options['checkers']}")
+    if "single" not in options.get("parts", ("single",)):
+        raise _refused("parts", options["parts"], "'single' among them")
+    edition_facts(config, ())
 
 
 def partitions_of(config: Config) -> tuple[Partition, ...]:

@@ -48,6 +48,8 @@ def _answer_rows(partition: Partition, state: State) -> list[Row]:
         shown = item.shown | {f"Question in {language}": text for language, text in asked.items()}
         drafts = state.by_models(step, item.name)
         values = dict(drafts[0].values) if drafts else {}
+        if not values and item.question and partition.code == "en":
+            values = {"question": item.question}
         rows.append(Row(name=item.name, shown=shown, image=item.image, values=values, group=row_name(item.scenario)))
     return rows
 
