@@ -456,9 +456,11 @@ def _with_help(scores: Floats, items: Codes, whole: Columns, scale: Scale) -> In
 def cell_of(
     observed: Observations, scale: Scale, flags: Sequence[Flag] = (), where: Where = (), *, min_coverage: float = 0.0
 ) -> Cell:
-    """Returns the cell of some observations; low coverage adds a flag."""
+    """Returns the cell of some observations; low coverage and other models' scores add flags."""
     found = interval(observed, scale) if observed.scores.size else None
-    own: set[Flag] = set(flags) - {"low_coverage"}
+    own: set[Flag] = set(flags) - {"low_coverage", "control_variates"}
+    if observed.is_drawn and any(part.others for part in observed.drawn_from.values()):
+        own.add("control_variates")
     if observed.coverage is not None and observed.coverage < min_coverage:
         own.add("low_coverage")
     return from_interval(found, scale, flags=own, runs=observed.runs, where=where, coverage=observed.coverage)
