@@ -1,7 +1,7 @@
-"""The one place where the environment is read.
+"""The one place where the environment, and the file ``culture-tasks.toml``, are read.
 
-Nothing here runs at import: :meth:`Settings.from_environment` reads the variables when asked, and the
-object is passed on. A misspelt ``CULTURE_…`` variable is an error, since it would otherwise be silently ignored.
+Nothing here runs at import: :meth:`Settings.from_environment` reads variables and file when asked, and the object is
+passed on. A misspelt ``CULTURE_…`` variable or key is an error, since it would otherwise be silently ignored.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+import stat
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -22,6 +25,10 @@ from pydantic_core import from_json
 
 from culture_tasks.errors import SettingsError, nearest
 
+FILE_NAME = "culture-tasks.toml"
+
+_DATA, _CULTURES = "CULTURE_TASKS_DATA", "CULTURE_TASKS_CULTURES"
+_PATHS = ("CULTURE_JUDGE_CACHE", "CULTURE_JUDGE_PRICES", _DATA, _CULTURES, "CULTURE_TASKS_SUBMISSIONS")
 _NOT_IN_EXTRA_BODY = {
     "model": "CULTURE_JUDGE names the model",
     "messages": "the rubric writes them",
@@ -32,11 +39,9 @@ _NOT_IN_EXTRA_BODY = {
     "max_completion_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
 }
 
-_DATA, _CULTURES = "CULTURE_TASKS_DATA", "CULTURE_TASKS_CULTURES"
-
 
 class Settings(BaseModel):
-    """What the user chose by environment variables.
+    """What the user chose by environment variables and ``culture-tasks.toml``.
 
     Attributes:
         judge: Who grades: ``openai:<model>``, ``lm_eval:<backend>,<model args>``, ``lexical`` or ``none``;
@@ -64,8 +69,8 @@ class Settings(BaseModel):
         subset: Evaluate a designed draw of each task's documents: ``400`` of them, or ``400:7`` with another seed than
             0. None means all documents.
         data: Folder of local data, which is used before the Hub.
-        cultures: Folders of built cultures, or of projects, with the system's separator of paths between them. Those in
-            the folder ``cultures`` of the data folder are found without it.
+        cultures: Folders of built cultures, or of projects, with commas between them. Those in the folder ``cultures``
+            of the data folder are found without it.
         revisions: Data sets of the Hub, each with the branch, tag or commit to read, as ``owner/name=revision`` with
             a comma between several; ``main`` for all others. The commit that was read is recorded in the results.
         submissions: Folder for prediction files of benchmarks whose answers are withheld; None means ``submissions`` in
@@ -195,10 +200,13 @@ class Settings(BaseModel):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """Reads the settings from the process's environment variables, or others; an empty one counts as unset.
+        """Reads the settings from environment variables, an empty one counting as unset, and from the settings file.
+
+        Args:
+            environment: Variables to read in place of the process's own and of the file, over which variables prevail.
 
         Raises:
-            SettingsError: If a variable has a value that is not allowed, or a ``CULTURE_…`` name is unknown.
+            SettingsError: If a variable or a key of the file has a value that is not allowed, or a name is unknown.
         """
         given = os.environ if environment is None else environment
         known = [name for name in variables() if name.startswith("CULTURE_")]
@@ -207,14 +215,22 @@ class Settings(BaseModel):
                 f"settings: unknown environment variable {unknown[0]!r}.{nearest(unknown[0], known)} "
                 f"Known are {', '.join(known)}. Correct or unset it."
             )
+        file = settings_file() if environment is None else None
+        in_file = {} if file is None else read_settings_file(file)
+        set_here = _set(given, variables())
         try:
-            return cls.model_validate({name: value for name in variables() if (value := given.get(name, "").strip())})
+            return cls.model_validate({**in_file, **set_here})
         except ValidationError as error:
             problems = [
-                f"{problem['loc'][0]}={_excerpt(problem['input'])}: {problem['msg'].removeprefix('Value error, ')}"
+                (str(problem["loc"][0]), _excerpt(problem["input"]), problem["msg"].removeprefix("Value error, "))
                 for problem in error.errors()
             ]
-        raise SettingsError(f"settings: {'; '.join(problems)}. Correct or unset the variable.")
+        shown = [
+            f"{name}={value}: {why}" if name in set_here else f"{file}: {file_key(name)} = {value}: {why}"
+            for name, value, why in problems
+        ]
+        where = "variable" if all(name in set_here for name, *_ in problems) else "setting"
+        raise SettingsError(f"settings: {'; '.join(shown)}. Correct or unset the {where}.")
 
     @property
     def judge_parameters(self) -> Mapping[str, Any]:
@@ -270,14 +286,19 @@ class Settings(BaseModel):
 def culture_folders() -> list[Path]:
     """Returns the user's folders of built cultures; those that are named first.
 
-    Which benchmarks there are is asked at every start of a harness, so no other setting is read here.
+    Which benchmarks there are is asked at every start of a harness, so the other settings aren't checked here.
     """
-    named = [
-        Path(part.strip()).expanduser() for part in os.environ.get(_CULTURES, "").split(os.pathsep) if part.strip()
-    ]
-    data = os.environ.get(_DATA, "").strip()
+    file = settings_file()
+    given = {**(read_settings_file(file) if file else {}), **_set(os.environ, (_CULTURES, _DATA))}
+    named = [Path(part.strip()).expanduser() for part in given.get(_CULTURES, "").split(",") if part.strip()]
+    data = given.get(_DATA, "").strip()
     own = Path(data).expanduser() / "cultures" if data else None
     return [*named, own] if own is not None and own.is_dir() and any(own.iterdir()) else named
+
+
+def _set(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Returns the variables that are set, an empty one counting as unset."""
+    return {name: value for name in names if (value := environment.get(name, "").strip())}
 
 
 def user_cache_file() -> Path:
@@ -288,6 +309,78 @@ def user_cache_file() -> Path:
 def variables() -> Mapping[str, str]:
     """Returns the environment variables that are read, each with the field that it sets."""
     return {str(field.validation_alias): name for name, field in Settings.model_fields.items()}
+
+
+def file_key(variable: str) -> str:
+    """Returns the name of a variable's setting in the settings file, such as ``judge_cache``."""
+    return variable.lower().removeprefix("culture_").removeprefix("tasks_")
+
+
+def settings_file() -> Path | None:
+    """Returns the settings file that counts: the nearest of the current folder and those above, else the home folder's.
+
+    One that another user could have put into a folder open to everybody, such as ``/tmp``, is left alone.
+    """
+    folders: list[Path] = []
+    with suppress(OSError):  # the current folder was removed
+        folders += [Path.cwd(), *Path.cwd().parents]
+    with suppress(RuntimeError):  # the user has no home folder
+        folders.append(Path.home())
+    for folder in folders:
+        with suppress(OSError):
+            if (folder / FILE_NAME).is_file() and not _may_be_anybodys(folder / FILE_NAME):
+                return folder / FILE_NAME
+    return None
+
+
+def _may_be_anybodys(file: Path) -> bool:
+    if not hasattr(os, "getuid"):
+        return False
+    return bool(file.parent.stat().st_mode & stat.S_IWOTH) and file.stat().st_uid not in (0, os.getuid())
+
+
+def read_settings_file(file: Path) -> Mapping[str, str]:
+    """Returns the values of a settings file by the variables that they take the place of.
+
+    Its keys are those of :func:`file_key` for the ``CULTURE_…`` variables; a list is joined by commas, and a relative
+    path is below the file's folder. API keys and addresses of endpoints are refused: whoever wrote the file, such as
+    the author of a project that was cloned, could have the user's API key sent elsewhere.
+
+    Raises:
+        SettingsError: If the file can't be read, a key is unknown, or a value is neither a text, a number nor a list.
+    """
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            f'settings: {file} can\'t be read ({error}). Expected TOML in UTF-8, such as judge = "openai:gpt-4o".'
+        ) from None
+    known = {file_key(name): name for name in variables()}
+    allowed = [key for key, name in known.items() if name.startswith("CULTURE_")]
+    values: dict[str, str] = {}
+    for key, value in content.items():
+        if file_key(key) in known and file_key(key) not in allowed:
+            raise SettingsError(
+                f"settings: {file} has {key!r}. API keys and addresses of endpoints aren't read from a file. Remove "
+                f"it, and set the environment variable {known[file_key(key)]}."
+            )
+        if key not in allowed:
+            raise SettingsError(
+                f"settings: {file} has the unknown key {key!r}.{nearest(file_key(key), allowed)} Known are "
+                f"{', '.join(allowed)}. Correct or remove it."
+            )
+        parts = value if isinstance(value, list) else [value]
+        if not all(isinstance(part, str | int | float) and not isinstance(part, bool) for part in parts):
+            raise SettingsError(
+                f"settings: {file}: {key} = {_excerpt(value)}. Expected a text, a number or a list of texts, as in "
+                f"{known[key]}."
+            )
+        name, text = known[key], ",".join(str(part).strip() for part in parts)
+        if text:  # an empty one counts as unset
+            parts = text.split(",") if name == _CULTURES else [text]
+            paths = ",".join(str(file.parent / Path(part).expanduser()) for part in parts)
+            values[name] = paths if name in _PATHS and text != "off" else text
+    return values
 
 
 def _is_meant_for_us(name: str, known: Sequence[str]) -> bool:

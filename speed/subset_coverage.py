@@ -1,19 +1,25 @@
-"""How often the interval of a designed subset holds the score of all items: the table of docs/subsets.md.
+"""How often the interval of a designed subset holds the score of all items: the tables of docs/subsets.md.
 
-Each world is one benchmark with its scores; it is drawn from again and again, with other seeds.
-``python speed/subset_coverage.py`` prints the table (two minutes on one core).
+Each world is one benchmark with its scores; it is drawn from again and again, with other seeds. The second table is
+with other models' scores of all items as control variates: the share of intervals that hold the score, the variance
+without the other models over that with them, and the same of the squared widths.
+``python speed/subset_coverage.py`` prints both (five minutes on one core). ``--predictions FILE.npz`` draws from real
+scores instead, each model beside all others: arrays ``y`` (a row per model, a column per item, 1 or 0), and
+``cluster`` and ``stratum`` of each item.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from culture_tasks.metrics.subsets import draw, population, subset_interval
+from culture_tasks.metrics.intervals import Interval
+from culture_tasks.metrics.subsets import SamplingFrame, control_variate_interval, draw, population, subset_interval
 from culture_tasks.text_tables import as_markdown
 
 Floats = NDArray[np.float64]
@@ -64,36 +70,143 @@ WORLDS: Mapping[str, Callable[[np.random.Generator], World]] = {
 }
 
 
-def coverage(world: World, draws: int) -> dict[int, tuple[float, float]]:
-    """Returns, by size of the subset, how often the interval holds the score of all, and its mean half width."""
+def models(
+    rng: np.random.Generator, alike: float, *, right: float = 0.0, others: int = 12, clustered: bool = True
+) -> tuple[World, Floats]:
+    """Answers of a model and of others to 3,000 questions, whose difficulties have so much in common (-1 to 1)."""
+    clusters = np.repeat(np.arange(100), 30) if clustered else np.arange(3000)
+    shared = rng.normal(0.0, 0.7, clusters.max() + 1)[clusters] + rng.normal(0.0, 1.0, clusters.size)
+    own = alike * shared + np.sqrt(1.0 - alike**2) * rng.normal(0.0, 1.2, clusters.size)
+    scores = own + rng.normal(0.0, 0.7, clusters.size) > -right
+    abilities = rng.normal(0.0, 0.7, others)
+    answers = shared[:, None] + rng.normal(0.0, 0.7, (clusters.size, others)) > abilities
+    return World(scores.astype(float), clusters, clusters * 0, shares=True), answers.astype(float)
+
+
+def copies(rng: np.random.Generator, differing: float) -> tuple[World, Floats]:
+    """A model of which the first other one is a copy, but for a share of its answers."""
+    world, others = models(rng, 0.8)
+    others[:, 0] = np.abs(world.scores - (rng.random(world.scores.size) < differing))
+    return world, others
+
+
+WITH_OTHERS: Mapping[str, Callable[[np.random.Generator], tuple[World, Floats]]] = {
+    "others are much alike": lambda rng: models(rng, 0.9),
+    "others are somewhat alike": lambda rng: models(rng, 0.5),
+    "others know nothing of it": lambda rng: models(rng, 0.0),
+    "the same, no clusters": lambda rng: models(rng, 0.0, clustered=False),
+    "others are wrong where it is right": lambda rng: models(rng, -0.8),
+    "95 % right, others are somewhat alike": lambda rng: models(rng, 0.5, right=2.2, clustered=False),
+    "three others": lambda rng: models(rng, 0.8, others=3),
+    "one other is a copy but for 2 %": lambda rng: copies(rng, 0.02),
+    "one other is a copy but for 0.3 %": lambda rng: copies(rng, 0.003),
+}
+
+
+class Result(NamedTuple):
+    """How often intervals hold the score of all items, their mean half width, and the variance of the estimates."""
+
+    held: float
+    width: float
+    variance: float
+
+
+class Draw(NamedTuple):
+    """The drawn items of a world, and what they were drawn from."""
+
+    items: Numbers
+    of: SamplingFrame
+
+
+def draws_of(world: World, draws: int, sizes: Sequence[int] = SIZES) -> dict[int, list[Draw]]:
+    """Returns so many draws of each size."""
     items = [str(item) for item in range(world.scores.size)]
     clusters = world.clusters.astype(str).tolist()
     strata = [f"{stratum:02}" for stratum in (world.strata[world.clusters] if world.strata.size else world.clusters)]
-    found: dict[int, list[tuple[bool, float]]] = {size: [] for size in SIZES}
-    truth = float(world.scores.mean())
-    for seed in range(draws):
-        order = np.array(draw(max(SIZES), items, clusters, strata, seed))
-        for size, results in found.items():
-            part = order[:size]
-            known = population(part.tolist(), world.clusters.tolist())
-            interval = subset_interval(world.scores[part], world.clusters[part], known, shares=world.shares)
-            results.append((interval.low <= truth <= interval.high, (interval.high - interval.low) / 2))
+    orders = [np.array(draw(max(sizes), items, clusters, strata, seed)) for seed in range(draws)]
     return {
-        size: (float(np.mean([held for held, _ in of])), float(np.mean([w for _, w in of])))
-        for size, of in found.items()
+        size: [Draw(order[:size], population(order[:size].tolist(), world.clusters)) for order in orders]
+        for size in sizes
     }
 
 
+def coverage(world: World, drawn: Mapping[int, Sequence[Draw]], others: Floats | None = None) -> dict[int, Result]:
+    """Returns how good the intervals are by size of the subset, without or with other models' scores."""
+
+    def interval(part: Numbers, frame: SamplingFrame) -> Interval:
+        scores, clusters = world.scores[part], world.clusters[part]
+        if others is None:
+            return subset_interval(scores, clusters, frame, shares=world.shares)
+        return control_variate_interval(scores, others, part, clusters, frame, shares=world.shares)
+
+    truth, results = float(world.scores.mean()), {}
+    for size, parts in drawn.items():
+        value, low, high = np.array([interval(*part)[:3] for part in parts]).T
+        held = float(np.mean((low <= truth) & (truth <= high)))
+        results[size] = Result(held, float(np.mean(high - low)) / 2, float(value.var()))
+    return results
+
+
+def gains(world: World, others: Floats, draws: int) -> list[str]:
+    """Returns, by size, the coverage with other models' scores, and what these divide variance and squared width by."""
+    drawn = draws_of(world, draws)
+    return [
+        f"{100 * two.held:.1f} %, {one.variance / two.variance:.2f}, {(one.width / two.width) ** 2:.2f}"
+        for one, two in zip(coverage(world, drawn).values(), coverage(world, drawn, others).values(), strict=True)
+    ]
+
+
+def of_predictions(path: Path, draws: int) -> None:
+    """Prints coverage, and the medians over models, for published predictions."""
+    with np.load(path, allow_pickle=False) as file:
+        scores, clusters, types = (file[name] for name in ("y", "cluster", "stratum"))
+    codes, strata = (np.unique(own, return_inverse=True)[1] for own in (clusters, types))
+    of_clusters = np.zeros(codes.max() + 1, dtype=np.intp)
+    of_clusters[codes] = strata
+    sizes, found = (*SIZES, 800), []
+    drawn = draws_of(World(scores[0], codes, of_clusters, shares=True), draws, sizes)
+    for number, own in enumerate(scores):
+        world = World(own.astype(float), codes, of_clusters, shares=True)
+        others = np.delete(scores, number, axis=0).T.astype(float)
+        found.append([coverage(world, drawn, given) for given in (None, others)])
+    rows = []
+    for size in sizes:
+        held = [100 * np.mean([each[which][size].held for each in found]) for which in (0, 1)]
+        widths = np.array([[100 * each[which][size].width for which in (0, 1)] for each in found])
+        ratios = [each[0][size].variance / each[1][size].variance for each in found]
+        rows.append(
+            (
+                f"{size}",
+                *(f"{one:.1f} %" for one in held),
+                *(f"±{one:.1f}" for one in np.median(widths, axis=0)),
+                f"{np.median(ratios):.2f}",
+            )
+        )
+    header = ("drawn", "holds", "with other models", "half width", "with other models", "ratio of variances")
+    print(as_markdown(header, rows, numbers=5))
+
+
 def main() -> None:
-    """Prints the table."""
+    """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--predictions", type=Path, metavar="FILE.npz")
     options = parser.parse_args()
+    if options.predictions:
+        of_predictions(options.predictions, options.draws)
+        return
+    header = ("scores", *(f"{size} drawn" for size in SIZES))
     rows = []
     for number, (about, make) in enumerate(WORLDS.items()):
-        found = coverage(make(np.random.default_rng(number)), options.draws)
-        rows.append((about, *(f"{100 * held:.1f} %" for held, _ in found.values())))
-    print(as_markdown(("scores", *(f"{size} drawn" for size in SIZES)), rows, numbers=len(SIZES)))
+        world = make(np.random.default_rng(number))
+        found = coverage(world, draws_of(world, options.draws))
+        rows.append((about, *(f"{100 * one.held:.1f} %" for one in found.values())))
+    print(as_markdown(header, rows, numbers=len(SIZES)))
+    rows = []
+    for number, (about, make_both) in enumerate(WITH_OTHERS.items()):
+        world, others = make_both(np.random.default_rng(number))
+        rows.append((about, *gains(world, others, options.draws)))
+    print(as_markdown(header, rows, numbers=len(SIZES)))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr, ValidationError
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.settings import Settings
+from culture_tasks.settings import FILE_NAME, Settings, settings_file
 
 
 def read(**variables):
@@ -103,6 +104,82 @@ def test_the_process_s_environment_is_read_when_asked_and_variables_of_other_pro
     for judge in ("lexical", "none"):
         monkeypatch.setenv("CULTURE_JUDGE", judge)
         assert Settings.from_environment().judge == judge
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A folder below a project's, which is the current one, and a home folder."""
+    (tmp_path / "project" / "runs").mkdir(parents=True)
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path / "project" / "runs")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("CULTURE_JUDGE_CACHE")
+    return tmp_path / "project"
+
+
+def write(folder, text):
+    (folder / FILE_NAME).write_text(text, encoding="utf-8")
+
+
+def test_the_nearest_file_counts_and_a_variable_prevails(project, monkeypatch):
+    assert (settings_file(), Settings.from_environment()) == (None, Settings())
+    home = project.parent / "home"
+    write(home, 'judge = "none"')
+    assert Settings.from_environment().judge == "none"
+    write(
+        project,
+        'judge = "lexical"\njudge_budget = 5\njudge_timeout = 2.5\ndata = "data"\njudge_cache = "off"\n'
+        'judge_prices = "~/prices.json"\nlanguages = ["en", "zh"]\nrevision = ["o/a=v1", "o/b=v2"]\nsubset = ""\n',
+    )
+    settings = Settings.from_environment()
+    assert settings_file() == project / FILE_NAME
+    assert (settings.judge, settings.judge_budget, settings.judge_timeout) == ("lexical", "5", 2.5)
+    assert (settings.data_folder, settings.prices_file) == (project / "data", home / "prices.json")
+    assert (settings.cache_file, settings.languages, settings.subset) == (None, ("en", "zh"), None)
+    assert settings.revisions == (("o/a", "v1"), ("o/b", "v2"))
+    monkeypatch.setenv("CULTURE_JUDGE", "openai:gpt-4o")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", "")
+    settings = Settings.from_environment()
+    assert (settings.judge, settings.data_folder) == ("openai:gpt-4o", project / "data")
+    assert read(CULTURE_SHARD="1/2").judge is None  # other variables are all that is read
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('judge_cach = "off"', "unknown key 'judge_cach'. Did you mean 'judge_cache'?"),
+        ('CULTURE_TASKS_DATA = "x"', "unknown key 'CULTURE_TASKS_DATA'. Did you mean 'data'?"),
+        ('openai_api_key = "sk-secret"', "and set the environment variable OPENAI_API_KEY."),
+        ('OPENAI_API_KEY = "sk-secret"', "API keys and addresses of endpoints aren't read from a file."),
+        ('azure_openai_api_key = "sk-secret"', "environment variable AZURE_OPENAI_API_KEY."),
+        ('openai_base_url = "http://evil"', "environment variable OPENAI_BASE_URL."),
+        ("judge_delimiters = true", "judge_delimiters = True. Expected a text, a number or a list of texts"),
+        ("[judge]\nmodel = 1", "Expected a text, a number or a list of texts, as in CULTURE_JUDGE."),
+        ("judge_concurrency = 0", "judge_concurrency = '0': Input should be greater than or equal to 1."),
+        ("judge = gpt-4o", "can't be read (Invalid value (at line 1, column 9))"),
+    ],
+)
+def test_what_a_file_may_not_hold_is_named_with_the_file(project, text, said):
+    write(project, text)
+    with pytest.raises(SettingsError) as caught:
+        Settings.from_environment()
+    assert said in str(caught.value)
+    assert str(project / FILE_NAME) in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files here")
+def test_a_file_that_another_user_put_into_an_open_folder_is_left_alone(project, monkeypatch):
+    write(project, 'judge = "none"')
+    if os.getuid() == 0:
+        os.chown(project / FILE_NAME, 12345, -1)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+    mode = project.stat().st_mode
+    project.chmod(mode | 0o002)
+    assert settings_file() is None
+    project.chmod(mode & ~0o002)
+    assert settings_file() == project / FILE_NAME
 
 
 def test_secrets_are_in_no_text_of_the_settings():

@@ -81,6 +81,8 @@ class Row:
             judgment, where these aren't what the step is about.
         image: The image that a person sees, below the project's ``images``; empty without one.
         values: What columns hold when a person opens the row, such as a draft to be rewritten.
+        labels: Labels of the choices of columns, by column and value, where they aren't the column's own, such as words
+            of the culture's language. Sheets show them as they are, in this order.
         group: Rows of one group are shown together and assigned to the same people; empty for none.
         writer: The person whose row this is, where nobody else may fill it in; empty for anyone.
         not_for: People who may not fill it in, such as the author of what is checked.
@@ -92,6 +94,7 @@ class Row:
     shown: Mapping[str, str] = field(default_factory=dict)
     image: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     group: str = ""
     writer: str = ""
     not_for: frozenset[str] = frozenset()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import reading_data, rubric_named, rubrics
-from culture_tasks.cli.options import AddParser, at_least, between_0_and_1, rated_data, unwritable
+from culture_tasks.cli.options import AddParser, add_json, at_least, between_0_and_1, print_json, rated_data, unwritable
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges import selection
 from culture_tasks.people.agreement_report import AgreementReport, write_report
@@ -63,6 +63,7 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--confidence", type=between_0_and_1, default=0.95, metavar="P", help=confidence)
     skipping = "skip rows that can't be used, instead of refusing the data"
     parser.add_argument("--skip-invalid", action="store_true", help=skipping)
+    add_json(parser)
     parser.set_defaults(handler=_run)
 
 
@@ -93,12 +94,16 @@ def _run(options: argparse.Namespace) -> int:
         comparisons=compare(raters, data.responses, **intervals),
         options={**rows, **intervals, "least_coverage": settings.judge_min_coverage},
     )
-    print(report.as_text())
+    if options.json:
+        print_json(report.to_json())
+    else:
+        print(report.as_text())
     if folder is not None:
         languages = [response.language for response in data.responses]
         paths = write_report(report, folder)
         paths += write_pictures(report.comparisons, languages=languages, scale=data.scale, folder=folder)
-        print(textwrap.fill(f"written to {folder}: {', '.join(path.name for path in paths)}", 118))
+        if not options.json:
+            print(textwrap.fill(f"written to {folder}: {', '.join(path.name for path in paths)}", 118))
     return 0
 
 

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from culture_tasks.cli.options import AddParser, at_least, names
+from culture_tasks.cli.options import AddParser, add_json, add_tasks, at_least, print_json
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.judges.endpoint.budget import refused_requests
 from culture_tasks.judges.rubric.verdicts import Usage
@@ -58,14 +58,15 @@ def register(add_parser: AddParser) -> None:
     make.add_argument("--size", type=at_least(1), default=200, metavar="N", help=size)
     judge = "whose verdicts, as in CULTURE_JUDGE, where the runs have those of several judges"
     make.add_argument("--judge", metavar="SPEC", help=judge)
-    tasks = "only these tasks, by names or patterns (default: all)"
-    make.add_argument("--tasks", type=names, default=(), metavar="LIST", help=tasks)
+    add_tasks(make, "only these tasks (default: all)")
+    add_json(make)
     make.set_defaults(handler=_make)
     check = steps.add_parser("check", help="ask the judge again, and decide", description=_CHECK)
     check.add_argument("anchor", type=Path, help="file that `anchor make` has written")
     check.add_argument("--judge", metavar="SPEC", help="the judge, as in CULTURE_JUDGE (default: that variable)")
     number = "ask for at most N ratings in this look (default: all that are left in the round)"
     check.add_argument("-n", "--number", type=at_least(1), metavar="N", help=number)
+    add_json(check)
     check.set_defaults(handler=_check, error_status=_ERROR)
 
 
@@ -73,6 +74,9 @@ def _make(options: argparse.Namespace) -> int:
     which = {"size": options.size, "judge": options.judge, "tasks": options.tasks}
     anchor = anchors.make_anchor(options.results, options.output, **which)
     counts = Counter(row.task for row in anchor.rows)
+    if options.json:
+        print_json({"file": anchor.path, "judge": anchor.judge_name, "tasks": counts})
+        return 0
     print(as_text(("task", "responses"), [(task, str(counts[task])) for task in sorted(counts)]))
     print(printable(f"{anchor.path}: {len(anchor.rows)} responses with ratings by {anchor.judge_name}"))
     if len(anchor.rows) < options.size:
@@ -104,11 +108,21 @@ def _check(options: argparse.Namespace) -> int:
             print("Interrupted. The ratings so far are kept: the same command goes on.", file=sys.stderr)
             return _INTERRUPTED
         if refused_requests():
-            print("CULTURE_JUDGE_BUDGET is used up: raise it, or ask for fewer ratings with -n.")
+            note = "CULTURE_JUDGE_BUDGET is used up: raise it, or ask for fewer ratings with -n."
+            print(note, file=sys.stderr if options.json else sys.stdout)
+    money = prices.of_requests(spec.model, used)
+    history = anchors.read_history(anchor)
+    if options.json:
+        look = {"verdicts": len(rows), "rated": rated, "tokens": used, "money": money, "currency": prices.currency}
+        found = anchors.rounds(anchor, history)
+        shown = [{**one._asdict(), "identical": one.identical, "limit": one.limit} for one in found]
+        changed = any(one.alarm for one in found)
+        print_json({"judge": anchor.judge_name, "changed": changed, "look": look, "rounds": shown})
+        return _DRIFT if changed else 0 if rated else _NOTHING_RATED
     tokens = f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens"
-    cost = f"{tokens}, {prices.shown(prices.of_requests(spec.model, used))}"
+    cost = f"{tokens}, {prices.shown(money)}"
     print(f"This look: {len(rows):,} verdicts asked for, {len(rows) - rated:,} without a rating; {cost}.")
-    return _DRIFT if _print(anchor, anchors.read_history(anchor)) else 0 if rated else _NOTHING_RATED
+    return _DRIFT if _print(anchor, history) else 0 if rated else _NOTHING_RATED
 
 
 def _print(anchor: Anchor, history: Sequence[NewVerdict]) -> bool:

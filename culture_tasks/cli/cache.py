@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 
-from culture_tasks.cli.options import AddParser
+from culture_tasks.cli.options import AddParser, add_json, print_json
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges.cache import cache_files
@@ -29,12 +30,16 @@ def register(add_parser: AddParser) -> None:
         action.set_defaults(handler=handler)
     merge = actions.add_parser("merge", help="copy the completions of several caches into one")
     merge.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a cache to read")
-    merge.add_argument("--into", required=True, type=Path, metavar="FILE", help="the cache to write")
+    merge.add_argument("-o", "--output", required=True, type=Path, metavar="FILE", help="the cache to write")
     merge.set_defaults(handler=_merge)
+    add_json(actions.choices["stats"])
+    add_json(merge)
     clear, export = actions.choices["clear"], actions.choices["export"]
     clear.add_argument("--model", help="only completions of this judge model")
     clear.add_argument("--yes", action="store_true", help="don't ask for confirmation")
-    export.add_argument("output", nargs="?", type=Path, help="file to write (default: standard output)")
+    export.add_argument("former", nargs="?", type=Path, help=argparse.SUPPRESS)
+    written = "file to write (default: standard output)"
+    export.add_argument("-o", "--output", type=Path, metavar="FILE", help=written)
 
 
 def _file(options: argparse.Namespace) -> Path:
@@ -47,9 +52,13 @@ def _file(options: argparse.Namespace) -> Path:
 def _stats(options: argparse.Namespace) -> int:
     file = _file(options)
     judges = cache_files.stats(file)
-    size = file.stat().st_size / 1e6 if file.exists() else 0.0
-    print(f"{file}: {sum(judge.completions for judge in judges):,} completions, {size:.1f} MB")
+    size = file.stat().st_size if file.exists() else 0
     prices = read_prices(Settings.from_environment().prices_file)
+    if options.json:
+        rows = [{**asdict(each), "money": prices.of_requests(each.model, each.usage)} for each in judges]
+        print_json({"file": file, "bytes": size, "currency": prices.currency, "prices": prices.origin, "judges": rows})
+        return 0
+    print(f"{file}: {sum(judge.completions for judge in judges):,} completions, {size / 1e6:.1f} MB")
     for judge in judges:
         usage = judge.usage
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
@@ -74,16 +83,20 @@ def _clear(options: argparse.Namespace) -> int:
 
 
 def _merge(options: argparse.Namespace) -> int:
-    for each in cache_files.merge(options.files, options.into):
+    copies = cache_files.merge(options.files, options.output)
+    if options.json:
+        print_json([each._asdict() for each in copies])
+        return 0
+    for each in copies:
         unreadable = f", {each.unreadable:,} rows left out that are not as they were written" if each.unreadable else ""
-        print(f"{each.file}: {each.completions:,} completions, {each.copied:,} copied to {options.into}{unreadable}")
+        print(f"{each.file}: {each.completions:,} completions, {each.copied:,} copied to {options.output}{unreadable}")
     return 0
 
 
 def _export(options: argparse.Namespace) -> int:
     import jsonlines
 
-    completions = cache_files.export(_file(options))
-    with nullcontext(sys.stdout) if options.output is None else options.output.open("w", encoding="utf-8") as output:
+    completions, path = cache_files.export(_file(options)), options.output or options.former
+    with nullcontext(sys.stdout) if path is None else path.open("w", encoding="utf-8") as output:
         jsonlines.Writer(output).write_all(completions)
     return 0

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.cli.options import AddParser, add_repeatable
+from culture_tasks.cli.options import AddParser, add_repeatable, coloured
 from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.report.compare.gate import GateResult, as_json, as_junit, gate, parse_margins
 from culture_tasks.report.compare.two_models import B_IS_BETTER, B_IS_WORSE, Tested, TwoModels, compare_models
-from culture_tasks.report.model import Cell
+from culture_tasks.report.model import PEOPLE, Cell
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE, amount, interval, number
 from culture_tasks.results.comparability import explain
@@ -21,11 +21,11 @@ from culture_tasks.text_tables import as_text, plain
 
 _DESCRIPTION = """\
 Compares B with A on the items that both answered: difference with an interval, p value (Holm-adjusted over the
-benchmarks), and how many items would be needed to tell the two apart; then the same for each culture of a benchmark
+benchmarks), and how many items would make it significant; then the same for each culture of a benchmark
 (adjusted over all cultures). A and B are result files, folders or patterns with one model each. Of several runs of a
 task, B's newest counts, and A's newest that can be compared with it. Benchmarks that can't be compared are listed with
-the reason, and not tested. With --spotcheck, differences of judged scores are corrected by people's ratings, and it is
-the corrected ones that are tested.
+the reason, and not tested. With --spotcheck, differences of judged scores are corrected by people's ratings, and after
+`rejudge --sample` of both by the better judge's; it is the corrected ones that are tested.
 
 With --fail-on-regression the exit status says whether B may pass:
   0  no regression, and everything that was required could be compared
@@ -45,6 +45,9 @@ examples:
 """
 
 
+_STDOUT = Path("-")
+
+
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION, epilog=_EPILOG)
@@ -57,11 +60,12 @@ def register(add_parser: AddParser) -> None:
     )
     add_repeatable(parser, "--require", "NAME", require)
     margin = (
-        "let a drop pass that is no larger, on the benchmark's own scale; NAME may be a pattern, or name a culture as "
+        "tolerate a drop up to this size, on the benchmark's own scale; NAME may be a pattern, or name a culture as "
         "in culturalvqa:nigeria; may be repeated"
     )
     add_repeatable(parser, "--margin", "NAME=NUMBER", margin)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcome to a JSON file")
+    json = "write the outcome to a JSON file, or print it, and nothing else, where no file is named"
+    parser.add_argument("--json", nargs="?", type=Path, const=_STDOUT, metavar="FILE", help=json)
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the outcome to a JUnit XML file")
     add_choices(parser)
     parser.set_defaults(handler=_run, error_status=2)
@@ -77,6 +81,8 @@ def _run(options: argparse.Namespace) -> int:
         raise
     _write(result, options)
     options.reader_gone_status = result.status if options.fail_on_regression else 0
+    if options.json == _STDOUT:
+        return int(options.reader_gone_status)
     _print(models)
     if not options.fail_on_regression:
         return 0
@@ -86,7 +92,8 @@ def _run(options: argparse.Namespace) -> int:
             print(f"{check.outcome}: {plain(f'{check.title}: {check.message}')}")
     counts = Counter(check.outcome for check in result.checks)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-    print(f"gate: {'failed' if result.status else 'passed'} ({outcomes})")
+    verdict = coloured("failed", "red") if result.status else coloured("passed", "green")
+    print(f"gate: {verdict} ({outcomes})")
     return result.status
 
 
@@ -94,6 +101,9 @@ def _write(result: GateResult | CultureTasksError, options: argparse.Namespace) 
     """Writes the outcome's files: of an error too, so that none of an earlier comparison stays behind."""
     for path, write in ((options.json, as_json), (options.junit, as_junit)):
         if path is None:
+            continue
+        if path == _STDOUT:
+            print(write(result), end="")
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -114,9 +124,13 @@ def _print(models: TwoModels) -> None:
             print(f"\n{as_text((first, *header), [_row(tested, header) for tested in tests])}")
     if models.cultures:
         print(f"\n{len(apart)} of {len(models.cultures)} cultures differ")
-    if contradicted := [tested for tested in (*models.tests, *models.cultures) if tested.test.contradicts_judge]:
-        differences = "; ".join(map(_contradiction, contradicted))
-        print(f"People's ratings contradict the judge's difference: {plain(differences)}.")
+    contradicted: dict[str, list[str]] = {}
+    for tested in (*models.tests, *models.cultures):
+        if tested.test.correction is not None and tested.test.contradicts_judge:
+            contradicted.setdefault(tested.test.correction.by, []).append(_contradiction(tested))
+    for by, differences in contradicted.items():
+        what = "People's ratings contradict the judge's" if by == PEOPLE else f"{by} contradicts the other judge's"
+        print(plain(f"{what} difference: {'; '.join(differences)}."))
     for benchmark, reason, _ in models.not_compared:
         print(f"not compared: {plain(f'{title_of(benchmark)}: {reason}')}")
     for tested in (*models.tests, *models.cultures):

@@ -7,10 +7,11 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.cli.options import AddParser, at_least, names, positive, tasks_called
+from culture_tasks.cli.options import AddParser, add_tasks, at_least, positive, tasks_called
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
@@ -23,9 +24,14 @@ from culture_tasks.rejudge.estimates import (
     Bounds,
     Estimate,
     Estimator,
+    duration,
+    money_text,
     total_by_judge,
 )
-from culture_tasks.rejudge.rejudging import find_runs, judged_tasks, sampled
+from culture_tasks.rejudge.rejudging import TaskToGrade, find_runs, judged_tasks, sampled
+from culture_tasks.rejudge.ways import Way, ways
+from culture_tasks.results.loaded_runs import Names, load
+from culture_tasks.results.run_files import RunFiles
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown, printable
 
@@ -39,13 +45,18 @@ the cache cost nothing. For example: culture-tasks cost --tasks care,culturalvqa
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
-    parser.add_argument("--tasks", type=names, default=(), metavar="LIST", help="tasks, groups or tags, as for a run")
+    add_tasks(parser, "tasks, groups or tags, as for a run")
     results = "finished runs that are to be graded: result files, folders with result files, or patterns"
     parser.add_argument("--results", type=Path, nargs="+", metavar="PATH", help=results)
     judge = "the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)"
     parser.add_argument("--judge", metavar="SPEC", help=judge)
-    sample = "with --results: of N responses of each task, as for rejudge --sample"
+    sample = (
+        "with --results: of N responses of each task, as for rejudge --sample, and beside other ways to grade them, "
+        "with the widths of intervals to expect"
+    )
     parser.add_argument("--sample", type=at_least(2), metavar="N", help=sample)
+    people = "with --sample: also people who rate N responses of each task (see spotcheck)"
+    parser.add_argument("--people", type=at_least(2), metavar="N", help=people)
     parser.add_argument("--batch", action="store_true", help="at the price of batches (see rejudge --batch)")
     prices = "file of prices (default: CULTURE_JUDGE_PRICES, or list prices)"
     parser.add_argument("--prices", type=Path, metavar="FILE", help=prices)
@@ -80,14 +91,33 @@ def _run(options: argparse.Namespace) -> int:
         raise SettingsError("cost: neither --tasks nor --results is given. Name tasks, such as --tasks care.")
     if options.sample is not None and not options.results:
         raise SettingsError("cost: --sample is of finished runs. Name them with --results.")
-    tasks = tasks_called(options.tasks, "cost")
+    if options.people is not None and options.sample is None:
+        raise SettingsError("cost: --people stands beside a sample. Give its size with --sample.")
+    tasks, side_by_side = tasks_called(options.tasks, "cost"), list[Way]()
     counter = token_counts.counter_for(judge_of("gpt-4o"), options.tokenizer)
     estimator = Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
     if options.results:
         chosen = {task.name for task in tasks}
-        estimates = _of_results(
-            options.results, chosen, options.sample, estimator, settings=settings, judge_of=judge_of
-        )
+        found = _tasks_of(options.results, chosen)
+        size: int | None = options.sample
+        drawn = [task if size is None else sampled(files, task, size) for files, task in found]
+        of_tasks = partial(_of_tasks, estimator=estimator, settings=settings, judge_of=judge_of)
+        estimates = of_tasks(drawn)
+        if size is not None:
+            every = of_tasks([task for _, task in found])
+            runs = load([str(path) for path in options.results], Names()).runs
+            side_by_side = [
+                way
+                for name, task in {task.name: task for task in drawn}.items()
+                for way in ways(
+                    task,
+                    [run for run in runs if run.run.task == name],
+                    " + ".join(each.judge for each in estimates if each.task == name),
+                    money=_sum(every, name, prices, options.batch),
+                    money_of_sample=_sum(estimates, name, prices, options.batch),
+                    people=options.people,
+                )
+            ]
     else:
         many = {"repeats": options.repeats, "limit": options.limit}
         estimates = [each for task in tasks for each in estimator.before_a_run(task, judge_of, **many)]
@@ -96,6 +126,8 @@ def _run(options: argparse.Namespace) -> int:
         content = {"counted_by": counter.name, "currency": prices.currency, "prices": prices.origin}
         lists = {"tasks": estimates, "totals": totals}
         entries = {name: [_entry(each, prices, options.batch) for each in some] for name, some in lists.items()}
+        if options.sample is not None:
+            entries["ways"] = [asdict(each) for each in side_by_side]
         print(json.dumps(content | entries, ensure_ascii=False, indent=1))
         return 0
     header = ("task", "judge", "questions", "verdicts", "kept", "requests", "tokens in", "tokens out", prices.currency)
@@ -103,25 +135,29 @@ def _run(options: argparse.Namespace) -> int:
     print(as_markdown(header, [_row(each, prices, options.batch) for each in shown], numbers=7))
     print(f"Tokens are counted by {counter.name}.")
     _explain(totals, options, settings, prices)
+    if side_by_side:
+        _print_ways(side_by_side, prices.currency)
     return 0
 
 
-def _of_results(
-    paths: Sequence[Path],
-    chosen: set[str],
-    size: int | None,
-    estimator: Estimator,
-    *,
-    settings: Settings,
-    judge_of: Callable[[str], str],
+def _tasks_of(paths: Sequence[Path], chosen: set[str]) -> list[tuple[RunFiles, TaskToGrade]]:
+    """Returns the judged tasks of finished runs; of several gradings of a run, one counts."""
+    found = {run.origin: [(run.files, task) for task in judged_tasks(run.files)] for run in find_runs(paths)}
+    tasks = [pair for pairs in found.values() for pair in pairs if not chosen or pair[1].name in chosen]
+    if not tasks:
+        raise DataError(
+            "cost: none of these runs has logged samples of these tasks that a judge grades. Expected runs of a "
+            "judged benchmark with --log_samples and --output_path."
+        )
+    return tasks
+
+
+def _of_tasks(
+    tasks: Iterable[TaskToGrade], *, estimator: Estimator, settings: Settings, judge_of: Callable[[str], str]
 ) -> list[Estimate]:
-    """Returns the estimates of finished runs by task and judge; of several gradings of a run, one counts."""
+    """Returns the estimates of the tasks of finished runs by task and judge."""
     found: dict[tuple[str, str], Estimate] = {}
-    graded = {
-        run.origin: [task if size is None else sampled(run.files, task, size) for task in judged_tasks(run.files)]
-        for run in find_runs(paths)
-    }
-    for task in [task for tasks in graded.values() for task in tasks if not chosen or task.name in chosen]:
+    for task in tasks:
         by_model: dict[str, list[Any]] = {}
         for sample in task.samples:
             by_model.setdefault(judge_of(sample.rubric.model), []).extend(sample.expected(failed_only=False))
@@ -130,12 +166,47 @@ def _of_results(
                 one = estimator.of_responses(task.name, judge, items)
             key = (task.name, model)
             found[key] = found[key] + one if key in found else one
-    if not found:
-        raise DataError(
-            "cost: none of these runs has logged samples of these tasks that a judge grades. Expected runs of a "
-            "judged benchmark with --log_samples and --output_path."
-        )
     return list(found.values())
+
+
+def _sum(estimates: Sequence[Estimate], name: str, prices: Prices, batch: bool) -> Bounds | None:
+    """Returns what the judges of a task cost; None where one has no price."""
+    own = [each.money(prices.of(each.judge), in_batches=batch) for each in estimates if each.task == name]
+    known = [amount for amount in own if amount is not None]
+    return sum(known, Bounds()) if len(known) == len(own) else None
+
+
+def _print_ways(found: Sequence[Way], currency: str) -> None:
+    def widths(of: Bounds) -> str:
+        return of.text("±{:.2g}".format)
+
+    header = ("task", "graded by", currency, "these questions", "questions like these")
+    rows = [
+        (
+            each.task,
+            printable(each.by),
+            "—" if each.is_by_people and each.money is None else money_text(each.money),
+            widths(each.these),
+            widths(each.alike),
+        )
+        for each in found
+    ]
+    print()
+    print(as_markdown(header, rows, numbers=3))
+    print(
+        "Money is for all of the runs. ± is half the width of the 95 % interval to expect of a model's score: of what "
+        "the judge would give to all responses to these questions, and of the score for questions like these. Scores "
+        "of a judge that has graded nothing here, and of people, are taken to vary as the others do."
+    )
+    if any(each.these.low < each.these.high for each in found):
+        print(
+            "A range is from perfect agreement of the two to none. That of two judges is known where the results "
+            "have 20 responses that both graded."
+        )
+    if assumed_for := [name for name, runs in {each.task: each.runs for each in found}.items() if not runs]:
+        print(
+            f"Nothing of {', '.join(assumed_for)} is graded yet: its scores are taken to vary as much as plan assumes."
+        )
 
 
 def _row(each: Estimate, prices: Prices, batch: bool) -> tuple[str, ...]:
@@ -146,14 +217,10 @@ def _row(each: Estimate, prices: Prices, batch: bool) -> tuple[str, ...]:
         each.task,
         printable(each.judge),
         *(f"{number:,.0f}" for number in (each.questions, each.verdicts, each.kept, each.requests)),
-        _shown(each.tokens_in, 0),
-        _shown(each.tokens_out, 0),
-        "no price" if money is None else _shown(money, 2 if money.high >= 1 or money.high == 0 else 4),
+        each.tokens_in.text("{:,.0f}".format),
+        each.tokens_out.text("{:,.0f}".format),
+        money_text(money),
     )
-
-
-def _shown(interval: Bounds, digits: int) -> str:
-    return " to ".join(dict.fromkeys(f"{end:,.{digits}f}" for end in (interval.low, interval.high)))
 
 
 def _entry(each: Estimate, prices: Prices, batch: bool) -> dict[str, Any]:
@@ -179,13 +246,7 @@ def _explain(totals: Iterable[Estimate], options: argparse.Namespace, settings: 
     elif requests:
         together = settings.judge_concurrency
         print(
-            f"Time: about {_duration(max(requests / together, 1.0) * options.seconds)}, with {together} requests in "
+            f"Time: about {duration(max(requests / together, 1.0) * options.seconds)}, with {together} requests in "
             f"flight (CULTURE_JUDGE_CONCURRENCY) that take {options.seconds:g} s each (--seconds), if the endpoint's "
             "rate limits allow it."
         )
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.cli.options import AddParser
+from culture_tasks.cli.options import AddParser, add_json, at_least, names, print_json, unwritable
 from culture_tasks.text_tables import as_text, printable, write_csv
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser()
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
+    _add_new(actions)
+    _add_sheets(actions)
+    _add_collect(actions)
     drafting = _action(
         actions,
         "draft",
@@ -52,12 +55,163 @@ def register(add_parser: AddParser) -> None:
     building.set_defaults(handler=_build)
 
 
+def _add_new(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "make the folder of a project: decisions with their defaults, labels to translate, a guide for the group"
+    new = actions.add_parser("new", help=about, description=f"{about.capitalize()}.")
+    new.add_argument("name", metavar="NAME", help="name of the culture in tasks, such as korea")
+    new.add_argument("--like", required=True, metavar="BENCHMARK", help="the benchmark whose steps make the data")
+    new.add_argument("--language", required=True, metavar="CODE", help="the culture's language (ISO 639), such as ko")
+    place = "its country or region (ISO 3166), such as KR (default: the country with the name)"
+    new.add_argument("--place", default="", metavar="CODE", help=place)
+    new.add_argument("--way", help="which way, where the benchmark has several (default: its first)")
+    new.add_argument("--title", default="", help="its name for readers (default: made of the name)")
+    new.add_argument("-o", "--output", type=Path, metavar="DIR", help="the folder (default: NAME)")
+    new.set_defaults(handler=_new)
+
+
+def _add_sheets(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    sheets = _action(
+        actions,
+        "sheets",
+        "write the sheets of a step: a page and a CSV file for each person",
+        "Gives every row to as many people as it needs, evenly, and writes a page that needs no network and a CSV file "
+        "for each. A later call gives out only what nobody has filled in or has on a sheet.",
+    )
+    sheets.add_argument("--step", required=True, help="the step")
+    sheets.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder to write to (default: PROJECT/sheets)")
+    people = "write the sheets of these people only; the others' shares are left for them"
+    sheets.add_argument("--people", type=names, default=(), metavar="LIST", help=people)
+    most = "most rows on a sheet; rows that belong together are never split"
+    sheets.add_argument("--most", type=at_least(1), metavar="N", help=most)
+    again = "also give people once more what they have on an earlier sheet and haven't returned, as when it was lost"
+    sheets.add_argument("--again", action="store_true", help=again)
+    add_json(sheets)
+    sheets.set_defaults(handler=_sheets)
+
+
+def _add_collect(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    collect = _action(
+        actions,
+        "collect",
+        "read what came back of the sheets",
+        "Reads files that pages saved, and CSV files. Every row is new, skipped, the same as before, empty, in "
+        "conflict with an earlier one, or refused with a reason; conflicts and refusals make the exit status 1. A copy "
+        "of each file is kept in PROJECT/collected.",
+    )
+    collect.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files that came back")
+    replace = "where a person has filled in a row otherwise before, take what these files say"
+    collect.add_argument("--replace", action="store_true", help=replace)
+    output = "write the rows that were refused or are in conflict as CSV"
+    collect.add_argument("-o", "--output", type=Path, metavar="FILE", help=output)
+    add_json(collect)
+    collect.set_defaults(handler=_collect)
+
+
 def _action(
     actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, about: str, description: str
 ) -> argparse.ArgumentParser:
     parser = actions.add_parser(name, help=about, description=description)
     parser.add_argument("project", type=Path, metavar="PROJECT", help="folder of the project")
     return parser
+
+
+def _new(options: argparse.Namespace) -> int:
+    from culture_tasks.cultures.new_project import create
+
+    folder = options.output or Path(options.name)
+    try:
+        project = create(
+            options.name,
+            like=options.like,
+            language_code=options.language,
+            place_code=options.place,
+            way=options.way,
+            title=options.title,
+            folder=folder,
+        )
+    except OSError as error:
+        raise unwritable("culture new", folder, error) from None
+    print(
+        printable(f"{folder}: {project.config.title}, like {options.like}, with the steps {', '.join(project.steps)}")
+    )
+    print(printable(f"Next: read {folder / 'README.md'}, and decide in {folder / 'culture.toml'}"))
+    return 0
+
+
+def _sheets(options: argparse.Namespace) -> int:
+    from culture_tasks.cultures.giving_out import give_out
+    from culture_tasks.cultures.project import Project
+    from culture_tasks.settings import Settings
+
+    project = Project.open(options.project)
+    folder = options.output or options.project / "sheets"
+    state = project.state(Settings.from_environment().data_folder)
+    problems = list(project.form.check(state))
+    try:
+        given = give_out(
+            project, state, options.step, folder, people=options.people, most=options.most, again=options.again
+        )
+    except OSError as error:
+        raise unwritable("culture sheets", folder, error) from None
+    if options.json:
+        sheets = [{"name": sheet.name, "person": sheet.person, "rows": len(sheet.rows)} for sheet in given.sheets]
+        print_json({**given._asdict(), "sheets": sheets, "folder": folder, "problems": problems})
+        return 0
+    for problem in problems:
+        print(printable(f"problem: {problem}"))
+    if given.sheets:
+        rows = [[sheet.person, str(len(sheet.rows)), str(folder / f"{sheet.name}.html")] for sheet in given.sheets]
+        print(printable(as_text(["person", "rows", "page (and CSV file)"], rows)))
+    else:
+        print(f"nothing to give out: no row of {options.step} is open for anybody.")
+    if given.out:
+        print(f"{given.out} places in rows are out on earlier sheets (--again writes them once more)")
+    if given.later:
+        print(f"{given.later} places in rows are left for a later call")
+    if given.short:
+        print(
+            printable(
+                f"{len(given.short)} rows need people who aren't there ({sum(given.short.values())} places), such as "
+                f"{', '.join(list(given.short)[:5])}: enter more people under [people] in culture.toml"
+            )
+        )
+    if given.labels:
+        print(f"{given.labels} labels are new in labels.json: translate them, and write the sheets again, if you like")
+    return 0
+
+
+def _collect(options: argparse.Namespace) -> int:
+    from culture_tasks.cultures.collecting import OUTCOMES, collect
+    from culture_tasks.cultures.project import Project
+    from culture_tasks.settings import Settings
+
+    project = Project.open(options.project)
+    state = project.state(Settings.from_environment().data_folder)
+    try:
+        collected = collect(project, options.files, state, overwrite=options.replace)
+    except OSError as error:
+        raise unwritable("culture collect", options.project, error) from None
+    failed = [line for line in collected.lines if line.outcome in ("refused", "conflict")]
+    if options.output is not None:
+        try:
+            write_csv(options.output, list(failed[0]._fields) if failed else ["file"], [list(line) for line in failed])
+        except OSError as error:
+            raise unwritable("culture collect", options.output, error) from None
+    if options.json:
+        notes = [{"file": file, "note": note} for file, note in collected.notes]
+        print_json({"rows": [line._asdict() for line in collected.lines], "notes": notes})
+        return 1 if failed else 0
+    for file, note in collected.notes:
+        print(printable(f"{file}: {note}"))
+    for line in failed[:50]:
+        place = ", ".join(filter(None, (line.file, line.place, line.row, line.person)))
+        print(printable(f"{place}: {line.outcome}: {line.reason}"))
+    if len(failed) > 50:
+        print(f"… and {len(failed) - 50} more (--output FILE lists all)")
+    counts = collected.counts()
+    rows = [[file, *(str(count[outcome]) for outcome in OUTCOMES)] for file, count in counts.items()]
+    print(printable(as_text(["file", *OUTCOMES], rows)))
+    return 1 if failed else 0
 
 
 def _draft(options: argparse.Namespace) -> int:
@@ -87,6 +241,7 @@ def _draft(options: argparse.Namespace) -> int:
 def _agree(options: argparse.Namespace) -> int:
     from culture_tasks.cultures.progress import progress
     from culture_tasks.cultures.project import Project
+    from culture_tasks.cultures.sheets import gold_shares
     from culture_tasks.errors import DataError
     from culture_tasks.settings import Settings
 
@@ -109,6 +264,10 @@ def _agree(options: argparse.Namespace) -> int:
             print(
                 f"{each.step.name}: {len(each.missing)} rows need {sum(each.missing.values())} more entries by people"
             )
+    if gold := gold_shares(project, state):
+        print()
+        rows = [[each.step, each.person, f"{each.right} of {each.n}"] for each in gold]
+        print(printable(as_text(["gold questions", "person", "right"], rows)))
     if figures := project.form.agreement(state):
         print()
         print(printable(as_text(["agreement", "of", "n", "value", "95 %", "paper", "floor"], _figures(figures))))

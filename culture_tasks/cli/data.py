@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, check_data, entries, reading_data, tasks_below
-from culture_tasks.cli.options import AddParser
-from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, check_data, reading_data
+from culture_tasks.cli.options import AddParser, add_json, coloured, names, print_json, tasks_called, with_progress
+from culture_tasks.data.checking import DataReport
+from culture_tasks.errors import DataUnavailableError, SettingsError, hint
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_text, printable, write_csv
 
@@ -20,10 +21,12 @@ def register(add_parser: AddParser) -> None:
     checking = actions.add_parser(
         "check",
         help="report what is in the data and what is wrong with them",
-        description="Reads all data of a benchmark and compares them with its paper. Exit status 1: tasks can't run.",
+        description="Reads all data of benchmarks and compares them with the papers. Exit status 1: tasks can't run.",
     )
-    checking.add_argument("benchmark", choices=sorted(benchmarks()), help="the benchmark whose data are checked")
+    which = f"{', '.join(sorted(benchmarks()))}, or several (default: all)"
+    checking.add_argument("benchmarks", nargs="*", type=_benchmark, metavar="BENCHMARK", help=which)
     checking.add_argument("--data", type=Path, help="the data folder (default: CULTURE_TASKS_DATA, else the Hub)")
+    add_json(checking)
     checking.set_defaults(handler=_check)
     overlapping = actions.add_parser(
         "overlap",
@@ -31,8 +34,10 @@ def register(add_parser: AddParser) -> None:
         description="Compares the questions of tasks of several benchmarks: how many are the same, and how many are "
         "much alike (at least 70 %% of their words and pairs of words).",
     )
-    overlapping.add_argument("tasks", nargs="+", metavar="TASK", help="tasks or groups of at least two benchmarks")
+    tasks = "tasks or groups of at least two benchmarks, or patterns"
+    overlapping.add_argument("tasks", nargs="+", type=names, metavar="TASK", help=tasks)
     overlapping.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the pairs of questions as CSV")
+    add_json(overlapping)
     overlapping.set_defaults(handler=_overlap)
     for benchmark in benchmarks().values():
         benchmark.add_data_commands(actions)
@@ -46,31 +51,55 @@ def _print_text(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
-    with reading_data(settings):
-        report = check_data(options.benchmark, options.data or settings.data_folder)
-    print(printable(report.text()))
-    return 0 if report.usable else 1
+    reports: dict[str, DataReport] = {}
+    chosen = list(dict.fromkeys(options.benchmarks)) or sorted(benchmarks())
+    for name in with_progress(chosen, "data"):
+        try:
+            with reading_data(settings):
+                reports[name] = check_data(name, options.data or settings.data_folder)
+        except DataUnavailableError as error:
+            if len(chosen) == 1:
+                raise
+            reports[name] = DataReport(benchmarks()[name].title, problems=[str(error)])
+    unusable = [name for name, report in reports.items() if not report.usable]
+    if options.json:
+        counted = [(name, report, [count._asdict() for count in report.counts]) for name, report in reports.items()]
+        print_json(
+            [
+                {"benchmark": name, "usable": each.usable, "counts": counts, "problems": each.problems}
+                for name, each, counts in counted
+            ]
+        )
+        return 1 if unusable else 0
+    print("\n\n".join(printable(report.text()) for report in reports.values()))
+    if len(reports) > 1:
+        wrong = coloured(f"can't run: {', '.join(unusable)}", "red") if unusable else coloured("all can run", "green")
+        print(f"\n{len(reports)} benchmarks checked; {wrong}")
+    return 1 if unusable else 0
+
+
+def _benchmark(name: str) -> str:
+    if name not in benchmarks():
+        raise argparse.ArgumentTypeError(f"no benchmark {name!r}.{hint(name, sorted(benchmarks()))}")
+    return name
 
 
 def _overlap(options: argparse.Namespace) -> int:
     from culture_tasks.benchmarks.overlaps import shared_questions
 
-    if unknown := next((name for name in options.tasks if name not in entries()), None):
-        raise SettingsError(
-            f"data overlap: no task or group {unknown!r}.{nearest(unknown, entries())} `culture-tasks tasks` lists "
-            "them."
-        )
-    tasks = {task.name: task for name in options.tasks for task in tasks_below(name)}
-    if len({benchmark_of(name).name for name in tasks}) < 2:
+    tasks = tasks_called([name for some in options.tasks for name in some], "data overlap")
+    if len({benchmark_of(task.name).name for task in tasks}) < 2:
         raise SettingsError("data overlap: the tasks are of one benchmark. Name tasks of at least two.")
     settings = Settings.from_environment()
     with reading_data(settings):
-        found = list(shared_questions(list(tasks.values()), settings))
-    rows = [
-        [*each.benchmarks, *map(str, each.sizes), str(each.same), str(len(each.questions) - each.same)]
-        for each in found
-    ]
-    print(as_text(["first", "second", "questions", "questions", "the same", "much alike"], rows))
+        found = list(shared_questions(tasks, settings))
+    rows = [[*each.benchmarks, *each.sizes, each.same, len(each.questions) - each.same] for each in found]
+    if options.json:
+        keys = ("first", "second", "first_questions", "second_questions", "same", "alike")
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
+    else:
+        header = ("first", "second", "questions", "questions", "the same", "much alike")
+        print(as_text(header, [list(map(str, row)) for row in rows]))
     if options.output is not None:
         pairs = sorted((pair for each in found for pair in each.questions), key=lambda pair: -pair.similarity)
         columns = ["similarity", "first task", "first item", "first", "second task", "second item", "second"]

@@ -28,7 +28,7 @@ from packaging.requirements import Requirement
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Harness
 from culture_tasks.benchmarks.registry import benchmarks, reading_data, rubrics, tasks_below
-from culture_tasks.cli.options import AddParser
+from culture_tasks.cli.options import AddParser, Colour, add_json, coloured, print_json, with_progress
 from culture_tasks.data.hub import endpoint
 from culture_tasks.data.sources import availability
 from culture_tasks.errors import CultureTasksError, JudgeNotConfiguredError, SettingsError
@@ -37,7 +37,7 @@ from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.judges.selection import make_judge, spec_for
 from culture_tasks.pages import fonts
-from culture_tasks.settings import Settings
+from culture_tasks.settings import FILE_NAME, Settings, file_key, read_settings_file, settings_file
 from culture_tasks.text_tables import printable
 
 State = Literal["ok", "note", "fix"]
@@ -52,6 +52,7 @@ _NO_JUDGE = (
     "Set OPENAI_API_KEY for the judges of the papers, CULTURE_JUDGE for another one, or CULTURE_JUDGE=none to record "
     "the responses and grade them later."
 )
+_COLOURS: Mapping[State, Colour] = {"ok": "green", "note": "yellow", "fix": "red"}
 _GIGABYTE = 1e9
 _LITTLE, _HARDLY_ANY = 20.0, 1.0  # gigabytes
 _SCRIPTS: Mapping[str, str] = {
@@ -78,7 +79,7 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--read-data", action="store_true", help="read and check all data, downloading what is missing")
     deep = "build each harness's index of tasks and look for ours in it (half a minute)"
     parser.add_argument("--deep", action="store_true", help=deep)
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    add_json(parser)
     parser.set_defaults(handler=_examine)
 
 
@@ -87,8 +88,10 @@ def _examine(options: argparse.Namespace) -> int:
     if options.json:
         listed = [{"subject": subject, **dataclasses.asdict(finding)} for subject, finding in findings]
         well = all(finding["state"] != "fix" for finding in listed)
-        print(json.dumps({"version": __version__, "well": well, "findings": listed}, ensure_ascii=False, indent=1))
+        print_json({"version": __version__, "well": well, "findings": listed})
         return 0 if well else 1
+    from tqdm import tqdm  # whose bar leaves room for what it writes
+
     print(f"culture-tasks {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     columns = shutil.get_terminal_size(fallback=(100, 24)).columns
     width = max(len(benchmark.title) for benchmark in benchmarks().values())
@@ -100,7 +103,9 @@ def _examine(options: argparse.Namespace) -> int:
         for text, indent in lines if finding.remedy else lines[:1]:
             after = " " * len(indent)
             wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=after)
-            print("\n".join(wrapped), flush=True)
+            shown = "\n".join(wrapped)
+            tqdm.write(coloured(shown[:4], _COLOURS[finding.state]) + shown[4:], file=sys.stdout)
+            sys.stdout.flush()
     print(f"{states['fix']} to fix, {states['note']} to note, {states['ok']} ok")
     return 1 if states["fix"] else 0
 
@@ -125,6 +130,7 @@ def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = Fal
         found = "judge, data and verdict cache weren't looked at: a setting is wrong"
         yield "settings", Finding("fix", found, str(error))
     else:
+        looks.append(("settings", _settings))
         looks += [("judge", partial(_judge, settings, ask_judge))] if rubrics() else []
         looks.append(("verdict cache", partial(_verdict_cache, settings)))
         folder = settings.data_folder
@@ -134,7 +140,7 @@ def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = Fal
         else:
             looks += [(each.title, partial(_data, each, settings, read_data)) for each in benchmarks().values()]
     looks += [("Hub", _hub), ("GPU", _gpu), ("fonts", _fonts), ("disk", _disk)]
-    for subject, look in looks:
+    for subject, look in with_progress(looks, "doctor"):
         try:
             finding = look()
         except CultureTasksError as error:
@@ -144,6 +150,16 @@ def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = Fal
             said = "" if subject == "judge" else f": {' '.join(str(error).split())[:300]}"
             finding = Finding("fix", f"can't be looked at ({type(error).__name__}{said})")
         yield subject, finding
+
+
+def _settings() -> Finding:
+    file = settings_file()
+    if file is None:
+        found = f"no {FILE_NAME} here, above or at home"
+        return Finding("ok", found, facts={"file": None})
+    keys = [file_key(variable) for variable in read_settings_file(file)]
+    found = f"{file}: {', '.join(keys) or 'nothing'}; environment variables prevail"
+    return Finding("ok", found, facts={"file": str(file), "keys": keys})
 
 
 def _packages() -> Finding:

@@ -14,18 +14,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from culture_tasks.benchmarks.registry import entries, reading_data, tasks_below
+from culture_tasks.benchmarks.registry import reading_data, tasks_below
 from culture_tasks.cli.options import (
     AddParser,
+    add_json,
     add_model_options,
     add_repeatable,
+    add_tasks,
     at_least,
+    entries_called,
     model_options,
     names,
     not_negative,
+    print_json,
     settings_of,
 )
-from culture_tasks.errors import CultureTasksError, SettingsError, nearest
+from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_text, plain, printable
 
@@ -56,20 +60,20 @@ def register(add_parser: AddParser) -> None:
     """Adds the command."""
     actions = add_parser().add_subparsers(title="actions", metavar="ACTION", required=True)
     listed = actions.add_parser("methods", help="list the methods with their options and what each needs")
-    listed.add_argument("--json", action="store_true", help="print them as JSON")
+    add_json(listed)
     listed.set_defaults(handler=_list)
     _add_table(actions)
     fit = actions.add_parser("fit", help="fit a method on training cases", description=_FIT)
     fit.add_argument("--method", required=True, help="a method that needs a state, such as mcki (see methods)")
-    fit.add_argument("--pretrained", required=True, help="multimodal model, on the Hub or in a folder")
+    fit.add_argument("--model", required=True, help="multimodal model, on the Hub or in a folder")
     fit.add_argument("--benchmark", help="benchmark whose training cases are used (default: the only one with some)")
     fit.add_argument("--data", type=Path, help="folder of local data (default: CULTURE_TASKS_DATA, else the Hub)")
-    fit.add_argument("--out", type=Path, required=True, help="folder for the state")
+    fit.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the state")
     add_repeatable(fit, "--set", "OPTION=VALUE", "set an option of the method (see methods)")
     limit = "use this many training cases, evenly spaced over all"
     fit.add_argument("--limit", type=at_least(1), metavar="N", help=limit)
-    fit.add_argument("--features", type=Path, help=f"file that caches features (default: {_FEATURES} in --out)")
-    fit.add_argument("--overwrite", action="store_true", help="replace another state in --out")
+    fit.add_argument("--features", type=Path, help=f"file that caches features (default: {_FEATURES} in --output)")
+    fit.add_argument("--overwrite", action="store_true", help="replace another state in --output")
     batch = "requests whose features are computed together"
     fit.add_argument("--batch-size", type=at_least(1), default=1, metavar="N", help=batch)
     minutes = "time between checkpoints of a training; 0 writes one after each step"
@@ -87,9 +91,11 @@ def _add_table(actions: argparse._SubParsersAction[Any]) -> None:
     table.add_argument("--model", required=True, help="multimodal model, on the Hub or in a folder")
     methods = "all (those of the papers' tables), or names"
     table.add_argument("--methods", type=names, default=("all",), metavar="LIST", help=methods)
-    table.add_argument("--out", type=Path, required=True, help="folder for states, results, logs and the report")
+    folder = "folder for states, results, logs and the report"
+    table.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", dest="out", help=folder)
     table.add_argument("--plan", action="store_true", help="print the plan and stop")
-    table.add_argument("--tasks", type=names, default=_TASKS, metavar="LIST", help=f"default: {','.join(_TASKS)}")
+    table.add_argument("--json", action="store_true", help="print the plan as JSON and stop")
+    add_tasks(table, f"tasks or groups (default: {','.join(_TASKS)})", default=_TASKS)
     table.add_argument("--limit", type=at_least(1), metavar="N", help="evaluate on this many documents of each task")
     table.add_argument("--fit-limit", type=at_least(1), metavar="N", help="fit on this many training cases")
     table.add_argument("--batch-size", default="auto", metavar="N", help="requests answered together (default: auto)")
@@ -126,7 +132,11 @@ def _fill_table(options: argparse.Namespace) -> int:
     documents = [doc for name in tasks for doc in _documents(name, options.limit)]
     tokens = max(task.decoding.max_tokens for task in tasks.values())
     estimator = row_estimator(chosen, models.of_rows[rows[0].name][EVALUATED], data, documents, tokens)
-    print("\n".join(_plan(rows, models, data, estimator)))
+    plan = _plan(rows, models, data, estimator)
+    if options.json:
+        print_json(plan)
+        return 0
+    print("\n".join(_plan_in_words(plan)))
     judge = (settings.judge or "that of the paper").partition(",")[0]  # a local judge's arguments may hold a key
     print(f"Data: {settings.data_folder or 'the Hub'}. Judge: {judge}.\nFolder: {chosen.out}\n", flush=True)
     if options.plan:
@@ -149,9 +159,7 @@ def _fill_table(options: argparse.Namespace) -> int:
 def _table_options(options: argparse.Namespace, settings: Settings) -> TableOptions:
     from culture_tasks.insertion.table import TableOptions
 
-    for name in options.tasks:
-        if name not in entries():
-            raise SettingsError(f"insertion: no task {name!r}.{nearest(name, entries())}")
+    options.tasks = tuple(entries_called(options.tasks, "insertion"))
     if options.batch_size != "auto" and not (options.batch_size.isdigit() and int(options.batch_size)):
         raise SettingsError(f"insertion: --batch-size {options.batch_size}. Expected a whole number, or auto.")
     of_methods: dict[str, dict[str, str]] = {}
@@ -183,37 +191,71 @@ def _documents(task: str, limit: int | None) -> list[dict[str, Any]]:
     return some
 
 
-def _plan(rows: Sequence[MethodRow], models: TableModels, data: TrainingData, estimator: RowEstimator) -> Iterator[str]:
-    """Yields the plan: rows with hours and memory, the numbers of requests, and downloads."""
+def _plan(
+    rows: Sequence[MethodRow], models: TableModels, data: TrainingData, estimator: RowEstimator
+) -> dict[str, Any]:
+    """Returns the plan: rows with hours and memory, None where not known, the requests, and where models are."""
     from culture_tasks.insertion.estimates import ASSUMED
     from culture_tasks.insertion.table import estimate
 
-    lines: list[tuple[str, ...]] = []
-    hours, stored = 0.0, set[str]()
+    planned: list[dict[str, Any]] = []
+    stored = set[str]()
     for row in rows:
         expected = estimate(
             row.method, row.config, models.of_rows[row.name], estimator, backend=row.backend is not None, stored=stored
         )
         fitted = row.is_fitted(data)
         finished = fitted and row.is_evaluated()
-        to_do = "finished" if finished else "evaluation" if fitted else "fit, evaluation"
-        cells = ["not known"] * 4
-        if expected is not None:
-            fit = ("-", "-") if fitted else (f"{expected.fit_hours:.1f}", f"{expected.fit_gib:.0f}")
-            rest = ("-", "-") if finished else (f"{expected.hours:.1f}", f"{expected.gib:.0f}")
-            cells = [*fit, *rest]
-            hours += (0 if fitted else expected.fit_hours) + (0 if finished else expected.hours)
-        lines.append((row.name, to_do, row.backend or "transformers", *cells))
+        planned.append(
+            {
+                "method": row.name,
+                "fitted": fitted,
+                "evaluated": finished,
+                "backend": row.backend or "transformers",
+                "fit_hours": expected and (0.0 if fitted else expected.fit_hours),
+                "fit_gib": expected and (0.0 if fitted else expected.fit_gib),
+                "evaluation_hours": expected and (0.0 if finished else expected.hours),
+                "evaluation_gib": expected and (0.0 if finished else expected.gib),
+            }
+        )
+    counts = estimator.requests
+    return {
+        "rows": planned,
+        "hours": sum((row["fit_hours"] or 0.0) + (row["evaluation_hours"] or 0.0) for row in planned),
+        "device": estimator.device.name,
+        "assumed": ASSUMED,
+        "requests": {"alone": counts.alone, "after": counts.after, "insertions": counts.insertions},
+        "training_cases": estimator.cases.count,
+        "tokens_per_request": estimator.prompt.tokens,
+        "models": {
+            name: {"place": place, "download_gib": download / 2**30 if place == "Hub" else 0.0}
+            for name, (place, download) in models.located.items()
+        },
+    }
+
+
+def _plan_in_words(plan: Mapping[str, Any]) -> Iterator[str]:
+    lines: list[tuple[str, ...]] = []
+    for row in plan["rows"]:
+        to_do = "finished" if row["evaluated"] else "evaluation" if row["fitted"] else "fit, evaluation"
+        numbers = [
+            "not known" if row[f"{step}_hours"] is None else "-" if done else f"{row[f'{step}_{unit}']:.{digits}f}"
+            for step, done in (("fit", row["fitted"]), ("evaluation", row["evaluated"]))
+            for unit, digits in (("hours", 1), ("gib", 0))
+        ]
+        lines.append((row["method"], to_do, row["backend"], *numbers))
     yield as_text(("method", "to do", "answers by", "fit, hours", "GiB", "evaluation, hours", "GiB"), lines)
-    counts, cases, prompt = estimator.requests, estimator.cases, estimator.prompt
+    counts = plan["requests"]
     yield (
-        f"\nRequests: {counts.alone} to the plain model, {counts.after} after {counts.insertions} insertions. "
-        f"Training cases: {cases.count}. A request has {prompt.tokens:.0f} tokens."
+        f"\nRequests: {counts['alone']} to the plain model, {counts['after']} after {counts['insertions']} insertions. "
+        f"Training cases: {plan['training_cases']}. A request has {plan['tokens_per_request']:.0f} tokens."
     )
-    yield f"{hours:.1f} hours, estimated for one {estimator.device.name}, not measured. Assumed: {ASSUMED}."
+    yield f"{plan['hours']:.1f} hours, estimated for one {plan['device']}, not measured. Assumed: {plan['assumed']}."
     yield "Models:"
-    for name, (place, download) in models.located.items():
-        yield f"  {name}: {f'{download / 2**30:.1f} GiB to download' if place == 'Hub' else f'in the {place}'}"
+    for name, model in plan["models"].items():
+        in_place = f"in the {model['place']}"
+        missing = f"{model['download_gib']:.1f} GiB to download"
+        yield f"  {name}: {missing if model['place'] == 'Hub' else in_place}"
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -230,7 +272,7 @@ def _list(options: argparse.Namespace) -> int:
         flags = {flag: getattr(method, flag) for flag in ("needs_state", "edits_weights", "other_models")}
         descriptions.append({"name": name, "about": about(method), "package": package, **flags, "options": choices})
     if options.json:
-        print(json.dumps(descriptions, indent=1, ensure_ascii=False, default=str))
+        print_json(descriptions)
         return 0
     width = max(shutil.get_terminal_size((100, 24)).columns, 40)
     for description in descriptions:
@@ -288,20 +330,20 @@ def _fit(options: argparse.Namespace) -> int:
             "whole model on one GPU: leave out --device-map, or start one process."
         )
     device = str(processes.device) if processes.num_processes > 1 else options.device
-    model = MultimodalModel.load(options.pretrained, model_options(options, device))
+    model = MultimodalModel.load(options.model, model_options(options, device))
     method = method_class(options.method)(model, config)
     method.batch_size = options.batch_size
-    if not options.overwrite and _is_done(options.out, method, data):
-        print(f"{options.out}: is already fitted")
+    if not options.overwrite and _is_done(options.output, method, data):
+        print(f"{options.output}: is already fitted")
         return 0
-    checkpoints = Checkpoints(options.out / _CHECKPOINT, minutes=options.checkpoint_minutes)
+    checkpoints = Checkpoints(options.output / _CHECKPOINT, minutes=options.checkpoint_minutes)
     shown = Progress(hidden=not processes.is_main_process)
-    with ValueStore(options.features or options.out / _FEATURES) as store:
+    with ValueStore(options.features or options.output / _FEATURES) as store:
         method.fit(data, store, shown, checkpoints)
     if processes.is_main_process:
-        description = method.save(options.out)
+        description = method.save(options.output)
         checkpoints.clear()
-        print(f"{options.out}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")
+        print(f"{options.output}: {options.method} on {data.facts.count} cases {json.dumps(description.report)}")
     processes.destroy_process_group()
     return 0
 
@@ -325,7 +367,7 @@ def _is_done(folder: Path, method: InsertionMethod, data: TrainingData) -> bool:
     if different:
         raise state.StateError(
             f"{folder}: holds the state of another fit ({different}). "
-            "Name another --out, or replace it with --overwrite."
+            "Name another --output, or replace it with --overwrite."
         )
     return True
 
@@ -336,5 +378,5 @@ def _show(options: argparse.Namespace) -> int:
     description, tensors = read(options.state)
     shown = description.model_dump(mode="json", exclude={"facts", "tensors"})
     sizes = {name: list(tensor.shape) for name, tensor in tensors.items()}
-    print(json.dumps({**shown, "fingerprint": description.fingerprint, "tensors": sizes}, indent=2, ensure_ascii=False))
+    print_json({**shown, "fingerprint": description.fingerprint, "tensors": sizes})
     return 0

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from culture_tasks import __version__
+from culture_tasks.cli.options import Parser, coloured
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.text_tables import printable
 
@@ -34,6 +35,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "cache": ("cache:register", "show what the verdict cache holds, clear it, export it, or merge several"),
     "insertion": ("insertion:register", "fill the papers' table of knowledge insertion, or fit one method"),
     "preferences": ("preferences:register", "pairs of rated responses to train on with TRL"),
+    "completion": ("completion:register", "print a script by which a shell completes commands and options"),
 }
 """The function of each command that makes its parser and sets the ``handler``; and what it does."""
 
@@ -43,7 +45,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
 
     The modules of other commands aren't imported.
     """
-    parser = argparse.ArgumentParser(prog="culture-tasks", description="Cultural benchmarks for lm-eval and lmms-eval.")
+    parser = Parser(prog="culture-tasks", description="Cultural benchmarks for lm-eval and lmms-eval.")
     parser.add_argument("--version", action="version", version=f"culture-tasks {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -83,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = int(options.handler(options))
         sys.stdout.flush()
     except CultureTasksError as error:
-        print(f"culture-tasks: error: {printable(str(error))}", file=sys.stderr)
+        print(f"culture-tasks: {coloured('error', 'red', sys.stderr)}: {printable(str(error))}", file=sys.stderr)
         return int(getattr(options, "error_status", 1))
     except BrokenPipeError:  # the reader, such as `head`, has gone; Python would flush once more at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from culture_tasks.cli.options import AddParser
+from culture_tasks.cli.options import AddParser, add_json, print_json, unwritable
 from culture_tasks.costs.prices import read_prices
-from culture_tasks.errors import SettingsError
 from culture_tasks.harness.session import start_session
 from culture_tasks.results.merging import merge
 from culture_tasks.settings import Settings
@@ -23,11 +22,12 @@ settings. The shards' files stay as they are.
 
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
-    parser = add_parser(description=_DESCRIPTION, epilog="example: culture-tasks merge results/* --out results/merged")
+    parser = add_parser(description=_DESCRIPTION, epilog="example: culture-tasks merge results/* -o results/merged")
     results = "the shards' result files, folders with them, or patterns"
     parser.add_argument("results", nargs="+", type=Path, help=results)
-    out = "folder to write; result files in it aren't read"
-    parser.add_argument("-o", "--out", required=True, type=Path, metavar="DIR", help=out)
+    output = "folder to write; result files in it aren't read"
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help=output)
+    add_json(parser)
     parser.set_defaults(handler=_run)
 
 
@@ -35,13 +35,15 @@ def _run(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     start_session(settings)
     try:
-        merged = merge(options.results, options.out, settings, read_prices(settings.prices_file))
+        merged = merge(options.results, options.output, settings, read_prices(settings.prices_file))
     except OSError as error:
-        raise SettingsError(
-            f"merge: {options.out} can't be written ({error.strerror}). Choose another --out."
-        ) from None
+        raise unwritable("merge", options.output, error) from None
+    if options.json:
+        parts = {"shards": merged.shards, "tasks": merged.tasks, "left_out": merged.left_out}
+        print_json({"result_file": merged.run.result_file, **parts})
+        return 0
     print(as_text(("task", "documents"), [(plain(task), str(count)) for task, count in merged.tasks.items()]))
     print(plain(f"{merged.run.result_file}: {merged.shards} result files put together"))
     if merged.left_out:
-        print(plain(f"left out, since every shard ran them whole: {', '.join(merged.left_out)}"))
+        print(plain(f"Not included, since every shard ran them whole: {', '.join(merged.left_out)}"))
     return 0

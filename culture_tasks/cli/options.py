@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
+import json
 import math
+import os
+import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
 
 from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.text import storable
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Task
@@ -18,7 +23,41 @@ if TYPE_CHECKING:
 AddParser = Callable[..., argparse.ArgumentParser]
 """Makes the parser of a command, from what :class:`argparse.ArgumentParser` takes."""
 
+Colour = Literal["red", "green", "yellow"]
+Item = TypeVar("Item")
+
+_COLOURS = {"red": 31, "green": 32, "yellow": 33}
+_FORMER_NAMES = {"--into": "--output", "--pretrained": "--model"}
 _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that takes every option with underscores too, as the harnesses spell theirs, and by its former name."""
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """Parses words in which each option has its present name."""
+        words = list(sys.argv[1:] if args is None else args)
+        ends = words.index("--") if "--" in words else len(words)
+        return super().parse_known_args([*map(self._current, words[:ends]), *words[ends:]], namespace)
+
+    def _current(self, word: str) -> str:
+        """Returns a word of the command line with an option's present name."""
+        option, equals, value = word.partition("=")
+        if not option.startswith("--") or option in self._option_string_actions:
+            return word
+        hyphenated = option.replace("_", "-")
+        present = _FORMER_NAMES.get(hyphenated, hyphenated)
+        return f"{present}{equals}{value}" if present in self._option_string_actions else word
+
+
+class _ListOfNames(argparse.Action):
+    """Joins the lists of an option that is repeated, in place of its default."""
+
+    def __call__(self, _: Any, namespace: Any, values: Any, __: str | None = None) -> None:
+        earlier = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, values if earlier is self.default else (*earlier, *values))
 
 
 def number(expected: str, allowed: Callable[[float], bool]) -> Callable[[str], float]:
@@ -53,25 +92,70 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def tasks_called(names: Sequence[str], command: str) -> list[Task]:
-    """Returns the tasks below names that a user gave to a command, each once.
+def add_tasks(parser: argparse._ActionsContainer, meaning: str, flag: str = "--tasks", **more: Any) -> None:
+    """Adds an option whose value is a list of tasks, with commas, which may be repeated."""
+    how = f"{meaning}; a list with commas or patterns; may be repeated"
+    parser.add_argument(flag, type=names, action=_ListOfNames, metavar="LIST", help=how, **{"default": (), **more})
+
+
+def entries_called(names: Sequence[str], command: str) -> list[str]:
+    """Returns the names of the tasks, groups and tags that fit names or patterns, each once.
 
     Raises:
-        SettingsError: If no task, group or tag has a name.
+        SettingsError: If nothing fits a name.
     """
-    from culture_tasks.benchmarks.registry import entries, tasks_below
+    from culture_tasks.benchmarks.registry import entries
 
-    for name in names:
-        if name not in entries():
+    fitting = {name: fnmatch.filter(entries(), name) for name in names}
+    for name, found in fitting.items():
+        if not found:
             raise SettingsError(
                 f"{command}: no task {name!r}.{nearest(name, entries())} `culture-tasks tasks` lists them."
             )
-    return list(dict.fromkeys(task for name in names for task in tasks_below(name)))
+    return list(dict.fromkeys(entry for found in fitting.values() for entry in found))
+
+
+def tasks_called(names: Sequence[str], command: str) -> list[Task]:
+    """Returns the tasks below names or patterns that a user gave to a command, each once.
+
+    Raises:
+        SettingsError: If no task, group or tag fits a name.
+    """
+    from culture_tasks.benchmarks.registry import tasks_below
+
+    return list(dict.fromkeys(task for name in entries_called(names, command) for task in tasks_below(name)))
 
 
 def add_repeatable(parser: argparse._ActionsContainer, flag: str, metavar: str, meaning: str, **more: Any) -> None:
     """Adds an option that may be repeated, whose values are a list."""
     parser.add_argument(flag, action="append", default=[], metavar=metavar, help=meaning, **more)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Adds the option by which a command prints data in place of its tables."""
+    parser.add_argument("--json", action="store_true", help="print JSON, and nothing else, on standard output")
+
+
+def print_json(content: object) -> None:
+    """Prints data, dataclasses among them, as JSON; a number that isn't there is null."""
+    from pydantic_core import to_jsonable_python
+
+    plain = to_jsonable_python(content, inf_nan_mode="null", fallback=str)
+    print(storable(json.dumps(plain, ensure_ascii=False, indent=1)))
+
+
+def coloured(text: str, colour: Colour, stream: TextIO | None = None) -> str:
+    """Returns a text in a colour where a stream (None: standard output) is a terminal and NO_COLOR isn't set."""
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return text if is_plain or not (stream or sys.stdout).isatty() else f"\033[{_COLOURS[colour]}m{text}\033[0m"
+
+
+def with_progress(items: Sequence[Item], what: str) -> Iterable[Item]:
+    """Returns items that show on standard error, if that is a terminal, how many of them are done."""
+    from tqdm import tqdm
+
+    bar: Iterable[Item] = tqdm(items, desc=what, file=sys.stderr, mininterval=1.0, disable=None, leave=False)
+    return bar
 
 
 def unwritable(command: str, folder: Path, error: OSError) -> SettingsError:

@@ -13,36 +13,43 @@ from pathlib import Path
 import numpy as np
 from scipy import special
 
-from culture_tasks.benchmarks.interface import MeanScore, Scale, Task
+from culture_tasks.benchmarks.interface import MeanScore, Task
 from culture_tasks.benchmarks.registry import reading_data
-from culture_tasks.cli.options import AddParser, between_0_and_1, names, positive, tasks_called
+from culture_tasks.cli.options import AddParser, add_tasks, between_0_and_1, positive, tasks_called
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.subsets import Structure, structure_of
+from culture_tasks.harness.subsets import structure_of
 from culture_tasks.judges.cache.cache_files import stats
 from culture_tasks.judges.selection import parse_spec
 from culture_tasks.metrics.subsets import Components, components, half_width, population
-from culture_tasks.rejudge.estimates import Bounds, Estimator, total_by_judge
+from culture_tasks.rejudge.estimates import (
+    Bounds,
+    Estimator,
+    duration,
+    money_text,
+    seconds_by_document,
+    total_by_judge,
+)
+from culture_tasks.rejudge.ways import assumed
 from culture_tasks.results.loaded_runs import LoadedRun, Names, load
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown
 
 _DESCRIPTION = """\
-Says how many questions of each task give an interval of a half width, or tell two models apart, when they are drawn by
-CULTURE_SUBSET; and what a judge costs for them. How much scores vary is taken from earlier results of any models, or
-else is as much as it can be. For example: culture-tasks plan --tasks culturalbench_easy --width 3 --results results/
+Says how many questions of each task give an interval of a half width, or find a difference of two models, when drawn by
+CULTURE_SUBSET; and what a judge costs for them. How much scores vary, and how long a run takes, is taken from earlier
+results of any models; without any, scores vary as much as they can.
+For example: culture-tasks plan --tasks culturalbench_easy --width 3 --results results/
 """
 _ALIKE = 0.5
-"""Without results: the part of the variance that is of clusters, and the correlation of two models' scores."""
+"""Without results: the correlation of two models' scores."""
 
 
 def register(add_parser: AddParser) -> None:
     """Adds the command."""
     parser = add_parser(description=_DESCRIPTION)
-    parser.add_argument(
-        "--tasks", type=names, required=True, metavar="LIST", help="tasks, groups or tags, as for a run"
-    )
+    add_tasks(parser, "tasks, groups or tags, as for a run", required=True)
     width = "half of the width of the 95 %% interval of a score, on the metric's own scale"
     parser.add_argument("--width", type=positive, metavar="POINTS", help=width)
     difference = "a difference of two models, on the metric's own scale, that a test is to find"
@@ -63,7 +70,8 @@ def register(add_parser: AddParser) -> None:
 class Plan:
     """What is needed of a task: numbers of documents, None where all of them aren't enough or nothing was asked for.
 
-    ``models`` is the number of earlier runs that the variance was taken from.
+    ``models`` is the number of earlier runs that the variance was taken from. ``seconds`` is the time of one run, by
+    the fastest and by the slowest of the earlier runs; None where none says so.
     """
 
     task: str
@@ -73,6 +81,7 @@ class Plan:
     for_width: int | None
     for_difference: int | None
     money: Bounds | None
+    seconds: Bounds | None
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -83,11 +92,20 @@ def _run(options: argparse.Namespace) -> int:
     settings = settings.model_copy(update={"judge": judge, "judge_budget": None, "subset": None})
     prices = read_prices(options.prices or settings.prices_file)
     runs: dict[str, list[LoadedRun]] = {}
-    for run in load(options.results, Names()).runs if options.results else ():
+    loaded = load(options.results, Names()).runs if options.results else []
+    for run in loaded:
         if run.columns is not None:
             runs.setdefault(run.run.task, []).append(run)
+    seconds = seconds_by_document(loaded)
     plans = [
-        _planned(task, runs.get(task.name, []), settings=settings, prices=prices, options=options)
+        _planned(
+            task,
+            runs.get(task.name, []),
+            seconds=seconds.get(task.name),
+            settings=settings,
+            prices=prices,
+            options=options,
+        )
         for task in tasks_called(options.tasks, "plan")
     ]
     if options.json:
@@ -102,14 +120,21 @@ def _run(options: argparse.Namespace) -> int:
     if options.width is not None:
         columns[f"for ±{options.width:g}"] = lambda plan: _number(plan.for_width, plan.documents)
     if options.difference is not None:
-        columns[f"to tell {options.difference:g} apart"] = lambda plan: _number(plan.for_difference, plan.documents)
-    columns[prices.currency] = lambda plan: "no price" if plan.money is None else _money(plan.money)
+        columns[f"to find {options.difference:g}"] = lambda plan: _number(plan.for_difference, plan.documents)
+    columns[prices.currency] = lambda plan: money_text(plan.money)
+    if seconds:
+        columns["time"] = lambda plan: "unknown" if plan.seconds is None else plan.seconds.text(duration)
     print(
         as_markdown(
             tuple(columns), [[text(plan) for text in columns.values()] for plan in plans], numbers=len(columns) - 2
         )
     )
     print("Set CULTURE_SUBSET to a number, for all models alike. Money is the judge's, for the larger of the numbers.")
+    if seconds:
+        print(
+            "Time is that of one run, for the larger of the numbers, at the pace of the fastest and of the slowest "
+            "earlier run, with the loading of the model and the grading."
+        )
     if not all(plan.models for plan in plans):
         print(
             "Assumed: scores vary as much as right and wrong can (ratings: a quarter of their scale), half of that "
@@ -119,7 +144,13 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _planned(
-    task: Task, runs: Sequence[LoadedRun], *, settings: Settings, prices: Prices, options: argparse.Namespace
+    task: Task,
+    runs: Sequence[LoadedRun],
+    *,
+    seconds: Bounds | None,
+    settings: Settings,
+    prices: Prices,
+    options: argparse.Namespace,
 ) -> Plan:
     metric = next(metric for metric in task.metrics() if metric.name == task.metric)
     scale = metric.scale
@@ -130,7 +161,8 @@ def _planned(
     structure = structure_of(task.name, rows)
     order = structure.draw(len(structure.items))
     known = [run for run in runs if run.columns is not None and metric.per_cluster is None]
-    of_score, of_difference = _assumed(scale, structure)
+    of_score = assumed(scale, shared_clusters=len(set(structure.clusters)) < len(structure.clusters))
+    of_difference = Components(*(2.0 * (1.0 - _ALIKE) * part for part in of_score))
     if found := [_components_of(run) for run in known]:
         of_score = _mean(found)
     if paired := [each for one, two in combinations(known, 2) if (each := _components_of(one, two)) is not None]:
@@ -152,7 +184,7 @@ def _planned(
     for_difference = None if options.difference is None else _least(is_found, len(order))
     per_item = len(rows) / len(structure.items)
     needed = [round(n * per_item) for n in (for_width, for_difference) if n is not None]
-    share = max(needed, default=len(rows)) / len(rows)
+    documents = max(needed, default=len(rows))
     return Plan(
         task.name,
         documents=len(rows),
@@ -160,17 +192,9 @@ def _planned(
         models=len(found),
         for_width=None if for_width is None else round(for_width * per_item),
         for_difference=None if for_difference is None else round(for_difference * per_item),
-        money=_cost(task, settings, prices, share),
+        money=_cost(task, settings, prices, documents / len(rows)),
+        seconds=None if seconds is None else seconds.times(documents),
     )
-
-
-def _assumed(scale: Scale, structure: Structure) -> tuple[Components, Components]:
-    """Returns the variance components of a score, and of the difference of two, where no run is known."""
-    width = (scale.high or 0.0) - (scale.low or 0.0)
-    total = (width / 2.0) ** 2 if scale.unit in ("share", "percent") else (width / 4.0) ** 2
-    of_clusters = _ALIKE * total if len(set(structure.clusters)) < len(structure.clusters) else 0.0
-    one = Components(of_clusters, total - of_clusters)
-    return one, Components(*(2.0 * (1.0 - _ALIKE) * part for part in one))
 
 
 def _components_of(one: LoadedRun, two: LoadedRun | None = None) -> Components:
@@ -212,8 +236,3 @@ def _cost(task: Task, settings: Settings, prices: Prices, share: float) -> Bound
 
 def _number(needed: int | None, of: int) -> str:
     return f"more than {of:,}" if needed is None else f"{needed:,}"
-
-
-def _money(amount: Bounds) -> str:
-    digits = 2 if amount.high >= 1 or amount.high == 0 else 4
-    return " to ".join(dict.fromkeys(f"{end:,.{digits}f}" for end in (amount.low, amount.high)))

@@ -9,7 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import reading_data
-from culture_tasks.cli.options import AddParser, add_repeatable, not_negative, number, rated_data, unwritable
+from culture_tasks.cli.options import (
+    AddParser,
+    add_json,
+    add_repeatable,
+    add_tasks,
+    not_negative,
+    number,
+    print_json,
+    rated_data,
+    unwritable,
+)
 from culture_tasks.errors import DataUnavailableError
 from culture_tasks.people.rated_responses import named_category
 from culture_tasks.preferences.dataset_folder import build, check_new
@@ -74,6 +84,7 @@ def register(add_parser: AddParser) -> None:
     build.add_argument("--plain", action="store_true", help="write plain text rather than messages")
     model = "model that the recipes train, on the Hub or in a folder (default: %(default)s)"
     build.add_argument("--model", default=PAPER_MODELS[0], help=model)
+    add_json(build)
     build.set_defaults(handler=_build)
 
     text = "show what rated responses hold: pairs, ties, gaps, lengths, who wrote them, overlap with tests"
@@ -82,6 +93,7 @@ def register(add_parser: AddParser) -> None:
     folder = "also write JSON, Markdown, CSV and pictures to this folder"
     stat.add_argument("-o", "--output", type=Path, metavar="DIR", help=folder)
     _add_rule(stat)
+    add_json(stat)
     stat.set_defaults(handler=_stat, test_questions=True)
 
     text = "merge a LoRA adapter into the model that it was trained on"
@@ -100,12 +112,13 @@ def register(add_parser: AddParser) -> None:
 def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sources", nargs="+", metavar="SOURCE", help="rated rows or results (see below)")
     parser.add_argument("--rating", metavar="COLUMN", help="column of the ratings in rows (default: human_rating)")
-    add_repeatable(parser, "--task", "NAME", "task or group to take from results; may be repeated")
+    add_tasks(parser, "tasks or groups to take from results")
     judge = "judge whose verdicts count, where there are several, such as openai:gpt-4o"
     parser.add_argument("--judge", metavar="SPEC", help=judge)
     parser.add_argument("--text-overlap", action="store_true", help="use text overlap as the rating: for trial runs")
-    hold_out = "also leave out the questions of this task or group; may be repeated; 'none' leaves out nothing"
-    add_repeatable(parser, "--hold-out", "TASK", hold_out)
+    add_tasks(
+        parser, "also leave out the questions of these tasks or groups, or of none at all by 'none'", "--hold-out"
+    )
 
 
 def _add_rule(parser: argparse.ArgumentParser) -> None:
@@ -130,6 +143,9 @@ def _build(options: argparse.Namespace) -> int:
     rule = rule.model_copy(update={"hold_out": held_out})
     chosen = choose(rated, rule, options.seed, tests)
     manifest = build(chosen, rule, options.seed, options.output, read, options.model)
+    if options.json:
+        print_json(manifest)
+        return 0
     words = _COUNTS | {name: f"{responses}, left out" for name, responses in LEFT_OUT.items()}
     rows = [(words.get(name, name.replace("_", " ")), f"{count:,}") for name, count in manifest.counts.items() if count]
     print(as_text(("", f"rated by {manifest.rated_by.name}"), rows))
@@ -156,6 +172,9 @@ def _stat(options: argparse.Namespace) -> int:
             written = [*stat.write(options.output), *write_pictures(stat, options.output)]
         except OSError as error:
             raise unwritable("preferences", options.output, error) from None
+    if options.json:
+        print_json(stat.content)
+        return 0
     print(stat.as_text())
     if not isinstance(shared, str):
         _print_near_duplicates(shared.near, rated, shared)
@@ -171,7 +190,7 @@ def _rule(options: argparse.Namespace) -> Rule:
 
 
 def _taken(options: argparse.Namespace) -> Taken:
-    return Taken(tuple(options.task), options.judge, options.text_overlap, options.test_questions)
+    return Taken(options.tasks, options.judge, options.text_overlap, options.test_questions)
 
 
 _COUNTS = {

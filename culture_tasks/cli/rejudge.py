@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.cli.options import AddParser, at_least
+from culture_tasks.cli.options import AddParser, add_json, at_least, print_json, with_progress
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
@@ -64,6 +64,7 @@ def register(add_parser: AddParser) -> None:
         "a second time"
     )
     parser.add_argument("--resend", action="store_true", help=resend)
+    add_json(parser)
     parser.set_defaults(handler=_run)
 
 
@@ -115,18 +116,26 @@ def _graded(options: argparse.Namespace) -> int:
         for session, graded in work:
             hold_session(session)
             rejudging.submit(_tasks(graded), failed_only=failed_only)
-        if rounds is not None and (status := _status(rounds, options.batches)) is not None:
-            return status
+        if rounds is not None:
+            with redirect_stdout(sys.stderr if options.json else sys.stdout):
+                status = _status(rounds, options.batches)
+            if status is not None:
+                return status
         if rounds is not None:
             rounds.end_verdicts()
+        written: list[dict[str, Any]] = []
         for session, graded in work:
             for run, tasks in graded:
                 new = rejudging.finish(run, tasks, progress=_progress, prices=prices, now=datetime.now())
-                _print(new, tasks, judge=session.settings.judge if len(work) > 1 else None, prices=prices)
+                written.append(_summary(new, tasks, session.settings.judge))
+                if not options.json:
+                    _print(written[-1], prices, shows_judge=len(work) > 1)
+        if options.json:
+            print_json({"currency": prices.currency, "runs": written})
         if rounds is not None:
             rounds.finish()
         if refused := refused_requests():
-            print(printable(refused))
+            (_say if options.json else print)(printable(refused))
     return 0
 
 
@@ -220,25 +229,38 @@ def _tasks(graded: Sequence[tuple[RunFiles, Sequence[TaskToGrade]]]) -> list[Tas
 
 
 def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
-    from tqdm import tqdm
-
-    bar: Iterable[JudgedDocument] = tqdm(documents, desc="verdicts", file=sys.stderr, mininterval=1.0, disable=None)
-    return bar
+    return with_progress(documents, "verdicts")
 
 
-def _print(run: RunFiles, tasks: Sequence[TaskToGrade], *, judge: str | None, prices: Prices) -> None:
-    print(printable(f"{run.result_file}{f', judge {parse_spec(judge)}' if judge else ''}"))
-    rows = []
+def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> dict[str, Any]:
+    """Returns what was written: the scores of a run's tasks, and what its verdicts cost."""
+    scores: list[dict[str, Any]] = []
     for task in tasks:
         values = run.content["results"][task.name]
         for name in (task.metric, f"{task.metric}_lexical"):
             if f"{name},none" in values:
-                shown = (values[f"{name},none"], values[f"{name}_stderr,none"], values[f"{task.metric}_coverage,none"])
-                numbers = (f"{value:.4f}" if isinstance(value, float) else str(value) for value in shown)
-                rows.append((printable(task.name), name, *numbers))
-    print(as_markdown(("task", "metric", "value", "stderr", "coverage"), rows))
+                numbers = {"value": f"{name},none", "stderr": f"{name}_stderr,none"}
+                numbers["coverage"] = f"{task.metric}_coverage,none"
+                shown = {key: values[column] for key, column in numbers.items()}
+                scores.append({"task": task.name, "metric": name, **shown})
+    costs: list[dict[str, Any]] = []
     for part in (ASKED, KEPT) if KEY in run.content else ():
         verdicts, usage, money = summed_costs(run.content[KEY], part)
         if verdicts:
-            tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
-            print(f"{verdicts:,} verdicts {part}: {tokens}, {prices.shown(money)}")
+            costs.append({"part": part, "verdicts": verdicts, "tokens": usage, "money": money})
+    spec = str(parse_spec(judge)) if judge else None
+    return {"result_file": run.result_file, "judge": spec, "scores": scores, "costs": costs}
+
+
+def _print(summary: Mapping[str, Any], prices: Prices, *, shows_judge: bool) -> None:
+    judge = f", judge {summary['judge']}" if shows_judge else ""
+    print(printable(f"{summary['result_file']}{judge}"))
+    rows = [
+        [f"{value:.4f}" if isinstance(value, float) else printable(str(value)) for value in score.values()]
+        for score in summary["scores"]
+    ]
+    print(as_markdown(("task", "metric", "value", "stderr", "coverage"), rows))
+    for cost in summary["costs"]:
+        usage = cost["tokens"]
+        tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
+        print(f"{cost['verdicts']:,} verdicts {cost['part']}: {tokens}, {prices.shown(cost['money'])}")

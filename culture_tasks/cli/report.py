@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from culture_tasks.cli.options import AddParser, add_repeatable, names, share
+from culture_tasks.cli.options import AddParser, add_repeatable, names, share, with_progress
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
-from culture_tasks.report.formats import parse_formats, write_report
+from culture_tasks.report.exports.every_eval_ever import Evaluator, Relationship
+from culture_tasks.report.formats import parse_exports, parse_formats, write_exports, write_report
 from culture_tasks.report.html import SAMPLES_PER_CELL
 from culture_tasks.report.wording import counted
 from culture_tasks.results.finding import UnusedFile
@@ -37,6 +40,7 @@ examples:
       --name '*Qwen3-VL-8B*=Qwen3-VL 8B' --name '*/sft/checkpoint-300=ours'
   culture-tasks report results/ -o paper --formats latex,pdf --tables summary,care_table_3
   culture-tasks report results/ -o report --trained 'dpo-zh-*=Qwen2.5-7B-Instruct'
+  culture-tasks report results/ -o report --export eee,hf --organization 'Example University'
 """
 
 
@@ -50,8 +54,8 @@ def register(add_parser: AddParser) -> None:
     images = "folder of the samples' images, for thumbnails in the HTML"
     parser.add_argument("--images", type=Path, metavar="DIR", help=images)
     samples = (
-        "maximum number of samples of each run behind a cell of the HTML, failures first and a fair draw beside them; "
-        "0 for none, all for all of them in files beside the page (default: %(default)s)"
+        "maximum number of samples of each run behind a cell of the HTML, failures first and a random sample beside "
+        "them; 0 for none, all for all of them in files beside the page (default: %(default)s)"
     )
     parser.add_argument("--samples-per-cell", type=_samples, default=SAMPLES_PER_CELL, metavar="N", help=samples)
     shown = parser.add_argument_group("what to show")
@@ -80,9 +84,40 @@ def register(add_parser: AddParser) -> None:
         "below it without this"
     )
     add_repeatable(beside, "--trained", "TRAINED=BASE", trained)
+    outside = (
+        "show the scores of a log of Every Eval Ever, or of a folder of them, as reported by others, where task and "
+        "metric are the same; they are in no rank, test or mean; may be repeated"
+    )
+    add_repeatable(beside, "--outside", "PATH", outside)
+    control_variates = (
+        "make the scores of subsets (CULTURE_SUBSET) more certain by the scores of three or more other models on all "
+        "questions"
+    )
+    beside.add_argument("--control-variates", action="store_true", help=control_variates)
     add_choices(parser)
+    _add_exports(parser)
     parser.add_argument("--all-runs", action="store_true", help="also show older runs, each in its own row")
     parser.set_defaults(handler=_run)
+
+
+def _add_exports(parser: argparse.ArgumentParser) -> None:
+    exports = parser.add_argument_group("what to hand on")
+    targets = (
+        "also write the numbers for others: eee (logs of Every Eval Ever, into exports/eee/), hf (.eval_results of the "
+        "Hub's model repositories, into exports/hf/), or all"
+    )
+    exports.add_argument("--export", default="", metavar="LIST", help=targets)
+    samples = (
+        "with --export eee: also write the samples. They hold questions, references and responses: look at the data's "
+        "licence before you publish them"
+    )
+    exports.add_argument("--export-samples", action="store_true", help=samples)
+    organization = "who evaluated, for the exports (default: %(default)s)"
+    exports.add_argument("--organization", default="unknown", metavar="NAME", help=organization)
+    relationship = "what the organization is to the models' developers (default: %(default)s)"
+    exports.add_argument("--relationship", choices=get_args(Relationship), default="other", help=relationship)
+    address = "address of more about the evaluation, for the exports, such as a repository with its files"
+    exports.add_argument("--source-url", default="", metavar="URL", help=address)
 
 
 def add_choices(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +135,7 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
         "spotcheck score`, or its folder; may be repeated"
     )
     add_repeatable(parser, "--spotcheck", "FILE", rated, type=Path)
-    anyway = "also rank and test runs that can't be compared; they stay marked"
+    anyway = "rank and test runs even if settings differ; they stay marked"
     parser.add_argument("--compare-anyway", action="store_true", help=anyway)
     coverage = "mark numbers with a smaller share of scored verdicts (default: CULTURE_JUDGE_MIN_COVERAGE)"
     parser.add_argument("--min-coverage", type=share, metavar="SHARE", help=coverage)
@@ -109,14 +144,26 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     folder: Path = options.output
     formats = parse_formats(options.formats)
+    exports = parse_exports(options.export)
+    if options.export_samples and "eee" not in exports:
+        raise SettingsError(
+            "report: --export-samples is for --export eee, which isn't asked for. Add it, or leave both out."
+        )
+    if not re.match(r"https?://\S+$|$", options.source_url):
+        raise SettingsError(
+            f"report: --source-url {options.source_url}. Expected an address that begins with https://."
+        )
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"report: {folder} is a file. Choose a folder with -o.")
     if options.images is not None and not options.images.is_dir():
         raise SettingsError(
             f"report: --images {options.images}: no such folder. Name the folder of the samples' images."
         )
-    report = build(options.results, choices(options))
+    report = build(options.results, choices(options), progress=partial(with_progress, what="results"))
     paths = write_report(report, folder, formats, options.images, options.samples_per_cell)
+    evaluator = Evaluator(options.organization, options.relationship, options.source_url)
+    of_exports, left_out = write_exports(report, folder / "exports", exports, evaluator, samples=options.export_samples)
+    paths += of_exports
     for finding in report.findings:
         if finding.first:
             print(plain(f"{finding.text} {finding.command}"))
@@ -127,6 +174,8 @@ def _run(options: argparse.Namespace) -> int:
             print(printable(str(path)))
     if below := sum(path.parent != folder for path in paths):
         print(f"and {counted(below, 'file')} below {printable(str(folder))}")
+    for reason in left_out:
+        print(f"not exported for the Hub: {printable(reason)}", file=sys.stderr)
     print_problems(report.problems)
     return 0
 
@@ -137,6 +186,7 @@ def choices(options: argparse.Namespace) -> Options:
     known = {field.name for field in fields(Options)}
     given: dict[str, Any] = {name: value for name, value in vars(options).items() if name in known}
     given["prices"] = read_prices(given.get("prices") or settings.prices_file)
+    given["outside"] = tuple(given.get("outside", ()))
     given["rated"] = tuple(read_rated(path) for path in options.spotcheck)
     if options.min_coverage is None:
         given["min_coverage"] = settings.judge_min_coverage
@@ -144,13 +194,13 @@ def choices(options: argparse.Namespace) -> Options:
 
 
 def print_problems(problems: Sequence[UnusedFile]) -> None:
-    """Prints which files were not used: the first ten, and the number of all."""
+    """Prints which files were not included: the first ten, and the number of all."""
     for problem in problems[:10]:
         reason = f"{problem.path}: {problem.kind.replace('_', ' ')}, {problem.detail}"
-        print(f"not used: {printable(reason)}", file=sys.stderr)
+        print(f"not included: {printable(reason)}", file=sys.stderr)
     if len(problems) > 10:
         kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in problems).items())
-        print(f"not used: {len(problems)} in all ({kinds}); the report lists them", file=sys.stderr)
+        print(f"not included: {len(problems)} in all ({kinds}); the report lists them", file=sys.stderr)
 
 
 def _samples(text: str) -> int | None:

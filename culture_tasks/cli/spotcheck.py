@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import math
+import shlex
 import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
-from culture_tasks.cli.options import AddParser, at_least, names, positive, unwritable
+from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.cli.options import AddParser, add_json, add_tasks, at_least, positive, print_json, unwritable
 from culture_tasks.errors import SettingsError
-from culture_tasks.people.spotcheck_design import DESIGN_FILE, RATED_FILE, read_design, read_ratings, write
+from culture_tasks.metrics.prediction_powered import Corrected
+from culture_tasks.people.spotcheck_design import DESIGN_FILE, RATED_FILE, Design, read_design, read_ratings, write
 from culture_tasks.people.spotcheck_draw import draw, judged_tasks, write_sheets
-from culture_tasks.report.building import Options, build
+from culture_tasks.report.building import Options, checked_scores
 from culture_tasks.report.model import Cell, Table
-from culture_tasks.report.wording import NOTHING, headers, interval, number
+from culture_tasks.report.tables.people import CheckedUnit, checked_by_people, panels_of
+from culture_tasks.report.wording import NOTHING, amount, counted, headers, interval, number
 from culture_tasks.text_tables import as_text, plain, printable
 
 _DESCRIPTION = """\
@@ -24,7 +33,8 @@ that allows for the judge's bias and for rare gross errors. First draw, then giv
 _DRAW = """\
 Draws responses at random, from each culture of each task of each model, and writes a sheet for people: a page that
 needs no network, and a CSV file, neither of which names the judge or the model. A larger -n with the same seed and
-results keeps all earlier responses, so that earlier ratings still count. All models are drawn on the same items. Keep
+results keeps all earlier responses, so that earlier ratings still count. All models are drawn on the same items. Where
+`rejudge --sample` had a judge grade a sample of the responses, it is the sample that is drawn from. Keep
 spotcheck.json, which says what was drawn, to yourself.
 """
 
@@ -32,7 +42,8 @@ _SCORE = """\
 Reads the ratings that people returned, and shows the score corrected by them and how well judge and people agree, by
 culture. Ratings of responses that weren't drawn, ratings off the scale, and results whose responses have changed since
 are refused. Writes rated.json beside the draw, from which `culture-tasks report RESULTS --spotcheck` makes the same
-tables.
+tables. With --width or --culture-width it says how many more ratings of which culture narrow the intervals, and the
+command that draws them.
 """
 
 _EPILOG = """\
@@ -50,25 +61,36 @@ def register(add_parser: AddParser) -> None:
     )
     draw = steps.add_parser("draw", help="draw responses and write the sheet", description=_DRAW)
     draw.add_argument("results", nargs="+", help="result or sample files, folders or patterns")
-    draw.add_argument("-n", "--number", type=at_least(1), required=True, metavar="N", help="how many responses to draw")
+    number = "how many responses to draw, or how many of a culture; may be repeated, for several cultures"
+    draw.add_argument(
+        "-n", "--number", type=_number, action="append", required=True, metavar="[CULTURE=]N", help=number
+    )
     draw.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder to write to")
-    tasks = "only these tasks, by names or patterns (default: all)"
-    draw.add_argument("--tasks", type=names, default=(), metavar="LIST", help=tasks)
+    add_tasks(draw, "only these tasks (default: all)")
     draw.add_argument("--seed", type=int, default=0, help="seed of the draw (default: %(default)s)")
     raters = "write sheets for this many raters (default: 1)"
     draw.add_argument("--raters", type=at_least(1), default=1, metavar="N", help=raters)
     shared = "responses that every rater gets; the others go to one rater each (default: all responses)"
     draw.add_argument("--shared", type=at_least(0), metavar="N", help=shared)
     draw.add_argument("--images", type=Path, metavar="DIR", help="folder of the samples' images, to show them")
+    add_json(draw)
     draw.set_defaults(handler=_draw)
     score = steps.add_parser("score", help="correct the judge's score by the ratings", description=_SCORE)
     score.add_argument("sheet", type=Path, help="the folder that the sheet was drawn to, or its spotcheck.json")
     score.add_argument("ratings", nargs="+", type=Path, help="CSV files that the raters returned")
     results = "the results that the sheet was drawn from"
     score.add_argument("--results", nargs="+", required=True, metavar="RESULTS", help=results)
-    width = "also say how many more ratings would narrow the interval of a score to this width, from end to end"
+    width = "also say which ratings would narrow the interval of each score to this width, from end to end"
     score.add_argument("--width", type=positive, metavar="W", help=width)
+    culture_width = "the same for the interval of each culture"
+    score.add_argument("--culture-width", type=positive, metavar="W", help=culture_width)
+    add_json(score)
     score.set_defaults(handler=_score)
+
+
+def _number(text: str) -> tuple[str, int]:
+    culture, _, number = text.rpartition("=")
+    return culture.strip(), at_least(1)(number)
 
 
 def _draw(options: argparse.Namespace) -> int:
@@ -81,13 +103,19 @@ def _draw(options: argparse.Namespace) -> int:
             "are lost."
         )
     sources = judged_tasks(options.results, options.tasks)
-    drawn = draw(sources, options.number, seed=options.seed, now=datetime.now(UTC))
+    numbers: dict[str, int] = dict(options.number)
+    if "" in numbers and len(options.number) > 1:
+        raise SettingsError("spotcheck: several -n. Expected one number, or a number for each of some cultures.")
+    drawn = draw(sources, numbers.get("", numbers), seed=options.seed, now=datetime.now(UTC))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         paths = write_sheets(drawn, folder, raters=options.raters, shared=options.shared, images=options.images)
         write(drawn.design, folder / DESIGN_FILE)
     except OSError as error:
         raise unwritable("spotcheck", folder, error) from None
+    if options.json:
+        print_json({"populations": drawn.design.populations, "files": [*paths, folder / DESIGN_FILE]})
+        return 0
     rows = [
         [source.model, source.task, stratum.culture, str(stratum.size), str(stratum.drawn)]
         for source in drawn.design.populations
@@ -103,15 +131,74 @@ def _draw(options: argparse.Namespace) -> int:
 
 def _score(options: argparse.Namespace) -> int:
     rated = read_ratings(read_design(options.sheet), options.ratings)
-    found = build(options.results, Options(rated=(rated,), width=options.width, tables=("spotcheck*",)))
+    units = checked_scores(options.results, Options(rated=(rated,)))
+    tables, _, _ = checked_by_people((rated,), units, panels_of(units))
     file = (options.sheet if options.sheet.is_dir() else options.sheet.parent) / RATED_FILE
     try:
         write(rated, file)
     except OSError as error:
         raise SettingsError(f"spotcheck: can't write {file} ({error.strerror}).") from None
-    print("\n\n".join(_as_text(table) for table in found.tables))
+    if options.json:
+        print_json({"rated": file, "tables": tables})
+        return 0
+    print("\n\n".join(_as_text(table) for table in tables if table.rows))
     print(f"\n{printable(str(file))}")
+    if options.width or options.culture_width:
+        print("\n".join(["", *_next_ratings(units, rated.design, options)]))
     return 0
+
+
+def _next_ratings(units: Sequence[CheckedUnit], design: Design, options: argparse.Namespace) -> Iterator[str]:
+    """Says how many more ratings of each culture narrow the intervals, and which commands draw them.
+
+    Of several judges of the same responses, the one that needs fewest counts.
+    """
+    plans: dict[str, dict[str, Counter[str]]] = {}  # ratings by culture, of each model of each unit
+    tasks_of: dict[str, list[str]] = {}
+    for unit in units:
+        key, needed = unit.measured.unit.key, Counter[str]()
+        tasks_of[key] = [each.run.run.task for each in unit.checked_runs]
+        wanted: list[tuple[str | None, float | None]] = [(None, options.width)]
+        cultures: Sequence[str | None] = unit.cultures or (None,)
+        wanted += [(culture, options.culture_width) for culture in cultures]
+        for culture, width in wanted:
+            if width is not None:
+                more = unit.more_ratings(width, culture)
+                place = ", ".join(filter(None, (f"{unit.label} on {unit.title}", culture, f"by {unit.graders}")))
+                yield plain(f"{place}: {_change(unit.over(culture), width, unit.measured.unit.scale, more)}")
+                needed |= Counter({name: unit.over(name).rated + many for name, many in (more or {}).items()})
+        other = plans.setdefault(key, {}).setdefault(unit.entrant.model, needed)
+        if needed and (not other or needed.total() < other.total()):
+            plans[key][unit.entrant.model] = needed
+    for key, of_models in plans.items():
+        sources = [source for source in design.populations if source.task in tasks_of[key]]
+        drawn = sum((Counter({one.culture: one.drawn for one in source.strata}) for source in sources), Counter[str]())
+        models = max(Counter(source.task for source in sources).values())
+        needed = reduce(or_, of_models.values())
+        totals = {name: max(many, models * needed[name]) for name, many in drawn.items()}
+        if totals != drawn:
+            paths = [shlex.quote(path) for path in options.results]
+            numbers = [f"-n {shlex.quote(f'{name}={many}')}" for name, many in totals.items()]
+            tasks = shlex.quote(",".join(tasks_of[key]))
+            folder = options.sheet if options.sheet.is_dir() else options.sheet.parent
+            sheet = shlex.quote(f"{folder}_more" if len(plans) == 1 else f"{folder}_more_{key}")
+            said = " ".join([*paths, *numbers, f"--tasks {tasks} --seed {design.seed} -o {sheet}"])
+            yield printable(f"culture-tasks spotcheck draw {said}")
+        elif needed:
+            yield "The sheet has enough responses: rate the rest of it."
+
+
+def _change(now: Corrected, width: float, scale: Scale, more: Mapping[str, int] | None) -> str:
+    """Returns what more ratings would make of an interval."""
+    if math.isnan(now.low):
+        return f"no interval yet ({now.reason})."
+    half, then = (f"±{amount(one / 2.0, scale)}" for one in (now.high - now.low, width))
+    if more is None:
+        return f"the interval is {half}; ratings of all responses wouldn't make it {then}."
+    if not any(more.values()):
+        return f"the interval is {half}, which is narrow enough."
+    by_culture = ", ".join(f"{name} {number}" for name, number in more.items() if number)
+    return f"{counted(sum(more.values()), 'more rating')} ({by_culture}) take the interval from {half} to {then}."
 
 
 def _as_text(table: Table) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +19,7 @@ from culture_tasks.benchmarks.registry import (
     task_folder,
     tasks_below,
 )
-from culture_tasks.cli.options import AddParser
+from culture_tasks.cli.options import AddParser, print_json
 from culture_tasks.data.sources import availability
 from culture_tasks.harness.index_probe import plug_in_problems
 from culture_tasks.settings import Settings
@@ -73,7 +72,7 @@ def _list(options: argparse.Namespace) -> int:
 
     if options.json:
         listed = [{**_as_json(entry), "data_now": data_now(entry)} for entry in entries().values()]
-        print(json.dumps(listed, ensure_ascii=False, indent=1))
+        print_json(listed)
         return 0
     together = [[entry] for entry in entries().values()] if options.all else alike()
     if options.markdown:

@@ -267,7 +267,7 @@ def _fits(column: Column, value: Any) -> bool:
         whole = isinstance(value, list) and all(isinstance(one, str) and one.strip() for one in value)
         return whole and len(value) <= (column.most or len(value))
     if column.kind == "choice":
-        return value in column.choices
+        return isinstance(value, str) and value in column.choices
     if column.kind == "number":
         return isinstance(value, int) and not isinstance(value, bool) and column.lowest <= value <= column.highest
     return isinstance(value, bool)

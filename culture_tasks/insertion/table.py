@@ -136,8 +136,8 @@ class MethodRow:
         different = state.differences(recorded.get("settings", self.settings), self.settings)
         if different:
             raise SettingsError(
-                f"{self.options.out}: holds the row {self.name} with other settings ({different}). Name another --out, "
-                f"or delete {self._record} to evaluate again."
+                f"{self.options.out}: holds the row {self.name} with other settings ({different}). Name another "
+                f"--output, or delete {self._record} to evaluate again."
             )
 
     def is_fitted(self, data: TrainingData) -> bool:
@@ -162,8 +162,8 @@ class MethodRow:
         options = self.options
         flags: dict[str, Any] = {
             "method": self.name,
-            "pretrained": options.pretrained,
-            "out": self.state,
+            "model": options.pretrained,
+            "output": self.state,
             "features": options.out / "states" / "features.sqlite3",
             "batch-size": 16 if options.batch_size == "auto" else options.batch_size,
             "limit": options.fit_limit,

@@ -183,6 +183,20 @@ def counts(strata: NDArray[np.integer], shares: Floats | None = None) -> Floats:
     return weights
 
 
+def filled(scores: Floats, strata: Numbers, many: int) -> Floats:
+    """Returns the scores with the mean of its stratum, numbered from 0 to ``many``, in place of one that is NaN.
+
+    Examples:
+        >>> filled(np.array([1.0, np.nan, 3.0, 5.0]), np.array([0, 0, 1, 1]), 2).tolist()
+        [1.0, 1.0, 3.0, 5.0]
+    """
+    known = ~np.isnan(scores)
+    sums = np.bincount(strata[known], weights=scores[known], minlength=many)
+    means = sums / np.maximum(np.bincount(strata[known], minlength=many), 1)
+    found: Floats = np.where(known, scores, means[strata])
+    return found
+
+
 def ratio_contributions(above: Floats, below: Floats) -> Floats:
     """Returns one value per item, as :func:`contributions` does, for the ratio of two totals.
 

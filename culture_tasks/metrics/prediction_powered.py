@@ -3,7 +3,8 @@
 A judge has scored all N responses; people have rated n of them, drawn at random within strata such as cultures. Scores
 are numbers on one scale; NaN marks a response that the judge has no score for, or that no person has rated. The
 interval is for the people who rated: it says nothing of how others would have rated the same responses. A better judge
-may take the place of the people.
+may take the place of the people, or stand between: a cheap judge scores all responses, a better one some of them, and
+people some of these.
 Nothing here raises for data that are too few or too much alike: values are NaN, and the reason says why.
 """
 
@@ -20,7 +21,7 @@ import numpy as np
 from scipy import optimize, special
 
 from culture_tasks.metrics.comparison import Difference
-from culture_tasks.metrics.means import check_confidence, cluster_numbers, two_lists
+from culture_tasks.metrics.means import check_confidence, cluster_numbers, filled, two_lists
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 LARGEST_WEIGHT = 1.5
 """Upper end of the weight; the lower one is 0, where the judge says nothing."""
 
-_FEW_DIFFERING = 5
+FEW_DIFFERING = 5
 """Differing pairs of scores below which no interval is narrower than that of people alone."""
 
 _PRIOR = 5.0
@@ -38,6 +39,9 @@ _PRIOR = 5.0
 
 _PAIRED = 0.9
 """Share of each model's rated items that people rated of both models, from which on the differences are corrected."""
+
+_TINY = 1e-12
+"""What is as good as 0, where allocations are compared."""
 
 _LEAST_P = 1e-100
 """P-value below which none is worked out."""
@@ -105,36 +109,49 @@ class CorrectedMean:
         parts: Floats = found / found.sum()
         return parts
 
-    def more_ratings(self, width: float) -> int | None:
-        """How many more ratings make the overall interval for questions like these as narrow as this, end to end.
+    def more_ratings(
+        self, width: float, *, shares: Mapping[Any, float] | None = None, parts: Mapping[Any, Hashable] | None = None
+    ) -> Mapping[Hashable, int] | None:
+        """How many more ratings make an interval for questions like these as narrow as this, end to end, by stratum.
 
-        They are spread over the strata as the present ones are, and people are taken to differ from the judge as much
-        as they have so far.
+        Formula: of all numbers n_h of ratings that are enough, those of the smallest sum (Neyman's allocation): n_h is
+        in proportion to w_h s_h, but no less than at present, and no more than there are responses (with a better
+        judge's score, where there is one). People are taken to differ from the judge as much as they have so far.
+
+        Args:
+            width: The width, in the unit of the scores; above 0.
+            shares: The weights of the strata in the mean whose interval it is, as in :meth:`over`; None means all.
+            parts: The part that each stratum belongs to, such as its culture where a culture has several strata;
+                ratings are spread over the strata of a part as the present ones are. None means each by itself.
 
         Returns:
-            The number, 0 where the interval is narrow enough already; None where ratings of all responses wouldn't be
-            enough, or where there is no interval.
+            The number for each part (or stratum) in the mean, 0 where it needs none; None where ratings of all
+            responses wouldn't be enough, or where there is no interval.
 
         Raises:
-            ValueError: If the width isn't positive.
+            ValueError: If the width isn't positive, or the shares are none of :meth:`over`.
+
+        Source: Neyman (1934), "On the two different aspects of the representative method".
 
         Examples:
-            >>> judge = [1.0, 2.0, 3.0, 4.0] * 25
-            >>> people = [1.0, 3.0, 3.0, 4.0] * 5 + [float("nan")] * 80
-            >>> corrected_mean(judge, people).more_ratings(width=0.5)
-            37
+            >>> judge = [1.0, 2.0, 3.0, 4.0] * 50
+            >>> unrated = [float("nan")] * 80
+            >>> people = [1.0, 3.0, 3.0, 4.0] * 5 + unrated + [1.0, 4.0, 2.0, 4.0] * 5 + unrated
+            >>> corrected_mean(judge, people, strata=["ar"] * 100 + ["ja"] * 100).more_ratings(width=0.5)
+            {'ar': 2, 'ja': 20}
         """
         if not width > 0.0:
             raise ValueError(f"more_ratings: width={width}; expected a positive number.")
-        if self._fit is None or self.overall.reason or self._fit.width(self.overall.size) > width:
+        found = self.overall if shares is None else self.over(shares)
+        if self._fit is None or found.reason:
             return None
-        few, enough = self.overall.rated, self.overall.size
-        if self._fit.width(few) <= width:
-            return 0
-        while enough - few > 1:
-            middle = (few + enough) // 2
-            few, enough = (few, middle) if self._fit.width(middle) <= width else (middle, enough)
-        return enough - self.overall.rated
+        rated = [label for label, one in self.strata.items() if not math.isnan(one.value)]
+        named = [label if parts is None else parts[label] for label in rated]
+        order = list(dict.fromkeys(named))
+        weights = self._fit.shares if shares is None else self._of_rated(shares)
+        more = self._fit.more_ratings(width, weights, np.array([order.index(part) for part in named], dtype=np.intp))
+        inside = {part for part, weight in zip(named, weights, strict=True) if weight > 0.0}
+        return None if more is None else {part: n for part, n in zip(order, more, strict=True) if part in inside}
 
 
 def corrected_mean(
@@ -143,6 +160,7 @@ def corrected_mean(
     strata: Sequence[Hashable] | None = None,
     *,
     shares: Mapping[Any, float] | None = None,
+    better: ArrayLike | None = None,
     clusters: Clusters | None = None,
     ends: tuple[float, float] | None = None,
     confidence: float = 0.95,
@@ -171,6 +189,17 @@ def corrected_mean(
     Where fewer than five rated scores differ between judge and people, both half widths are at least those of people
     alone, whose weight of the judge is 0: so few differences don't tell how large one may be.
 
+    With a better judge's scores g of n'_h responses, drawn at random too, among which are those that people rated:
+
+    * value_h = kappa * mean(f over all N_h) + mean(lambda g - kappa f over the n'_h) + mean(Y - lambda g over the
+      rated);
+    * lambda and s_h^2 are as above with g in place of f and n'_h in place of N_h; kappa is the same of f, with
+      a_h = w_h^2 (1 / n'_h - 1 / N_h);
+    * the variance has a_h times the variance of Y - kappa f besides, and u^2 has a_h times the m^2 of Y - kappa f;
+    * five of its scores must differ from people's, as those of the other judge without it. Where the overall interval
+      for questions like these is wider than without the better judge, since more may have been missed, all is as
+      without it.
+
     s_h^2 is a weighted mean of the stratum's own variance and that over all strata, which counts as five ratings. t has
     as many degrees of freedom as ratings less strata less one, or clusters less one if these are fewer. For a mean over
     some strata, n and the degrees of freedom are those of their ratings and five more, up to the number of all.
@@ -185,6 +214,8 @@ def corrected_mean(
         people: People's score of the same responses; NaN where not rated.
         strata: The stratum of each response; None means one.
         shares: The weight of each stratum in the overall mean; None for their sizes.
+        better: A better judge's score of a random part of the responses, which people rated a random part of in turn;
+            NaN where there is none. None without one.
         clusters: The cluster of each response, such as its image; None means that each stands alone.
         ends: Lowest and highest score of the scale; None for those of the scores.
         confidence: Share of intervals meant to hold the true mean, between 0 and 1.
@@ -197,9 +228,9 @@ def corrected_mean(
         ValueError: If lengths differ, a score is infinite, or an option is out of range.
 
     Source: Angelopoulos et al. (2023), "Prediction-powered inference"; Angelopoulos, Duchi and Zrnic (2023), "PPI++",
-    for the tuned weight; Särndal, Swensson and Wretman (1992), chapters 6 and 9, for the same in surveys; Hanley and
-    Lippman-Hand (1983), "If nothing goes wrong, is everything all right?", for the rule of three. How the two are put
-    together is this project's.
+    for the tuned weight; Särndal, Swensson and Wretman (1992), chapters 6 and 9, for the same in surveys, and for
+    samples of samples; Hanley and Lippman-Hand (1983), "If nothing goes wrong, is everything all right?", for the rule
+    of three. How the two are put together is this project's.
 
     Examples:
         >>> nan = float("nan")
@@ -229,6 +260,7 @@ def corrected_mean(
     inside = usable[codes]
     weights = _shares(labels, codes, shares)[usable]
     numbers = (np.cumsum(usable) - 1)[codes[inside]]
+    middle = None if better is None else two_lists("corrected_mean", better, people)[0][inside]
     fit_of = partial(
         _Fit,
         people=y[rated & inside],
@@ -239,9 +271,15 @@ def corrected_mean(
         ends=ends,
         confidence=confidence,
     )
-    differing = np.count_nonzero(np.abs(f - y)[inside] > 0.0)
-    people_alone = fit_of(np.full(numbers.size, np.nan)) if differing < _FEW_DIFFERING else None
-    fit = fit_of(f[inside], at_least=people_alone)
+
+    def fitted(better: Floats | None) -> _Fit:
+        differing = np.count_nonzero(np.abs((f[inside] if better is None else better) - y[inside]) > 0.0)
+        people_alone = fit_of(np.full(numbers.size, np.nan)) if differing < FEW_DIFFERING else None
+        return fit_of(f[inside], better=better, at_least=people_alone)
+
+    fit = fitted(middle)
+    if middle is not None:
+        fit = min(fit, fitted(None), key=lambda one: one.reach)
     scored = [label for label, is_usable in zip(labels, usable, strict=True) if is_usable]
     by_stratum |= {label: fit.at(alone) for label, alone in zip(scored, np.eye(weights.size), strict=True)}
     return CorrectedMean(fit.at(weights) if usable.all() else _waiting(by_stratum), by_stratum, fit)
@@ -333,6 +371,7 @@ def corrected_difference(
     strata: Sequence[Hashable] | None = None,
     *,
     shares: Mapping[Any, float] | None = None,
+    better: tuple[ArrayLike, ArrayLike] | None = None,
     clusters: Clusters | None = None,
     ends: tuple[float, float] | None = None,
 ) -> CorrectedDifference:
@@ -356,6 +395,7 @@ def corrected_difference(
         people: People's scores of the same; NaN where not rated.
         strata: The stratum of each item, such as its culture; None means one.
         shares: The weight of each stratum; None for their sizes.
+        better: A better judge's scores of a random part, as those of :func:`corrected_mean`; None without one.
         clusters: The cluster of each item, such as its image; None means that each stands alone.
         ends: Lowest and highest score of the scale; None for those of the scores.
 
@@ -378,6 +418,7 @@ def corrected_difference(
     """
     f = np.stack(two_lists("corrected_difference", *judge))
     y = np.stack(two_lists("corrected_difference", *people))
+    g = None if better is None else np.stack(two_lists("corrected_difference", *better))
     if f.shape != y.shape:
         raise ValueError(f"corrected_difference: {y.shape[1]} ratings for {f.shape[1]} items; expected one for each.")
     of_each = ["all"] * f.shape[1] if strata is None else list(strata)
@@ -393,10 +434,12 @@ def corrected_difference(
     mean_of = partial(corrected_mean, strata=of_each, shares=weights, clusters=clusters)
     if paired:
         width = None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
-        found: tuple[CorrectedMean, ...] = (mean_of(f[0] - f[1], y[0] - y[1], ends=width),)
+        middle = None if g is None else g[0] - g[1]
+        found: tuple[CorrectedMean, ...] = (mean_of(f[0] - f[1], y[0] - y[1], better=middle, ends=width),)
         return CorrectedDifference(paired, int(both.sum()), found, weights)
     y[:, ~usable[codes]] = np.nan  # of a stratum that lacks ratings of one model, those of the other are no use
-    found = tuple(mean_of(own, given, ends=ends) for own, given in zip(f, y, strict=True))
+    of_both = [None, None] if g is None else list(g)
+    found = tuple(mean_of(*own, better=middle, ends=ends) for *own, middle in zip(f, y, of_both, strict=True))
     return CorrectedDifference(paired, int(rated.any(axis=0).sum()), found, weights)
 
 
@@ -442,44 +485,43 @@ class _Fit:
         clusters: Numbers | None,
         ends: tuple[float, float] | None,
         confidence: float,
+        better: Floats | None = None,
         at_least: _Fit | None = None,
     ) -> None:
-        """Takes the judge's scores of all responses, people's of the rated ones alone, and strata as numbers."""
+        """Takes the judge's scores of all responses, people's of the rated ones alone, and strata as numbers.
+
+        A better judge's scores are those of some of all; without one it is as if the judge itself were the better one,
+        and had been asked twice.
+        """
         self._at_least = at_least  # no interval is narrower than its
-        self._shares = shares / shares.sum() if shares.any() else shares
+        self.shares = shares / shares.sum() if shares.any() else shares
         self._codes, self._clusters, self._confidence = codes, clusters, confidence
-        known = ~np.isnan(judge)
-        sums = np.bincount(codes[known], weights=judge[known], minlength=shares.size)
-        means = sums / np.maximum(np.bincount(codes[known], minlength=shares.size), 1)
-        judge = np.where(known, judge, means[codes])
-        members, f = codes[rated], judge[rated]
-        self._sizes, self._counts = np.bincount(codes), np.bincount(members)
-        self._weight = self._tuned(f, people, members)
-        residuals = people - self._weight * f
-        of_judge, of_rated = _means(judge, codes), _means(residuals, members)
-        self._values = self._weight * of_judge + of_rated
-        off = residuals - of_rated[members]
-        squares = np.bincount(members, weights=off**2)
-        total = float(squares.sum())
-        similar = float((off**4).sum()) / total if total else 0.0
-        predicted = self._weight * judge + of_rated[codes]  # of people, for every response
-        low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
-        farthest = np.maximum(predicted - low, high - predicted)
-        square = max(similar, float((farthest**2).mean()) - total)
-        self._unseen = square  # of an error that the ratings may have missed
-        freedom, of_each = members.size - self._counts.size - 1.0, self._counts * (1.0 - 1.0 / members.size) - 1.0
-        # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
-        self._spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
-        self._departures = self._weight * (judge - of_judge[codes])  # of each response from the mean of its stratum
-        of_scores = np.bincount(codes, weights=self._departures**2) / np.maximum(self._sizes - 1, 1)
-        together = np.bincount(members, weights=2.0 * self._departures[rated] * off) / self._counts
-        self._variances = np.maximum(of_scores + together + self._spreads, 0.0)
+        judge = filled(judge, codes, shares.size)
+        graded = np.ones(rated.size, dtype=np.bool_) if better is None else rated | ~np.isnan(better)
+        better = judge if better is None else filled(better, codes, shares.size)
+        members, inner = codes[rated], codes[graded]
+        self._sizes, self._graded, self._counts = np.bincount(codes), np.bincount(inner), np.bincount(members)
+        self._weight = self._tuned(better[rated], people, members, 1.0 / self._counts - 1.0 / self._graded)
+        cheap = self._tuned(judge[rated], people, members, 1.0 / self._graded - 1.0 / self._sizes)
+        predicted = self._weight * better
+        scores = cheap * judge  # of which the mean over all responses is the estimate less that of the residuals
+        scores[graded] += (self._sizes / self._graded)[inner] * (predicted - cheap * judge)[graded]
+        inside = _Residuals.of(people - predicted[rated], predicted[graded], people, inner, members, ends)
+        self._beyond = _Residuals.of(people - cheap * judge[rated], cheap * judge, people, codes, members, ends)
+        self._unseen, self._spreads, off = inside.unseen, inside.spreads, inside.off
+        of_scores = _means(scores, codes)
+        self._values = of_scores + inside.means
+        departures = predicted - _means(predicted[graded], inner)[codes]
+        of_judge = np.bincount(inner, weights=departures[graded] ** 2) / np.maximum(self._graded - 1, 1)
+        together = np.bincount(members, weights=2.0 * departures[rated] * off) / self._counts
+        self._variances = np.maximum(of_judge + together + self._spreads, 0.0)
+        self._departures = scores - of_scores[codes]  # of each response from the mean of its stratum
         self._departures[rated] += (self._sizes / self._counts)[members] * off
 
-    def _tuned(self, f: Floats, y: Floats, members: Numbers) -> float:
-        """Returns the weight of the judge's scores, of the rated responses."""
+    def _tuned(self, f: Floats, y: Floats, members: Numbers, sampling: Floats) -> float:
+        """Returns the weight of a judge's scores, of the rated responses, for a mean with this sampling variance."""
         of_f, of_y = f - _means(f, members)[members], y - _means(y, members)[members]
-        influence = self._shares**2 * (1.0 / self._counts - 1.0 / self._sizes) / np.maximum(self._counts - 1, 1)
+        influence = self.shares**2 * sampling / np.maximum(self._counts - 1, 1)
         above = float(influence @ np.bincount(members, weights=of_f * of_y))
         below = float(influence @ np.bincount(members, weights=of_f**2))
         return min(max(above / below, 0.0), LARGEST_WEIGHT) if below > 0.0 else 0.0
@@ -498,14 +540,38 @@ class _Fit:
         return point._replace(set_low=value - in_set, set_high=value + in_set)
 
     @property
+    def reach(self) -> float:
+        """Half the width of the overall interval for questions like these."""
+        return self._half_width(self._counts, self.shares)
+
+    @property
     def versions(self) -> tuple[_Fit, ...]:
         """Itself, and that of people alone where no interval may be narrower than theirs."""
         return (self,) if self._at_least is None else (self, self._at_least)
 
-    def width(self, rated: int) -> float:
-        """Returns the width of the overall interval with so many ratings, spread as the present ones are."""
-        counts = np.minimum(self._sizes, self._counts * (rated / self._counts.sum()))
-        return 2.0 * self._half_width(counts, self._shares)
+    def more_ratings(self, width: float, shares: Floats, parts: Numbers) -> list[int] | None:
+        """Returns how many more ratings of each part, as the strata are numbered, make an interval this narrow."""
+        present, most = (np.bincount(parts, weights=numbers) for numbers in (self._counts, self._graded))
+        widest = max(self.versions, key=lambda one: one.spread(shares).reach(1.0 - self._confidence))
+        squares = shares**2 * (widest._spreads + widest._unseen / self._counts.sum())
+        allocation = np.sqrt(np.bincount(parts, weights=squares / self._counts) * present)
+
+        def ratings(factor: float) -> Floats:
+            numbers: Floats = np.ceil(np.clip(factor * allocation, present, most))
+            return numbers
+
+        def is_enough(factor: float) -> bool:
+            counts = np.minimum(self._graded, self._counts * (ratings(factor) / present)[parts])
+            return 2.0 * self._half_width(counts, shares) <= width
+
+        few, enough = 0.0, float((most / np.maximum(allocation, _TINY)).max())
+        if not is_enough(enough):
+            return None
+        while ratings(enough).sum() - ratings(few).sum() > 1 and enough - few > _TINY * enough:
+            middle = (few + enough) / 2.0
+            few, enough = (few, middle) if is_enough(middle) else (middle, enough)
+        factor = few if is_enough(few) else enough
+        return [int(number) for number in ratings(factor) - present]
 
     def _half_width(self, counts: Floats | Numbers, shares: Floats, *, in_set: bool = False) -> float:
         alpha = 1.0 - self._confidence
@@ -517,12 +583,16 @@ class _Fit:
         inside, all_rated = shares > 0.0, float(counts.sum())
         rated = min(all_rated, float(counts[inside].sum()) + _PRIOR)
         freedom = max(1.0, min(rated - np.count_nonzero(inside), all_rated - inside.size) - 1.0)
-        sampling = shares**2 * (1.0 / counts - 1.0 / self._sizes)
-        variance, unseen = float(sampling @ self._spreads), self._unseen / rated
+        sampling, first = (
+            shares**2 * (1.0 / counts - 1.0 / self._graded),
+            shares**2 * (1.0 / self._graded - 1.0 / self._sizes),
+        )
+        variance = float(sampling @ self._spreads + first @ self._beyond.spreads)
+        unseen, beyond = self._unseen / rated, self._beyond.unseen / rated * float(first.sum())
         if in_set:
-            return _Spread(variance, freedom, unseen * float(sampling.sum()))
+            return _Spread(variance, freedom, unseen * float(sampling.sum()) + beyond)
         fewer = freedom if self._clusters is None else max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
-        return _Spread(variance + self._lasting(shares), fewer, unseen * float((shares**2 / counts).sum()))
+        return _Spread(variance + self._lasting(shares), fewer, unseen * float((shares**2 / counts).sum()) + beyond)
 
     def shared_variance(self, other: _Fit, shares: Floats) -> float:
         """Returns the covariance with the mean of another model's responses to the same items."""
@@ -546,6 +616,46 @@ class _Fit:
 
     def _clusters_of(self, shares: Floats) -> int:
         return 0 if self._clusters is None else np.unique(self._clusters[shares[self._codes] > 0.0]).size
+
+
+class _Residuals(NamedTuple):
+    """The residuals of people's scores from those that a judge's predict, by stratum.
+
+    Attributes:
+        means: Their mean in each stratum.
+        off: Departure of each from it.
+        spreads: Their variance in each stratum, which borrows from that over all.
+        unseen: Square of an error that the ratings may have missed.
+    """
+
+    means: Floats
+    off: Floats
+    spreads: Floats
+    unseen: float
+
+    @classmethod
+    def of(
+        cls,
+        residuals: Floats,
+        scores: Floats,
+        people: Floats,
+        codes: Numbers,
+        members: Numbers,
+        ends: tuple[float, float] | None,
+    ) -> _Residuals:
+        """Takes residuals of the rated, predicted scores up to a constant, and the strata of both."""
+        means = _means(residuals, members)
+        off = residuals - means[members]
+        squares, counts = np.bincount(members, weights=off**2), np.bincount(members)
+        total = float(squares.sum())
+        similar = float((off**4).sum()) / total if total else 0.0
+        predicted = scores + means[codes]
+        low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
+        farthest = np.maximum(predicted - low, high - predicted)
+        freedom, of_each = members.size - counts.size - 1.0, counts * (1.0 - 1.0 / members.size) - 1.0
+        # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
+        spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
+        return cls(means, off, spreads, max(similar, float((farthest**2).mean()) - total))
 
 
 class _Spread(NamedTuple):

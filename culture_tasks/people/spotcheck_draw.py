@@ -138,11 +138,20 @@ def _on_scale(rating: float, rubric: Rubric, scale: Scale) -> float:
 def judged_tasks(named: Sequence[str], tasks: Sequence[str] = ()) -> list[JudgedTask]:
     """Finds the responses that a judge grades, of the runs that a report would show; tasks are names or patterns.
 
+    Where a judge graded a sample of a run's responses, it is that sample.
+
     Raises:
         DataError: If there are none, or they can't be read.
         SettingsError: If a name fits no judged task.
     """
     runs = [run for run, reason in newest(load(named, Names()).runs) if reason is None]
+    sampled = {(one.run.task, one.result.graded_from) for one in runs if one.result.subset is not None}
+    runs = [
+        one
+        for one in runs
+        if one.result.subset is not None
+        or not sampled & {(one.run.task, one.result.path), (one.run.task, one.result.graded_from or one.result.path)}
+    ]
     judged = [loaded for loaded in runs if loaded.columns is not None and loaded.run.settings.judges]
     if not judged:
         raise DataError(
@@ -163,15 +172,16 @@ def judged_tasks(named: Sequence[str], tasks: Sequence[str] = ()) -> list[Judged
     return list({one.population.fingerprint: one for one in found}.values())  # once, whoever judged them
 
 
-def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime) -> SheetDraw:
+def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed: int, now: datetime) -> SheetDraw:
     """Draws so many responses at random within strata, or all: the cultures of each task of each model.
 
-    Strata get their shares by size (Webster's method), and at least :data:`LEAST` responses each. Within a stratum
-    those are drawn that a hash of seed, task and item puts first, so that a larger draw by the same seed holds the
-    smaller one, and models are rated on the same items, also where one is drawn later.
+    The number is that of all responses, or of those of each culture. Strata get their shares by size (Webster's
+    method), and at least :data:`LEAST` responses each. Within a stratum those are drawn that a hash of seed, task and
+    item puts first, so that a larger draw by the same seed holds the smaller one, and models are rated on the same
+    items, also where one is drawn later.
 
     Raises:
-        SettingsError: If there are too few for the strata.
+        SettingsError: If there are too few for the strata, or there are no responses of a culture.
     """
     strata: dict[tuple[int, str], list[tuple[str, str, Response]]] = {}
     for place, source in enumerate(sources):
@@ -180,7 +190,19 @@ def draw(sources: Sequence[JudgedTask], number: int, *, seed: int, now: datetime
             turn = _sha256(f"{seed}\n{source.task}\n{item}")
             name = _sha256(f"row\n{source.population.fingerprint}\n{item}")[:12]
             strata.setdefault((place, response.culture), []).append((turn, name, response))
-    shares = _shares({stratum: len(members) for stratum, members in strata.items()}, number)
+    sizes = {stratum: len(members) for stratum, members in strata.items()}
+    if isinstance(number, int):
+        shares = _shares(sizes, number, "")
+    else:
+        cultures = sorted({culture for _, culture in strata})
+        if unknown := [culture for culture in number if culture not in cultures]:
+            raise SettingsError(
+                f"spotcheck: -n {unknown[0]}={number[unknown[0]]}: no responses of such a culture."
+                f"{nearest(unknown[0], cultures)} There are {', '.join(cultures)}."
+            )
+        shares = Counter()
+        for culture, own in number.items():
+            shares += _shares({one: size for one, size in sizes.items() if one[1] == culture}, own, f"{culture}=")
     chosen = [
         (turn, name, place, response)
         for (place, culture), members in strata.items()
@@ -227,14 +249,14 @@ def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _shares(sizes: Mapping[tuple[int, str], int], number: int) -> Counter[tuple[int, str]]:
+def _shares(sizes: Mapping[tuple[int, str], int], number: int, of: str) -> Counter[tuple[int, str]]:
     """Returns how many of each stratum are drawn; a larger number never takes one away."""
     shares = Counter({stratum: min(LEAST, size) for stratum, size in sizes.items()})
     if number < shares.total():
         raise SettingsError(
-            f"spotcheck: -n {number} is too few for {len(sizes)} strata (cultures of each task of each model), which "
-            f"need {LEAST} each. Choose at least -n {shares.total()}, or fewer tasks with --tasks, or name fewer "
-            "results."
+            f"spotcheck: -n {of}{number} is too few for {len(sizes)} strata (cultures of each task of each model), "
+            f"which need {LEAST} each. Choose at least -n {of}{shares.total()}, or fewer tasks with --tasks, or name "
+            "fewer results."
         )
     turns = sorted(
         ((2 * share + 1) / size, stratum) for stratum, size in sizes.items() for share in range(shares[stratum], size)

@@ -7,6 +7,7 @@ Two questions are the same if they are so without case, punctuation and width
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -59,12 +60,13 @@ def _tasks(names: Iterable[str]) -> dict[str, Task]:
     """Returns the tasks that are named, those of groups included."""
     found: dict[str, Task] = {}
     for name in names:
-        if name not in entries():
+        fitting = fnmatch.filter(entries(), name)
+        if not fitting:
             raise SettingsError(
                 f"preferences: --hold-out {name}: no such task or group.{nearest(name, entries())} "
                 "`culture-tasks tasks` lists them."
             )
-        found |= {task.name: task for task in tasks_below(name)}
+        found |= {task.name: task for entry in fitting for task in tasks_below(entry)}
     return found
 
 

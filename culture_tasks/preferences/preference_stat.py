@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.preferences.held_out import Overlap
@@ -107,21 +107,25 @@ class PreferenceStat:
         tables = [as_text(header, rows) for _, header, _, rows in self._tables()]
         return "\n\n".join([*tables, "\n".join(self._notes())])
 
+    @property
+    def content(self) -> dict[str, Any]:
+        """Everything that is counted, as JSON data."""
+        return {
+            "sources": [source.model_dump() for source in self.rated.sources],
+            "rated_by": self.rated.rated_by.model_dump(),
+            "left_out": dict(self.rated.left_out),
+            "groups": [asdict(group) for group in self.groups],
+            "writers": [asdict(writer) for writer in self.writers],
+            "tests": [asdict(test) for test in self.tests],
+            "not_checked": self.not_checked,
+        }
+
     def write(self, folder: Path) -> list[Path]:
         """Writes ``stat.json``, ``stat.md`` and ``stat.csv`` to a folder, and returns their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         paths = [folder / f"stat.{ending}" for ending in ("json", "md", "csv")]
         groups = [asdict(group) for group in self.groups]
-        content = {
-            "sources": [source.model_dump() for source in self.rated.sources],
-            "rated_by": self.rated.rated_by.model_dump(),
-            "left_out": dict(self.rated.left_out),
-            "groups": groups,
-            "writers": [asdict(writer) for writer in self.writers],
-            "tests": [asdict(test) for test in self.tests],
-            "not_checked": self.not_checked,
-        }
-        text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        text = json.dumps(self.content, indent=1, ensure_ascii=False) + "\n"
         paths[0].write_text(text, encoding="utf-8", errors="backslashreplace")
         parts = ["# Rated responses"]
         for title, header, labels, rows in self._tables():

@@ -5,6 +5,7 @@ Rows are a benchmark's, from the Hub, or the user's own. Of results, the verdict
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import json
 from collections import Counter
@@ -184,9 +185,10 @@ def _gather_results(paths: Sequence[Path], taken: Taken, gathering: Gathering) -
     """Reads the judged samples of result files and folders."""
     wanted: set[str] = set()
     for name in taken.tasks:
-        if name in entries():
-            _check_allowed(benchmark_of(name).name, name)
-        wanted.update([task.name for task in tasks_below(name)] if name in entries() else [name])
+        fitting = fnmatch.filter(entries(), name)
+        for entry in fitting:
+            _check_allowed(benchmark_of(entry).name, entry)
+        wanted.update([task.name for entry in fitting for task in tasks_below(entry)] if fitting else [name])
     reader = _Reader(taken, gathering)
     before = len(gathering.sources)
     for run in find_runs(paths):
@@ -198,7 +200,7 @@ def _gather_results(paths: Sequence[Path], taken: Taken, gathering: Gathering) -
             for result in known
         }
         for task in run.files.logged_tasks():
-            if not wanted or task in wanted:
+            if not wanted or any(fnmatch.fnmatchcase(task, name) for name in wanted):
                 reader.read(run.files, task, models.get(task, ""))
     if len(gathering.sources) == before:
         raise DataError(f"preferences: {', '.join(map(str, paths))}: {reader.why_nothing()}")
@@ -280,7 +282,7 @@ class _Reader:
         if judged.record.image or (isinstance(entry, Task) and entry.shows_images):
             raise DataError(
                 f"preferences: {where} shows images, and the data and recipes written here are of text alone. Choose "
-                "tasks of text with --task."
+                "tasks of text with --tasks."
             )
         if not self._taken.test_questions:
             raise DataError(
@@ -309,5 +311,5 @@ class _Reader:
         if self._unjudged:
             return f"no judge grades {', '.join(self._unjudged)}. Choose tasks with a judge's verdicts."
         if self._taken.tasks:
-            return "no samples of the tasks. Run them with --log_samples, and look for misspelt names after --task."
+            return "no samples of the tasks. Run them with --log_samples, and look for misspelt names after --tasks."
         return "no samples. Run the tasks with --log_samples."

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from culture_tasks.benchmarks.interface import Task
 from culture_tasks.benchmarks.registry import reading_data
@@ -22,6 +23,7 @@ from culture_tasks.judges.batch.batch_rounds import BatchJudge
 from culture_tasks.judges.cache.cache_files import JudgeStats
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
+from culture_tasks.results.loaded_runs import LoadedRun
 from culture_tasks.settings import Settings
 
 # From how many kept replies on their mean length counts.
@@ -46,6 +48,10 @@ class Bounds:
     def times(self, factor: float) -> Bounds:
         """Returns a multiple."""
         return Bounds(self.low * factor, self.high * factor)
+
+    def text(self, of: Callable[[float], str]) -> str:
+        """Returns both ends as text, or one where they read alike."""
+        return " to ".join(dict.fromkeys(of(end) for end in (self.low, self.high)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +161,42 @@ class Estimator:
         """Returns the tokens of a chat: those of its texts, and a few that mark each message."""
         texts = sum(self.counter.count(message["content"]) for message in messages)
         return texts + _TOKENS_A_MESSAGE * len(messages) + _TOKENS_A_REQUEST
+
+
+def seconds_by_document(runs: Iterable[LoadedRun]) -> dict[str, Bounds]:
+    """Returns how long runs took for a document of each task, those of the fastest and of the slowest model.
+
+    The result files have the time of a whole run, with the loading of the model and the grading; the documents of tasks
+    that were run together share it alike.
+    """
+    files: dict[Path, list[LoadedRun]] = {}
+    for each in runs:
+        if each.result.seconds is not None and each.result.graded_from is None and not each.result.members:
+            files.setdefault(each.result.path, []).append(each)
+    found: dict[str, Bounds] = {}
+    for own in files.values():
+        documents = sum(each.result.expected or each.run.items for each in own)
+        if documents and own[0].result.together <= {each.run.task for each in own}:
+            seconds = (own[0].result.seconds or 0.0) / documents
+            for each in own:
+                known = found.get(each.run.task, Bounds(seconds, seconds))
+                found[each.run.task] = Bounds(min(known.low, seconds), max(known.high, seconds))
+    return found
+
+
+def duration(seconds: float) -> str:
+    """Returns a time in seconds, minutes or hours."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def money_text(amount: Bounds | None) -> str:
+    """Returns an amount of money, with four digits where it is less than 1."""
+    if amount is None:
+        return "no price"
+    digits = 2 if amount.high >= 1 or amount.high == 0 else 4
+    return amount.text(lambda end: f"{end:,.{digits}f}")
 
 
 def total_by_judge(estimates: Iterable[Estimate]) -> Mapping[str, Estimate]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from culture_tasks import __version__, published
 from culture_tasks.benchmarks.registry import title_of
@@ -15,6 +16,7 @@ from culture_tasks.people.spotcheck_design import Rated
 from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
 from culture_tasks.report.numbers.comparisons import comparisons, fairness, stand
 from culture_tasks.report.numbers.contrasts import contrasts
+from culture_tasks.report.numbers.control_variates import with_other_models
 from culture_tasks.report.numbers.countries import country_scores
 from culture_tasks.report.numbers.findings import findings
 from culture_tasks.report.numbers.gains import Training
@@ -30,8 +32,10 @@ from culture_tasks.report.tables import (
     overview,
     people,
     published_rows,
+    reported_rows,
 )
 from culture_tasks.report.tables.grid import Context
+from culture_tasks.results.eval_logs import read_eval_logs
 from culture_tasks.results.lineage import lineages
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
 from culture_tasks.results.sample_store import FileSamples
@@ -56,7 +60,8 @@ class Options:
         trained: ``TRAINED=BASE`` pairs of patterns of models, to set side by side.
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
         rated: Responses that people rated.
-        width: Width that the intervals of scores corrected by people are wanted to have; None leaves it out.
+        outside: Logs of Every Eval Ever, or folders of them, whose scores are shown as reported by others.
+        control_variates: Make the scores of subsets more certain by other models' scores of all questions.
     """
 
     names: tuple[str, ...] = ()
@@ -72,23 +77,33 @@ class Options:
     trained: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
     rated: tuple[Rated, ...] = ()
-    width: float | None = None
+    outside: tuple[str, ...] = ()
+    control_variates: bool = False
 
 
-def build(paths: Sequence[str], options: Options, now: datetime | None = None) -> Report:
+def build(
+    paths: Sequence[str],
+    options: Options,
+    now: datetime | None = None,
+    progress: Callable[[Sequence[Path]], Iterable[Path]] = iter,
+) -> Report:
     """Reads result and sample files and works everything out.
 
     Args:
         paths: Files, folders and glob patterns.
         options: What the user asked for.
         now: When the report is made; None means now.
+        progress: Yields the result files that it gets, to show how many are read.
 
     Raises:
-        DataError: If no run can be used, or a folder of preference data has no manifest.
+        DataError: If no run can be used, a folder of preference data has no manifest, or a log of others is damaged.
         SettingsError: If a pair can't be read, or if a pair, a table or a column fits nothing.
     """
-    loading, runs = _runs(paths, options)
+    outside = read_eval_logs(options.outside)
+    loading, runs = _runs(paths, options, progress)
     entered, anyway = enter(runs), options.compare_anyway
+    lines = lineages(entered, options.trained)
+    entered, helpers = with_other_models(entered, lines) if options.control_variates else (entered, [])
     entrants, used = {one.entrant.key: one.entrant for one in entered}, {each.run.key: each.run for each in runs}
 
     def rankable(cell: Cell) -> bool:
@@ -113,13 +128,15 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         rankable=rankable,
         other_tasks=options.other_tasks_in_mean,
     )
-    context = Context(entrants, used, scores, options.published, rankable)
+    reported, unmatched = reported_rows.reported_rows(outside, units, scores)
+    loading.problems.extend(unmatched)
+    context = Context(entrants, used, scores, options.published, rankable, reported)
     spreads = tuple(fairness(scores))
     side_by_side = tuple(contrasts(scores, anyway=anyway))
-    lines = lineages(entered, options.trained)
     training = Training(lines, measured, scores, runs=used, entrants=entrants, anyway=anyway)
     of_training, gains = benchmark_tables.before_after(context, training)
-    of_people, checked, biases = people.checked_by_people(options.rated, rated, width=options.width)
+    panels = people.panels_of(rated)
+    of_people, checked, biases = people.checked_by_people(options.rated, rated, panels)
     by_country = country_scores(scores, rankable)
     of_benchmarks, laid_out = benchmark_tables.benchmark_tables(context)
     tables = (
@@ -132,7 +149,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         *of_training,
         *benchmark_tables.contrast_tables(context, side_by_side),
         *of_people,
-        judge_panels.judge_panels(context, loading.runs),
+        judge_panels.judge_panels(context, loading.runs, dict(pair for one in panels for pair in one.cells().items())),
         *(published_rows.other_tables(scores, laid_out) if options.published else ()),
         costs.costs_table(entered, options.prices),
         overview.runs_table(used.values()),
@@ -147,6 +164,7 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         units=units,
         tables=_chosen([table for table in tables if table.rows], options.tables, options.columns),
         groups=(*scores.groups, *by_cut.groups, *printed),
+        further=tuple(scores.further()),
         fairness=spreads,
         comparisons=tuple(tests),
         contrasts=side_by_side,
@@ -165,13 +183,27 @@ def build(paths: Sequence[str], options: Options, now: datetime | None = None) -
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
         ),
-        notes=tuple(_notes(entrants, runs, options)),
+        notes=(*_notes(entrants, runs, options), *helpers, *(row.note for row in reported)),
     )
 
 
-def _runs(paths: Sequence[str], options: Options) -> tuple[Loading, list[LoadedRun]]:
+def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:
+    """Reads result and sample files, and returns the scores whose responses people rated a part of.
+
+    Raises:
+        DataError: If no run can be used, or the ratings are of other responses.
+        SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
+    """
+    entered = enter(_runs(paths, options, iter)[1])
+    entrants = {one.entrant.key: one.entrant for one in entered}
+    return people.checked_units(options.rated, measure(entered, options.min_coverage), entrants)
+
+
+def _runs(
+    paths: Sequence[str], options: Options, progress: Callable[[Sequence[Path]], Iterable[Path]]
+) -> tuple[Loading, list[LoadedRun]]:
     names, trained_on = Names(options.names), TrainedOn(options.trained_on)
-    loading = load(paths, names, trained_on=trained_on)
+    loading = load(paths, names, trained_on=trained_on, progress=progress)
     names.refuse_unfitting()
     trained_on.refuse_unfitting()
     runs = list(loading.runs)
@@ -203,6 +235,7 @@ def _in_words(options: Options) -> dict[str, str]:
         "rated": ", ".join(source.task for each in options.rated for source in each.design.populations),
         "trained": ", ".join(options.trained),
         "trained_on": ", ".join(options.trained_on),
+        "control_variates": str(options.control_variates).lower(),
     }
 
 
@@ -268,6 +301,6 @@ def _notes(entrants: Mapping[str, Entrant], loaded: Sequence[LoadedRun], options
         tasks = "; ".join(dict.fromkeys(own))
         yield f"Own data, not the benchmark's release, and so without published rows beside them: {tasks}."
     if options.compare_anyway:
-        yield "Asked for: numbers that can't be compared were ranked and tested all the same. Their marks say why not."
+        yield "By --compare-anyway, numbers are ranked and tested even if settings differ; they stay marked."
     if options.published:
         yield f"Published rows come from {len(published.names())} tables of papers or their authors, with their judges."

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.report.html import SAMPLES_PER_CELL
@@ -14,10 +15,16 @@ from culture_tasks.report.text.latex import write_latex
 from culture_tasks.report.text.markdown import write_markdown
 
 if TYPE_CHECKING:
+    from culture_tasks.report.exports.every_eval_ever import Evaluator
     from culture_tasks.report.figures.charts import Chart
 
 Format = Literal["markdown", "latex", "csv", "json", "html", "png", "svg", "pdf"]
 FORMATS: tuple[Format, ...] = get_args(Format)
+Export = Literal["eee", "hf"]
+EXPORTS: tuple[Export, ...] = get_args(Export)
+"""Logs of Every Eval Ever, and evaluation results of the Hub's model repositories."""
+
+Name = TypeVar("Name", bound=str)
 
 
 def write_report(
@@ -43,7 +50,7 @@ def write_report(
     published = report.options.get("published") == "true"
     files: list[Literal["png", "svg", "pdf"]] = [name for name in ("png", "svg", "pdf") if name in formats]
     paths: list[Path] = []
-    try:
+    with _writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
         figures: Sequence[Chart] = ()
         if files:
@@ -68,11 +75,50 @@ def write_report(
             from culture_tasks.report.figures.drawing import write_figures
 
             paths += write_figures(figures, folder / "figures", files)
+    return paths
+
+
+def write_exports(
+    report: Report, folder: Path, exports: Sequence[Export], evaluator: Evaluator, *, samples: bool = False
+) -> tuple[list[Path], list[str]]:
+    """Writes a report's numbers in the formats of others, each into a folder of its name.
+
+    Args:
+        report: The report.
+        folder: Where the folders go; made if need be.
+        exports: What to write.
+        evaluator: Who reports the numbers.
+        samples: Whether ``eee`` has the samples, too.
+
+    Returns:
+        The paths, and what is in no file of ``hf``, each with the reason.
+
+    Raises:
+        SettingsError: If the folder can't be written.
+    """
+    paths: list[Path] = []
+    left_out: list[str] = []
+    with _writing_to(folder):
+        if "eee" in exports:
+            from culture_tasks.report.exports.every_eval_ever import write_eval_logs
+
+            paths += write_eval_logs(report, folder / "eee", evaluator, samples=samples)
+        if "hf" in exports:
+            from culture_tasks.report.exports.hub_results import write_hub_results
+
+            files, left_out = write_hub_results(report, folder / "hf", evaluator)
+            paths += files
+    return paths, left_out
+
+
+@contextmanager
+def _writing_to(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise SettingsError(
             f"report: can't write to {folder} ({error.strerror}: {error.filename}). Choose another folder with -o."
         ) from None
-    return paths
 
 
 def parse_formats(text: str) -> tuple[Format, ...]:
@@ -81,10 +127,19 @@ def parse_formats(text: str) -> tuple[Format, ...]:
     Raises:
         SettingsError: If one of them is unknown.
     """
+    return _parsed(text, FORMATS, "format")
+
+
+def parse_exports(text: str) -> tuple[Export, ...]:
+    """Reads a list of exports as :func:`parse_formats` reads one of formats."""
+    return _parsed(text, EXPORTS, "export")
+
+
+def _parsed(text: str, known: Sequence[Name], kind: str) -> tuple[Name, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in FORMATS and names != ["all"]:
+        if name not in known and names != ["all"]:
             raise SettingsError(
-                f"report: unknown format {name!r}.{nearest(name, FORMATS)} Known are {', '.join(FORMATS)}, or all."
+                f"report: unknown {kind} {name!r}.{nearest(name, known)} Known are {', '.join(known)}, or all."
             )
-    return tuple(each for each in FORMATS if each in names or names == ["all"])
+    return tuple(each for each in known if each in names or names == ["all"])

@@ -169,9 +169,13 @@ class Fairness:
     scale: Scale
 
 
+PEOPLE = "people"
+"""Who a correction is by, where it is no better judge."""
+
+
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """How a difference was corrected by people who rated a random part of the responses, or why it was not.
+    """How a difference was corrected by people, or a better judge, who rated a random part, or why it was not.
 
     Attributes:
         rated: Number of items that people rated: of both entrants where the test is paired, of either where not.
@@ -179,6 +183,7 @@ class Correction:
         judge_low: Lower end of its interval, at the same level.
         judge_high: Upper end.
         missing: Why the difference is the judge's own; empty where it is corrected.
+        by: :data:`PEOPLE`, or the label of the better judge; ``judge`` is then the other one's difference.
     """
 
     rated: int
@@ -186,6 +191,7 @@ class Correction:
     judge_low: float | None
     judge_high: float | None
     missing: str = ""
+    by: str = PEOPLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +210,7 @@ class Comparison:
             level; more than ``n``. None where they are told apart, or it isn't known.
         flags: Why they should not have been compared, where the user insisted.
         better: Key of the one that is significantly better; None where the test doesn't tell them apart.
-        correction: How people's ratings have corrected the difference; None where no response is rated.
+        correction: How people's ratings, or a better judge's, have corrected the difference; None without any.
     """
 
     unit: str
@@ -481,6 +487,7 @@ class Report:
         entrants: The rows; the papers' own, where they are wanted, are the last, as in ``groups``.
         runs: The runs in use.
         groups: Numbers by group, in long form.
+        further: Numbers of statistics other than the score that are of no group, without dimension and group.
         problems: Files that were not used, and why.
         means: Means over the columns that entrants share, the one of most entrants first.
         countries: The score of each entrant for each country, over all benchmarks that ask about it.
@@ -504,6 +511,7 @@ class Report:
     findings: tuple[Finding, ...] = ()
     gains: tuple[Gain, ...] = ()
     countries: tuple[CountryScore, ...] = ()
+    further: tuple[GroupValue, ...] = ()
 
     @property
     def models(self) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -32,7 +32,8 @@ class LoadedRun:
 
     There are no ``columns`` without usable samples, and no ``kind`` of a task that isn't ours. ``lexical`` is a score
     by text overlap, ``again`` a model's second run of the task, in the other harness. ``whole`` is another judge's
-    grading of all responses that this run's were drawn from.
+    grading of all responses that this run's were drawn from. ``others`` are other models' runs of all questions, where
+    this run's are drawn from them, and their scores are to make its own more certain.
     """
 
     run: Run
@@ -42,6 +43,7 @@ class LoadedRun:
     lexical: bool
     again: bool = False
     whole: LoadedRun | None = None
+    others: tuple[LoadedRun, ...] = ()
 
     @property
     def order(self) -> tuple[str, str]:
@@ -107,17 +109,18 @@ def load(
     trained_on: TrainedOn | None = None,
     *,
     shards: bool = False,
+    progress: Callable[[Sequence[Path]], Iterable[Path]] = iter,
 ) -> Loading:
     """Reads every run that files, folders and patterns name.
 
     Runs that will be compared need the same ``reader``, which numbers their items. ``prefix`` begins the runs' keys.
-    ``shards`` reads parts of tasks, whose numbers aren't those of the tasks.
+    ``shards`` reads parts of tasks, whose numbers aren't those of the tasks. ``progress`` yields the files it gets.
     """
     found = find(named)
     paths, copies = without_copies(found.results)
     loading = Loading([], [*found.problems, *copies])
     reader, trained_on = reader or SampleReader(), trained_on or TrainedOn()
-    for path in paths:
+    for path in progress(paths):
         run = read_run(path)
         results = run if isinstance(run, UnusedFile) else task_results(run)
         if isinstance(results, UnusedFile):
@@ -268,7 +271,7 @@ def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
     Of several runs of one model on one task, the model's own row has the one that agrees with most other models, and
     then the newest; every other run gets a row that says what sets it apart.
     """
-    runs = _with_whole(runs)
+    runs = with_whole(runs)
     usual = _usual(runs)
     entered: list[Entered] = []
     by_model: dict[str, dict[str, list[LoadedRun]]] = {}
@@ -283,7 +286,7 @@ def enter(runs: Sequence[LoadedRun]) -> list[Entered]:
     return entered
 
 
-def _with_whole(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
+def with_whole(runs: Sequence[LoadedRun]) -> list[LoadedRun]:
     """Gives each grading of a sample the newest grading of all of the same responses; a judge's comes first."""
     whole: dict[tuple[str, Path], LoadedRun] = {}
     for each in sorted(runs, key=lambda each: (not each.lexical, each.order)):

@@ -46,6 +46,11 @@ def test_what_two_benchmarks_share(data, capsys):
     assert main(["data", "overlap", "culturalbench_easy", "normad_none", "normad_country", "-o", str(pairs)]) == 0
     _, _, row = capsys.readouterr().out.splitlines()
     assert row.split() == ["culturalbench", "normad", "2", "3", "1", "1"]
+    assert main(["data", "overlap", "culturalbench_e*,normad_none", "normad_country", "--json"]) == 0
+    names = ("first", "second", "first_questions", "second_questions", "same", "alike")
+    assert json.loads(capsys.readouterr().out) == [
+        dict(zip(names, ("culturalbench", "normad", 2, 3, 1, 1), strict=True))
+    ]
     with pairs.open(encoding="utf-8-sig", newline="") as file:
         same, alike = csv.DictReader(file)
     assert (same["similarity"], same["first item"], same["second task"]) == ("1.0", "0", "normad_none")
@@ -57,7 +62,7 @@ def test_what_two_benchmarks_share(data, capsys):
     ("tasks", "message"),
     [
         (["normad_none", "normad_rule"], "the tasks are of one benchmark"),
-        (["normad_non", "care"], "no task or group 'normad_non'. Did you mean 'normad_none'?"),
+        (["normad_non", "care"], "no task 'normad_non'. Did you mean 'normad_none'?"),
     ],
 )
 def test_tasks_that_can_not_be_compared(data, tasks, message, capsys):

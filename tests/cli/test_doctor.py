@@ -52,6 +52,17 @@ def states(*subjects):
     return [finding(subject).state for subject in subjects]
 
 
+def test_the_settings_file_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    assert finding("settings").facts == {"file": None}
+    (tmp_path / "culture-tasks.toml").write_text('judge = "none"\nsubset = 4\n', encoding="utf-8")
+    found = finding("settings")
+    assert (found.state, found.facts["keys"]) == ("ok", ["judge", "subset"])
+    assert found.found == f"{tmp_path / 'culture-tasks.toml'}: judge, subset; environment variables prevail"
+    assert finding("judge").facts == {"judge": "none"}
+
+
 def test_without_a_judge_there_is_something_to_fix(capsys):
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out

@@ -9,6 +9,7 @@ from support.written_runs import write_lm_eval
 
 from culture_tasks.cli.main import main
 from culture_tasks.metrics.subsets import Components, SamplingFrame, half_width
+from culture_tasks.results.run_files import GRADED_FROM
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -47,6 +48,22 @@ def test_earlier_results_give_the_variance_and_how_two_models_differ(capsys, tmp
     spread = np.var(100 * (np.array(scores[0]) - np.array(scores[1])), ddof=1)
     enough = [n for n in range(1, 7) if 1.96 * np.sqrt(spread / n) <= 90]
     assert plan["for_difference"] == (max(enough[0], 2) if enough else None)
+
+
+def test_earlier_results_give_the_time_from_the_fastest_to_the_slowest_model(capsys, tmp_path):
+    tasks = ("normad_rule", "normad_value")
+    for model, seconds, ran in (("fast", 60, tasks), ("slow", 900, tasks[:1]), ("graded again", 9999, tasks[:1])):
+        path = write_lm_eval(tmp_path / model, ran, lambda *_: "Yes", model=model)
+        data = json.loads(path.read_text("utf-8")) | {"total_evaluation_time_seconds": str(seconds)}
+        if model == "graded again":
+            data["config"][GRADED_FROM] = "results_of_another_run.json"
+        path.write_text(json.dumps(data), "utf-8")
+    arguments = ("--tasks", "normad_rule,normad_value", "--width", "0.001", "--results", str(tmp_path))
+    times = {plan["task"]: plan["seconds"] for plan in planned(capsys, *arguments)}
+    # 60 seconds for the twelve documents of both tasks, 900 for the six of one: by document 5 and 150.
+    assert times == {"normad_rule": {"low": 30.0, "high": 900.0}, "normad_value": {"low": 30.0, "high": 30.0}}
+    assert main(["plan", *arguments]) == 0
+    assert "| 30 s to 15 min |" in capsys.readouterr().out
 
 
 def test_a_judge_costs_its_share_and_the_table_says_what_it_assumes(capsys):

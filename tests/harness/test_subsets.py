@@ -1,6 +1,7 @@
 """Designed draws of a task's documents in both harnesses, and what their results and the report say of them."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -103,13 +104,14 @@ def test_the_interval_of_a_score_of_questions_isnt_that_of_their_rows(monkeypatc
     assert options.high - options.low > 20  # of rows that share questions, with no correction for those not drawn
 
 
-def test_a_group_weighs_its_tasks_by_all_of_their_documents(monkeypatch, tmp_path):
+@pytest.mark.parametrize("subset", ["4", "5"], ids=["subsets of all tasks", "one task has no more"])
+def test_a_group_weighs_its_tasks_by_all_of_their_documents(subset, monkeypatch, tmp_path):
     data = tmp_path / "data" / "care"
     data.mkdir(parents=True)
     for name, rows in (("Arabic", 5), ("Chinese", 10), ("Japanese", 10)):
         given = json.loads((EXAMPLES / "care" / f"{name}-test.json").read_text("utf-8"))
         (data / f"{name}-test.json").write_text(json.dumps(given[:rows]), "utf-8")
-    for name, value in (("DATA", str(data.parent)), ("SUBSET", "4"), ("JUDGE", "lexical")):
+    for name, value in (("DATA", str(data.parent)), ("SUBSET", subset), ("JUDGE", "lexical")):
         monkeypatch.setenv(f"CULTURE_{'TASKS_' if name == 'DATA' else ''}{name}", value)
     path = write_lm_eval(tmp_path / "runs", ["care"], lambda prompt, _: prompt[-30:])
     rows = content(path)["results"]
@@ -120,7 +122,18 @@ def test_a_group_weighs_its_tasks_by_all_of_their_documents(monkeypatch, tmp_pat
     assert rows["care"]["alias"] == "care (own data) (subsets)"
     [cell] = report_of(tmp_path / "runs").units["care"].cells.values()
     assert cell.value == pytest.approx(mean)
-    assert cell.low < cell.value < cell.high
+    reaches = []
+    for task, weight in weights.items():
+        if drawn := Subset.read(content(path)["configs"][task]["metadata"]):  # a task that was run whole adds nothing
+            scores = [
+                json.loads(line)["care_rating_lexical"]["score"]
+                for file in path.parent.glob(f"samples_{task}_*")
+                for line in file.read_text("utf-8").splitlines()
+            ]
+            found = subset_interval(scores, None, drawn.drawn_from)
+            reaches.append(weight / 25 * (found.high - found.value))
+    assert len(reaches) == (3 if subset == "4" else 2)
+    assert cell.high - cell.value == pytest.approx(math.hypot(*reaches))
 
 
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])

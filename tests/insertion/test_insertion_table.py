@@ -80,6 +80,10 @@ def test_the_plan_names_rows_requests_and_models_and_runs_nothing(
     assert "not measured" in plan
     assert plan.count("in the folder") == 4
     assert caplog.text.count("own data, not the benchmark's release") == 1
+    assert main([*command("--json", "--limit", "4", options=[*others, "mend.layers=2"])]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert {row["method"] for row in content["rows"]} == set(rows)
+    assert content["hours"] == pytest.approx(sum(row["fit_hours"] + row["evaluation_hours"] for row in content["rows"]))
     assert not (tmp_path / "table").exists()
 
     monkeypatch.setattr(method_class("finetune"), "work", classmethod(lambda cls, *given: None))
@@ -163,7 +167,7 @@ def test_the_commands_say_what_was_chosen(tmp_path):
     assert mcki.evaluation_command[-2:] == ["--limit", "5"]
     fit = " ".join(mend.fit_command[3:])
     assert fit == (
-        f"insertion fit --method mend --pretrained one/model --out {tmp_path}/states/mend "
+        f"insertion fit --method mend --model one/model --output {tmp_path}/states/mend "
         f"--features {tmp_path}/states/features.sqlite3 --batch-size 16 --limit 7 "
         "--dtype bfloat16 --enable-thinking --max-patches 6 --set layers=2"
     )

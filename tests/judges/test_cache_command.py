@@ -51,6 +51,8 @@ def test_stats_count_completions_discounts_and_money(file, tmp_path, capsys):
     tokens = "2,000,000 + 100,000 tokens (200,000 from the endpoint's prompt cache, 1,100,000 in batches), 4.00 USD"
     assert f"gpt-4o  lave: 2 completions, {tokens}" in output
     assert f"Prices: {list_prices().origin}" in output
+    assert run("stats", "--json") == 0
+    assert [judge["money"] for judge in json.loads(capsys.readouterr().out)["judges"]] == [4.0, None]
     for action in ("stats", "export", "clear"):
         assert run(action, "--file", tmp_path / "none") == 0
     assert "none: 0 completions" in capsys.readouterr().out
@@ -77,7 +79,7 @@ def test_export_leaves_out_rows_that_are_not_as_they_were_written(file, tmp_path
 
 def test_a_file_that_is_no_cache_is_named_and_left_alone(tmp_path, monkeypatch):
     (tmp_path / "x").write_text("no database" * 100)
-    merge = ["merge", str(tmp_path / "x"), "--into", str(tmp_path / "merged" / "file")]
+    merge = ["merge", str(tmp_path / "x"), "--output", str(tmp_path / "merged" / "file")]
     for action in (["stats", "--file"], ["clear", "--yes", "--file"], ["export", "--file"]):
         with pytest.raises(JudgeError, match="can't be used"):
             run(*action, tmp_path / "x")
@@ -108,7 +110,7 @@ def test_caches_are_merged_into_one(file, tmp_path, capsys):
     damaged = answer(other, "judge", 8, "rating=3", created=1.0)
     with closing(sqlite3.connect(other)) as database, database:
         database.execute("UPDATE completions SET text = 'rating=1' WHERE key = ?", (damaged,))
-    assert run("merge", file, other, into, "--into", into) == 0
+    assert run("merge", file, other, into, "--output", into) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first == f"{file}: 3 completions, 3 copied to {into}"
     assert second == f"{other}: 3 completions, 2 copied to {into}, 1 rows left out that are not as they were written"
@@ -116,5 +118,5 @@ def test_caches_are_merged_into_one(file, tmp_path, capsys):
     found = {key: kept.reply.text for key, kept in cache.get_many([newer, older, new, damaged]).items()}
     cache.close()
     assert found == {newer: "rating=3", older: "rating=2", new: "rating=3"}
-    assert run("merge", file, other, "--into", into) == 0
+    assert run("merge", file, other, "--output", into) == 0
     assert capsys.readouterr().out.count(" 0 copied") == 2

@@ -29,7 +29,7 @@ def worlds():
 
 
 def test_worked_by_hand(monkeypatch):
-    monkeypatch.setattr(prediction_powered, "_FEW_DIFFERING", 0)
+    monkeypatch.setattr(prediction_powered, "FEW_DIFFERING", 0)
     # f = 1..6, rated where f = 1, 3, 5 with Y = 2, 3, 7. Deviations: f -2 0 2, Y -2 -1 3; lambda = 10 / 8 = 1.25.
     # value = 1.25 * 3.5 + (4 - 1.25 * 3) = 4.625. Residuals .75 -.75 .75, squares about their mean .25: 1.5, with
     # 3 - 2 = 1 degree of freedom; s^2 = 1.5. For these responses: 1.5 (1/3 - 1/6) = 0.25.
@@ -44,7 +44,7 @@ def test_worked_by_hand(monkeypatch):
 
 
 def test_a_judge_that_was_always_right_may_err_where_nobody_looked(monkeypatch):
-    monkeypatch.setattr(prediction_powered, "_FEW_DIFFERING", 0)
+    monkeypatch.setattr(prediction_powered, "FEW_DIFFERING", 0)
     judge, people = [1, 0] * 20, [1, 0, 1, 0, 1, 0, 1, 0] + [NAN] * 32
     for scale in (1, 9):  # the rule of three on the share, times the scale: how far off it would be is unknown
         found = corrected_mean(scale * np.array(judge), scale * np.array(people), ends=(0, scale)).overall
@@ -170,12 +170,111 @@ def test_how_many_more_ratings_a_width_needs():
 
     found = rated(100)
     width = found.overall.high - found.overall.low
-    more = found.more_ratings(0.7 * width)
+    more = found.more_ratings(0.7 * width)["all"]
     assert rated(100 + more).overall.high - rated(100 + more).overall.low == pytest.approx(0.7 * width, rel=0.1)
-    assert found.more_ratings(2 * width) == 0
+    assert found.more_ratings(2 * width) == {"all": 0}
     assert found.more_ratings(0.1 * width) is None  # the questions themselves differ too much
     with pytest.raises(ValueError, match="positive"):
         found.more_ratings(0.0)
+
+
+def test_more_ratings_go_where_they_narrow_the_interval_most():
+    rng = np.random.default_rng(6)
+    strata = np.repeat(["large", "noisy", "small"], (1_200, 600, 200))
+    truth = rng.normal(6, 1.5, 2_000)
+    judge = truth + rng.normal(0, 1, 2_000) * np.where(strata == "noisy", 3.0, 0.7)
+    chosen = np.concatenate([np.flatnonzero(strata == name)[:30] for name in ("large", "noisy", "small")])
+    found = corrected_mean(judge, np.where(np.isin(np.arange(2_000), chosen), truth, NAN), strata.tolist())
+    width = 0.75 * (found.overall.high - found.overall.low)
+    more = found.more_ratings(width)
+    assert more["large"] > more["noisy"] > more["small"] == 0  # by size times spread
+
+    def with_more(numbers):
+        own = [np.flatnonzero(strata == name)[: 30 + number] for name, number in numbers.items()]
+        people = np.where(np.isin(np.arange(2_000), np.concatenate(own)), truth, NAN)
+        return corrected_mean(judge, people, strata.tolist())
+
+    after = with_more(more).overall
+    assert after.high - after.low == pytest.approx(width, rel=0.1)
+    of_one = found.more_ratings(0.8, shares={"noisy": 1.0})
+    assert list(of_one) == ["noisy"]
+    after = with_more({"large": 0, "small": 0, **of_one}).strata["noisy"]
+    assert after.high - after.low == pytest.approx(0.8, rel=0.25)  # the judge's weight changes too
+    together = found.more_ratings(width, parts={"large": "x", "noisy": "x", "small": "y"})
+    assert set(together) == {"x", "y"}
+    assert sum(together.values()) >= sum(more.values())
+
+
+# Three levels: a cheap judge on all, a better one on some, people on some of these
+
+
+def three_levels(size=600, seed=7):
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(6, 1.5, size)
+    cheap, better = truth + rng.normal(0.8, 3.0, size), truth + rng.normal(-0.4, 1.0, size)
+    order = rng.permutation(size)
+    return truth, cheap, np.where(order < 200, better, NAN), np.where(order < 50, truth, NAN), better
+
+
+def test_three_levels_are_the_sum_of_their_parts():
+    _, cheap, better, people, _ = three_levels()
+    found = corrected_mean(cheap, people, better=better, ends=(0, 12)).overall
+    both, graded = ~np.isnan(people), ~np.isnan(better)
+    f, g, y = cheap[both], better[both], people[both]
+    kappa, weight = (np.cov(y, own)[0, 1] / np.var(own, ddof=1) for own in (f, g))
+    value = kappa * cheap.mean() + np.mean(weight * better[graded] - kappa * cheap[graded]) + np.mean(y - weight * g)
+    assert (found.value, found.weight) == pytest.approx((value, weight))
+
+    def spread(residuals, predicted):
+        off, farthest = residuals - residuals.mean(), np.abs(predicted + residuals.mean() - 6.0) + 6.0
+        squares = float((off**2).sum())
+        return squares / 48, max(float((off**4).sum()) / squares, float((farthest**2).mean()) - squares)
+
+    inner, outer = spread(y - weight * g, weight * better[graded]), spread(y - kappa * f, kappa * cheap)
+    variance, unseen = (
+        own * (1 / 50 - 1 / 200) + other * (1 / 200 - 1 / 600) for own, other in zip(inner, outer, strict=True)
+    )
+    reach = math.sqrt(stats.t.ppf(0.975, 48) ** 2 * variance + math.log(0.05) ** 2 * unseen / 50)
+    assert found.set_high - found.value == pytest.approx(reach)
+
+
+def test_a_better_judge_of_everything_leaves_nothing_to_the_cheap_one():
+    _, cheap, _, people, better = three_levels()
+    both = corrected_mean(cheap, people, better=better, ends=(0, 12)).overall
+    assert both[:8] == pytest.approx(corrected_mean(better, people, ends=(0, 12)).overall[:8])
+
+
+def test_a_rated_response_that_the_better_judge_has_no_score_of_still_counts():
+    _, cheap, better, people, _ = three_levels()
+    failed = better.copy()
+    failed[np.flatnonzero(~np.isnan(people))[:3]] = NAN
+    found = corrected_mean(cheap, people, better=failed, ends=(0, 12)).overall
+    assert found.rated == 50
+    assert found.value == pytest.approx(
+        corrected_mean(cheap, people, better=better, ends=(0, 12)).overall.value, abs=0.1
+    )
+
+
+def test_a_better_judge_whose_interval_is_wider_is_left_out():
+    truth, cheap, _, people, _ = three_levels()
+    exact = np.where(
+        np.arange(600) % 3 == 0, truth, people
+    )  # agrees with people, so that little is known of its errors
+    with_it, without = (corrected_mean(cheap, people, better=own, ends=(0, 12)) for own in (exact, None))
+    assert with_it.overall == without.overall
+
+
+def test_a_difference_of_three_levels_is_that_of_the_differences():
+    (_, *one, _), (_, *two, _) = three_levels(), three_levels(seed=8)
+    order = [np.isnan(two[2]), np.isnan(one[2])]
+    assert order[0].any()
+    people = one[2], np.where(order[1], NAN, 5.0 + np.arange(600) % 3)
+    better = one[1], np.where(np.isnan(one[1]), NAN, people[1])
+    found = corrected_difference((one[0], two[0]), people, better=better, ends=(0, 12))
+    same = corrected_mean(one[0] - two[0], people[0] - people[1], better=better[0] - better[1], ends=(-12, 12)).overall
+    assert found.paired
+    assert found.over().difference == pytest.approx(same.value)
+    assert found.over().high == pytest.approx(same.high)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +363,7 @@ def test_different_items_make_a_difference_of_two_corrected_means():
 
 
 def test_the_variance_of_unpaired_differences_is_worked_by_hand(monkeypatch):
-    monkeypatch.setattr(prediction_powered, "_FEW_DIFFERING", 0)
+    monkeypatch.setattr(prediction_powered, "FEW_DIFFERING", 0)
     # No judge, items 1-3 rated of the first and 3-5 of the second: residuals -1 0 1 and -2 0 2 from means 2 and 4, so
     # that s^2 = 1 / (3 - 2) * 2 = 2 and 8. Influences: 5 / 3 * residual / 5; item 3 alone has both: 1 / 3 * -2 / 3.
     nothing = [NAN] * 5
@@ -320,9 +419,36 @@ def test_differences_that_make_no_sense_are_refused():
 @pytest.mark.parametrize("world", ["differently", "against", "rarely wrong", "inverted", "scenarios"])
 def test_a_gate_on_corrected_differences_holds_whatever_the_bias_of_the_judge(worlds, world):
     found = worlds.gates(worlds.TWO_MODELS[world], 100, draws=100, seed=3)
-    for way in ("corrected", "corrected, different items"):
+    for way in ("corrected", "corrected, different items", "corrected, designed sample"):
         assert found[way].holds >= 0.90  # 0.95 less two standard errors of 100 draws
         assert found[way].least >= 0.88  # the worst of three cultures
         assert found[way].alarms <= 0.05  # one of the two tails, 0.025, and less than two standard errors
     assert found["judge alone"].holds < 0.9
     assert found["corrected"].finds >= found["people alone"].finds - 0.02
+
+
+@pytest.mark.parametrize("world", ["ratings", "scenarios", "right or wrong"])
+def test_three_levels_hold_and_are_narrower_than_two(worlds, world):
+    found = worlds.levels(worlds.THREE_LEVELS[world], 60, draws=150, seed=5)
+    for way in ("all three", "all three, these questions"):
+        assert found[way].holds >= 0.91  # 0.95 less two standard errors of 150 draws
+        assert found[way].least >= 0.89
+    others = ("people alone", "people, cheap judge", "people, better judge's sample")
+    assert all(found["all three"].width < 1.01 * found[way].width for way in others)
+
+
+@pytest.mark.parametrize("world", ["complementary", "one good", "right or wrong"])
+def test_a_panel_holds_and_is_hardly_wider_than_the_best_judge(worlds, world):
+    found = worlds.panels(worlds.PANELS[world], 60, draws=150, seed=5)
+    assert found["panel"].holds >= 0.91
+    assert found["panel"].least >= 0.89
+    assert found["panel"].width < (0.95 if world == "complementary" else 1.05) * found["best judge"].width
+
+
+@pytest.mark.parametrize("world", ["uneven", "unequally wrong"])
+def test_an_interval_by_ratings_that_were_planned_holds(worlds, world):
+    found, neyman, proportional = worlds.planned(worlds.WORLDS[world], 60, draws=150, seed=5)
+    assert found.holds >= 0.91
+    assert found.least >= 0.89
+    assert found.width == pytest.approx(1.0, abs=0.15)
+    assert 60 < neyman <= proportional

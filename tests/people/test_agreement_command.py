@@ -107,6 +107,8 @@ def test_lexical_judge_from_end_to_end_and_the_same_run_gives_the_same_files(run
     assert {path.name for path in (tmp_path / "out").iterdir()} == FILES | PICTURES
     for name in FILES | PICTURES:
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+    assert run("--judge", "lexical", "--data", data, "--resamples", 50, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == read_json(tmp_path / "out")
     assert re.search(r"overall +all +120 +30 +100\.0%", printed)
     assert re.search(r"paper: GPT-4o +0\.933 +0\.901 +0\.733", printed)
     assert "the paper's figures, not measured here" in printed

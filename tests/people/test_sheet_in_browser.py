@@ -7,29 +7,13 @@ import csv
 import json
 
 import pytest
-from support.browser import find_chromium, open_tab
+from support.browser import find_chromium, on_page
 from support.checked_runs import write_care
 
 from culture_tasks.cli.main import main
 
 CHROMIUM = find_chromium()
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
-
-
-def on_page(tmp_path, page, steps):
-    """Opens a page, runs the steps on it, and makes sure that it asked for nothing and complained of nothing."""
-
-    async def scenario():
-        async with open_tab(CHROMIUM, tmp_path / "profile") as tab:
-            await tab.open(page)
-            await tab.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path / "saved"))
-            await steps(tab)
-            assert tab.of("Runtime.exceptionThrown") == []
-            assert tab.of("Log.entryAdded") == []
-            asked = [each["request"]["url"] for each in tab.of("Network.requestWillBeSent")]
-            assert all(url.startswith(("file:", "data:", "blob:")) for url in asked), asked
-
-    asyncio.run(scenario())
 
 
 @pytest.fixture

@@ -5,16 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shlex
 import shutil
 from collections import Counter
 
 import numpy as np
 import pandas
 import pytest
-from support.checked_runs import judged, sample, samples, truth, write_care, write_ratings
+from support.checked_runs import judged, sample, samples, truth, write_care, write_ratings, write_sample
 from support.sample_files import JUDGE, crosscult_sample, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
+from culture_tasks.metrics.panels import weighted_panel
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
@@ -81,6 +83,9 @@ def test_the_corrected_score_is_that_of_all_tasks_and_cultures(checked, capsys):
     said = capsys.readouterr().out
     assert "Scores corrected by people" in said
     assert "Agreement of judge and people" in said
+    assert score(checked, checked / "amina.csv", options=("--json",)) == 0
+    printed = json.loads(capsys.readouterr().out)["tables"]
+    assert [table["key"] for table in printed] == list(tables(checked))
     found = tables(checked)["spotcheck"]
     items = [(f"{language}-{number}", language) for language, size in SIZES.items() for number in range(size)]
     chosen = {row["item"] for row in rows_of(checked)}
@@ -154,15 +159,121 @@ def test_tasks_weigh_the_same_and_what_a_score_waits_for_is_named_once(tmp_path)
         assert cells(found, "zh")["corrected"].low is not None
 
 
-def test_how_many_more_ratings_a_width_takes(checked, capsys):
-    rate(checked, options=("--width", "0.45"))
-    assert "More ratings for 0.45" in capsys.readouterr().out
-    row = cells(tables(checked)["spotcheck"])
-    width = row["corrected"].high - row["corrected"].low
-    assert 0 < cells(tables(checked, width=0.95 * width)["spotcheck"])["more"].value <= 135
-    assert cells(tables(checked, width=1.01 * width)["spotcheck"])["more"].value == 0
-    never = cells(tables(checked, width=0.01)["spotcheck"])["more"]
-    assert (never.value, never.note) == (None, "ratings of all responses wouldn't be enough")
+def said_next(capsys):
+    """The sentences on more ratings, and the arguments of the command that draws them."""
+    said = capsys.readouterr().out.partition("rated.json\n\n")[2].splitlines()
+    commands = [line for line in said if line.startswith("culture-tasks ")]
+    return [line for line in said if line not in commands], [shlex.split(line)[1:] for line in commands]
+
+
+@pytest.mark.parametrize("option", ["--width", "--culture-width"])
+def test_the_next_ratings_are_those_that_narrow_the_interval(checked, capsys, option):
+    rate(checked)
+    now = {name: cells(tables(checked)["spotcheck"], name)["corrected"] for name in ("all", *SIZES)}
+    half = {name: (cell.high - cell.low) / 2 for name, cell in now.items()}
+    wanted = 2 * 0.8 * (half["all"] if option == "--width" else half["zh"])
+    capsys.readouterr()
+    rate(checked, options=(option, str(wanted)))
+    sentences, [command] = said_next(capsys)
+    who = "toy/model on CARE, " + ("" if option == "--width" else "zh, ")
+    start = next(text for text in sentences if text.startswith(who))
+    assert "by judge-1: " in start
+    assert f"the interval from ±{half['all' if option == '--width' else 'zh']:.2f} to ±{wanted / 2:.2f}." in start
+    assert len(sentences) == (1 if option == "--width" else 3)
+    assert main(command) == 0  # what is drawn contains the first draw, and its ratings count
+    before, after = rows_of(checked), design(checked / "sheet_more")["rows"]
+    assert {row["row"] for row in before} < {row["row"] for row in after}
+    assert score(checked, checked / "amina.csv", sheet="sheet_more") == 0
+    everything = write_ratings(checked / "sheet_more", checked / "all.csv")
+    assert score(checked, everything, sheet="sheet_more", options=(option, str(1.6 * wanted))) == 0
+    sentences, commands = said_next(capsys)
+    assert all("which is narrow enough" in sentence for sentence in sentences[: 1 if option == "--width" else 3])
+    assert not commands
+
+
+def test_ratings_that_would_not_do_and_ratings_that_are_drawn_already_are_said(checked, capsys):
+    rate(checked, options=("--width", "0.01"))
+    sentences, commands = said_next(capsys)
+    assert "ratings of all responses wouldn't make it ±0.01" in sentences[0]
+    assert not commands
+    rows = rows_of(checked)
+    rate(checked, options=("--width", "1.1"), **{row["row"]: "" for row in rows[30:]})
+    sentences, commands = said_next(capsys)
+    assert "more ratings (" in sentences[0]
+    assert (sentences[1], commands) == ("The sheet has enough responses: rate the rest of it.", [])
+    rate(checked, options=("--width", "1"), **{row["row"]: "" for row in rows if row["culture"] == "ja"})
+    assert "no interval yet (Japanese has no ratings yet)" in said_next(capsys)[0][0]
+
+
+# Several judges, and a judge that graded a sample
+
+
+def test_people_rate_a_part_of_the_sample_that_a_better_judge_graded(tmp_path, capsys):
+    whole = write_care(tmp_path / "runs", SIZES, bias=2.0)
+    every = samples(SIZES, judge="judge-2", bias=0.3)
+    graded = {task: own[::3] if len(own) > 40 else own[::2] for task, own in every.items()}
+    write_sample(whole, "toy/model", graded, "20260102_000000")
+    assert draw(tmp_path, 45) == 0
+    sizes = {one["task"]: one["strata"][0]["size"] for one in design(tmp_path / "sheet")["populations"]}
+    assert sizes == {task: len(own) for task, own in graded.items()}  # drawn from the sample alone
+    rate(tmp_path)
+    assert "judge-2 on 67, judge-1 on 180" in capsys.readouterr().out
+    found = tables(tmp_path)
+    items = [(f"{language}-{number}", language) for language, size in SIZES.items() for number in range(size)]
+    of_sample = {each["care_rating"]["item"] for own in graded.values() for each in own}
+    chosen = {row["item"] for row in rows_of(tmp_path)}
+    expected = corrected_mean(
+        [judged(item, 2.0) for item, _ in items],
+        [truth(item) if item in chosen else np.nan for item, _ in items],
+        [language for _, language in items],
+        better=[judged(item, 0.3) if item in of_sample else np.nan for item, _ in items],
+        ends=(1, 10),
+    )
+    row = cells(found["spotcheck"])
+    assert (row["corrected"].value, row["corrected"].low) == pytest.approx(expected.overall[:2])
+    assert (row["rated"].value, row["responses"].value) == (45, 180)
+    assert cells(found["spotcheck"], "ja")["corrected_here"].high == pytest.approx(expected.strata["ja"].set_high)
+    errors = [judged(item, 0.3) - truth(item) for item in sorted(chosen)]
+    assert cells(found["spotcheck_agreement"])["higher"].value == pytest.approx(np.mean(errors))
+    assert "people rated a part of the sample" in " ".join(found["spotcheck"].notes)
+
+
+def test_cultures_that_the_sample_lacks_count_with_others(tmp_path):
+    scores = [float(number % 3 > 0) for number in range(120)]
+    cheap, every = vqa_samples(scores), vqa_samples(scores, judge=JUDGE | {"model": "judge-2"})
+    for each in (*cheap, *every):
+        each["lave"]["runs"] = [{"response": "tea", "outcome": "scored", "rating": 1.0 + each["lave"]["score"]}]
+    whole = write_run(tmp_path / "runs", "toy/model", {"culturalvqa": cheap})
+    graded = [each for number, each in enumerate(every) if number % 4 or number == 0]  # one of Brazil
+    write_sample(whole, "toy/model", {"culturalvqa": graded}, "20260102_000000")
+    assert draw(tmp_path, 40) == 0
+    rate(tmp_path, **{row["row"]: 1 + (at % 3 > 0) for at, row in enumerate(rows_of(tmp_path))})
+    found = tables(tmp_path)["spotcheck"]
+    assert {row.labels[-1] for row in found.rows} < {"all", "china", "india", "usa"}
+    assert cells(found)["corrected"].low is not None
+
+
+def test_a_panel_of_judges_is_one_more_row_and_one_more_column(checked):
+    second = "20260102_000000"
+    write_care(checked / "runs", SIZES, second, "20260101_000000_results.json", judge="judge-2", bias=-0.5)
+    rate(checked)
+    report = build([str(checked / "runs")], Options(rated=(read_rated(checked / "sheet"),)))
+    found = {table.key: table for table in report.tables}
+    [row] = [row for row in found["spotcheck"].rows if "panel" in row.labels[1] and row.labels[-1] == "all"]
+    assert row.labels[:2] == ("toy/model", "a panel of judge-2 and judge-1")
+    own = dict(zip((column.key for column in found["spotcheck"].columns), row.cells, strict=True))
+    items = [(f"{language}-{number}", language) for language, size in sorted(SIZES.items()) for number in range(size)]
+    chosen = {row["item"] for row in rows_of(checked)}
+    people = [truth(item) if item in chosen else np.nan for item, _ in items]
+    languages = [language for _, language in items]
+    panel = weighted_panel([[judged(item, bias) for item, _ in items] for bias in (-0.5, 1.0)], people, languages)
+    expected = corrected_mean(panel.scores, people, languages, ends=(1, 10)).overall
+    assert own["judge"] is None
+    assert (own["corrected"].value, own["corrected"].low) == pytest.approx(expected[:2])
+    judges = found["judges"]
+    beside = dict(zip((column.key for column in judges.columns), judges.rows[0].cells, strict=True))
+    assert beside["weighted"].value == pytest.approx(expected.value)
+    assert len([row for row in found["spotcheck_agreement"].rows if row.labels[-1] == "all"]) == 2
 
 
 def test_the_first_sentences_say_whether_people_contradict_the_judge(checked):
@@ -331,6 +442,21 @@ def test_strata_have_their_shares_and_a_larger_draw_by_the_same_seed_holds_the_s
     assert [row for row in larger if row in smaller] == smaller
     assert (len(set(smaller)), len(larger), len(whole)) == (34, 60, sum(SMALL.values()))
     assert set(other) != set(smaller)
+
+
+def test_a_number_for_each_culture_is_drawn_and_holds_what_was_drawn_before(runs, capsys):
+    before = design(sheet_of(runs, 34))["rows"]
+    own = design(sheet_of(runs, "zh=19", "-n", "ar=10", "-n", "ja=12"))["rows"]
+    assert Counter(row["culture"] for row in own) == {"zh": 19, "ar": 10, "ja": 12}
+    assert [row for row in own if row in before] == before
+    assert {row["culture"] for row in design(sheet_of(runs, "ja=8"))["rows"]} == {"ja"}
+    for numbers, said in (
+        (("jp=8",), r"-n jp=8: no responses of such a culture\..*There are ar, ja, zh\."),
+        (("ja=4",), r"-n ja=4 is too few for 1 strata .* Choose at least -n ja=5"),
+        (("30", "-n", "ja=8"), "several -n. Expected one number"),
+    ):
+        assert draw(runs, *numbers, sheet="refused") == 1
+        assert re.search(said, capsys.readouterr().err)
 
 
 def test_the_sheet_says_nothing_of_judge_and_model(runs):

@@ -106,6 +106,8 @@ def test_the_command_prints_tables_and_writes_files(tmp_path, monkeypatch, fixtu
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"stat.json", "stat.md", "stat.csv", "gaps.png", "lengths.svg", "questions.png"} <= names
     content = json.loads((tmp_path / "out/stat.json").read_text(encoding="utf-8"))
+    assert run(path, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["groups"] == content["groups"]
     assert [(each["same"], each["near"]) for each in content["tests"] if each["task"] == "care_zh"] == [(1, 1)]
     with (tmp_path / "out/stat.csv").open(encoding="utf-8-sig", newline="") as file:
         assert "'=cmd|x" in {line["group"] for line in csv.DictReader(file)}

@@ -114,6 +114,13 @@ def test_a_judge_that_is_the_same_is_asked_past_the_cache_round_after_round(anch
     assert len(server.requests) == 122
     assert [line["round"] for line in history_of(anchor)] == [1] * 60 + [2] * 60
     assert "All looks: 2; verdicts asked for: 120" in capsys.readouterr().out
+    assert check(anchor, *JUDGE, "-n", "5", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["changed"], found["look"]["verdicts"], [one["identical"] for one in found["rounds"]]) == (
+        False,
+        5,
+        [60, 60, 5],
+    )
     assert KEY not in anchor.with_name("anchor.history.jsonl").read_text()
 
 

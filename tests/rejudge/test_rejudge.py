@@ -83,6 +83,11 @@ def test_a_judge_after_none_and_after_text_overlap(first, harness, tmp_path, mon
     record = samples_of(new)[0]["care_rating"]
     assert (record["runs"][0]["rationale"], record["judge"]["model"]) == ("fine", "scripted")
     assert "7.0000" in capsys.readouterr().out
+    assert rejudge(tmp_path, *SCRIPTED, "--json") == 0
+    scores = json.loads(capsys.readouterr().out)["runs"][0]["scores"]
+    assert ("care_zh", "care_rating", 7.0, 1.0) in [
+        (one["task"], one["metric"], one["value"], one["coverage"]) for one in scores
+    ]
 
 
 def test_result_files_say_what_each_judge_s_verdicts_cost(tmp_path, monkeypatch, capsys, written):

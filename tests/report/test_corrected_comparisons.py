@@ -256,7 +256,7 @@ def test_a_mean_of_corrected_and_other_columns_is_compared_by_both(three):
 
 def test_responses_of_a_designed_subset_weigh_what_they_were_drawn_from():
     unit = Unit("u", "U", None, "score", Scale("points", 0.0, 10.0), "", headline=True, cells={})
-    runs = [SimpleNamespace(run=SimpleNamespace(task=task)) for task in ("one", "two")]
+    runs = [SimpleNamespace(run=SimpleNamespace(task=task), whole=None) for task in ("one", "two")]
     measured = Measured(unit, ("one", "two"), runs={"a": runs, "b": runs})
 
     def responses(people):

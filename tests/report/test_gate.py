@@ -52,6 +52,13 @@ def checks(folder, *options):
     return status, {check["name"]: check for check in found["checks"]}
 
 
+def test_json_without_a_file_is_all_that_is_printed(runs, capsys):
+    assert gate(runs, "--json", runs / "gate.json") == gate(runs) == 0
+    capsys.readouterr()
+    assert gate(runs, "--json") == 0
+    assert capsys.readouterr().out == (runs / "gate.json").read_text(encoding="utf-8")
+
+
 def outcome(folder, *options):
     status, found = checks(folder, *options)
     return status, {name: check["outcome"] for name, check in found.items()}

@@ -1,5 +1,6 @@
 """The locks have a version that fits for every requirement of pyproject.toml; `make lock` mends them."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -24,8 +25,14 @@ def locked():
 
 def _pins(file):
     lines = file.read_text(encoding="utf-8").splitlines()
-    pins = [Requirement(line) for line in lines if line and not line.lstrip().startswith("#")]
+    pins = [Requirement(line.rstrip(" \\")) for line in lines if line and not line.startswith((" ", "#"))]
     return {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in pins}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_pin_has_hashes(name):
+    entries = re.split(r"^(?=\w)", (ROOT / "requirements" / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert [entry.splitlines()[0] for entry in entries[1:] if "--hash=sha256:" not in entry] == []
 
 
 @pytest.mark.parametrize(("name", "line"), [(name, line) for name, lines in LOCKS.items() for line in lines])

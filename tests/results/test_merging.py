@@ -31,7 +31,7 @@ def toys(monkeypatch, fixture_data):
 
 
 def merge(*paths, out):
-    return main(["merge", *map(str, paths), "--out", str(out)])
+    return main(["merge", *map(str, paths), "--output", str(out)])
 
 
 def merged_file(folder):
@@ -46,6 +46,8 @@ def test_merged_files_are_those_of_a_run_without_shards(harness, tmp_path, capsy
     assert merge(tmp_path / "shards", out=tmp_path / "merged") == 0
     merged = merged_file(tmp_path / "merged")
     assert f"{merged}: 3 result files put together" in capsys.readouterr().out
+    assert main(["merge", str(tmp_path / "shards"), "-o", str(tmp_path / "again"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["shards"] == 3
     assert comparable(merged) == comparable(whole)
     assert samples(merged) == samples(whole)
     assert content(merged)["config"]["merged_from"] == [str(path) for path in shards]

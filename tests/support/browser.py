@@ -7,7 +7,7 @@ import contextlib
 import itertools
 import json
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +111,22 @@ async def open_tab(chromium: str, profile: Path) -> AsyncIterator[Tab]:
     finally:
         process.terminate()
         await process.wait()
+
+
+def on_page(tmp_path: Path, page: Path, steps: Callable[[Tab], Awaitable[None]]) -> None:
+    """Opens a page, runs the steps on it, and makes sure that it asked for nothing and complained of nothing."""
+
+    async def scenario() -> None:
+        async with open_tab(find_chromium() or "", tmp_path / "profile") as tab:
+            await tab.open(page)
+            await tab.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path / "saved"))
+            await steps(tab)
+            assert tab.of("Runtime.exceptionThrown") == []
+            assert tab.of("Log.entryAdded") == []
+            asked = [each["request"]["url"] for each in tab.of("Network.requestWillBeSent")]
+            assert all(url.startswith(("file:", "data:", "blob:")) for url in asked), asked
+
+    asyncio.run(scenario())
 
 
 class Steered:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,4 +73,18 @@ def write_ratings(sheet: Path, path: Path, most: int | None = None, **by_row: An
         writer.writerow(["row", "rating", "comment", "rater"])
         for row in design["rows"][:most]:
             writer.writerow([row["row"], by_row.get(row["row"], truth(row["item"])), "", ""])
+    return path
+
+
+def write_sample(whole: Path, model: str, samples: Mapping[str, Sequence[dict[str, Any]]], stamp: str) -> Path:
+    """Writes what ``rejudge --sample`` does: a better judge's grading of some responses of another run."""
+    path = write_run(whole.parent, model, {task: list(own) for task, own in samples.items()}, stamp)
+    sizes = json.loads(whole.read_text(encoding="utf-8"))["n-samples"]
+    subsets = {
+        task: {"documents": len(own), "of_documents": sizes[task]["original"], "items": sizes[task]["original"]}
+        for task, own in samples.items()
+    }
+    metadata = {task: {"metadata": {"subset": one | {"spread": 0.01, "seed": 0}}} for task, one in subsets.items()}
+    counts = {task: {"original": len(own), "effective": len(own)} for task, own in samples.items()}
+    rewrite(path, **{"config": {"rejudged_from": whole.name}, "configs": metadata, "n-samples": counts})
     return path

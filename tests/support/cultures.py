@@ -15,7 +15,7 @@ from culture_tasks.benchmarks import registry
 def cultures_in(*folders: Path) -> Iterator[None]:
     """Makes the built cultures of folders known in a block of code, and nothing else by ``CULTURE_TASKS_CULTURES``."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURE_TASKS_CULTURES", ":".join(map(str, folders)))
+        patch.setenv("CULTURE_TASKS_CULTURES", ",".join(map(str, folders)))
         _forget()
         try:
             yield

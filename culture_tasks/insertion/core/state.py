@@ -121,7 +121,7 @@ def read(folder: Path) -> tuple[Description, dict[str, torch.Tensor]]:
         description = Description.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError:
         raise StateError(
-            f"{folder}: holds no {_DESCRIPTION}. Name a folder that 'culture-tasks insertion fit … --out' wrote."
+            f"{folder}: holds no {_DESCRIPTION}. Name a folder that 'culture-tasks insertion fit … --output' wrote."
         ) from None
     except (ValidationError, UnicodeDecodeError) as error:
         raise StateError(f"{path}: not the description of a state ({str(error).splitlines()[0]}). Fit again.") from None

@@ -18,7 +18,7 @@ from culture_tasks import __version__
 from culture_tasks.benchmarks.registry import entries, title_of
 from culture_tasks.errors import CultureTasksError, SettingsError, hint, nearest
 from culture_tasks.report.compare.two_models import B_IS_WORSE, ComparedModel, Tested, TwoModels
-from culture_tasks.report.model import Comparison, Correction
+from culture_tasks.report.model import PEOPLE, Comparison, Correction
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.wording import amount, counted, p_value
 from culture_tasks.results.finding import Kind
@@ -146,7 +146,11 @@ def _of_test(tested: Tested, margins: Sequence[Margin]) -> Check:
     change = f"B - A is {difference} ({p_value(test.p_holm)} after adjustment, {counted(test.n, 'item')})"
     if test.correction is not None and test.is_corrected:
         by_judge = amount(test.correction.judge, points, signed=True)
-        change += f", corrected by ratings of {counted(test.correction.rated, 'item')}; the judge's is {by_judge}"
+        is_people = test.correction.by == PEOPLE
+        how, other = (
+            ("ratings of", "judge") if is_people else (f"the verdicts of {test.correction.by} on", "other judge")
+        )
+        change += f", corrected by {how} {counted(test.correction.rated, 'item')}; the {other}'s is {by_judge}"
     elif test.correction is not None:
         change += f", not corrected: {test.correction.missing}"
     if test.verdict != B_IS_WORSE:
@@ -237,6 +241,7 @@ def _correction(test: Comparison, correction: Correction) -> dict[str, Any]:
     return {
         "corrected": test.is_corrected,
         "reason": correction.missing or None,
+        "by": correction.by,
         "rated": correction.rated,
         "judge_difference": correction.judge,
         "judge_low": correction.judge_low,

@@ -25,7 +25,7 @@ from culture_tasks.report.wording import counted
 from culture_tasks.results.columns import SampleReader
 from culture_tasks.results.comparability import differences, explain, what_differs
 from culture_tasks.results.finding import UnusedFile, without_copies
-from culture_tasks.results.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest
+from culture_tasks.results.loaded_runs import Entered, LoadedRun, Loading, Names, load, newest, with_whole
 from culture_tasks.results.trained_on import TrainedOn
 
 B_IS_BETTER, B_IS_WORSE = "B is better", "B is worse"
@@ -78,8 +78,8 @@ class NotCompared(NamedTuple):
 class TwoModels(NamedTuple):
     """The result of comparing B with A: a test for each benchmark, and one for each of their cultures.
 
-    p is adjusted over all benchmarks, and over all cultures. Where people rated enough responses of both, the
-    differences are corrected by their ratings.
+    p is adjusted over all benchmarks, and over all cultures. Where people, or a better judge, rated enough responses of
+    both, the differences are corrected by their ratings.
     """
 
     sides: tuple[ComparedModel, ComparedModel]
@@ -167,7 +167,7 @@ def _of_one_model(path: str, loading: Loading) -> dict[str, list[LoadedRun]]:
             f"compare: {path} has runs of {len(models)} models: {', '.join(models)}. Name the files of one."
         )
     by_task: dict[str, list[LoadedRun]] = {}
-    for loaded in sorted(runs, key=lambda loaded: loaded.order, reverse=True):
+    for loaded in sorted(with_whole(runs), key=lambda loaded: loaded.order, reverse=True):
         by_task.setdefault(loaded.run.task, []).append(loaded)
     return by_task
 

@@ -75,6 +75,14 @@ class Pair:
     flags: tuple[Flag, ...] = ()
     correction: PairCorrection | None = None
 
+    @property
+    def judged(self) -> Pair:
+        """The pair as the judge has scored it that is corrected."""
+        if self.correction is None or self.correction.missing or self.correction.judged is None:
+            return self
+        one, two = self.correction.judged
+        return replace(self, one=one, two=two)
+
     def test(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
         """Tests the second less the first: the corrected difference, or that of the scores where there is none."""
         if self.correction is None or self.correction.missing:
@@ -197,7 +205,7 @@ def _comparison(
         text = f"{labels[better or higher]} is {'better' if better else 'higher'}"
     correction = None
     if pair.correction is not None:
-        own = pair.test_of_scores(family, level)
+        own = pair.judged.test_of_scores(family, level)
         found = found._replace(n=own.n, clusters=own.clusters)  # responses are counted as items
         correction = Correction(
             rated=pair.correction.rated,
@@ -205,6 +213,7 @@ def _comparison(
             judge_low=own.low if math.isfinite(own.low) else None,
             judge_high=own.high if math.isfinite(own.high) else None,
             missing=pair.correction.missing,
+            by=pair.correction.by,
         )
     return Comparison(
         unit=pair.unit,

@@ -1,21 +1,25 @@
-"""The differences of two models' judged scores, corrected by people who rated a random part of the responses."""
+"""The differences of two models' judged scores, corrected by people, or by a better judge, on a random part."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.benchmarks.reporting import Floats
+from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Mask, Where
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.prediction_powered import CorrectedDifference, corrected_difference
+from culture_tasks.report.model import PEOPLE
+from culture_tasks.report.numbers.observations import Observations, in_order
 from culture_tasks.report.numbers.scores import Measured
+from culture_tasks.results.loaded_runs import LoadedRun
 
 
 class Stratum(NamedTuple):
@@ -36,14 +40,18 @@ class CheckedResponses:
     Attributes:
         keys: Task, item and number of each response.
         weights: The weight of a response in the unit's score, by its task.
+        better: The scores of a better judge, of some of the responses; None without one.
+        by: Who takes the place of people: the label of a better judge.
     """
 
-    keys: Sequence[tuple[str, str, int]]
+    keys: Sequence[tuple[str, Hashable, int]]
     judge: Floats
     people: Floats
     strata: Sequence[Stratum]
-    clusters: Sequence[str]
+    clusters: Sequence[Hashable]
     weights: Mapping[str, float]
+    better: Floats | None = None
+    by: str = PEOPLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +62,37 @@ class PairCorrection:
         difference: Returns it, with an interval of a confidence.
         rated: Number of items that people rated: of both where the difference is paired, of either where not.
         missing: Why there is none; empty where there is one.
+        by: People, or the better judge in their place.
+        judged: What the corrected judge has observed of the two; None where it is the pair's own judge.
     """
 
     difference: Callable[[float], Difference]
     rated: int
     missing: str
+    by: str = PEOPLE
+    judged: tuple[Observations, Observations] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """The corrected differences of all pairs of entrants, by what people rated of each unit and entrant."""
+    """The corrected differences of all pairs of entrants, by what people rated of each unit and entrant.
+
+    Elsewhere a better judge that graded a sample of the responses takes their place.
+    """
 
     checked: Mapping[tuple[str, str], CheckedResponses]
-    _pairs: dict[tuple[str, str, str], _CheckedPair] = field(default_factory=dict)
+    _pairs: dict[tuple[str, str, str, str], _CheckedPair] = field(default_factory=dict)
+    _sampled: dict[tuple[str, str], CheckedResponses | None] = field(default_factory=dict)
 
     def of(self, measured: Measured, first: str, second: str, culture: str | None = None) -> PairCorrection | None:
         """Returns the correction for two entrants on a unit, or for a culture; None where no response is rated."""
+        people = self._by_people(measured, first, second, culture)
+        if people is not None and not people.missing:
+            return people
+        judge = self._by_better_judge(measured, first, second, culture)
+        return judge if judge is not None and (people is None or not judge.missing) else people
+
+    def _by_people(self, measured: Measured, first: str, second: str, culture: str | None) -> PairCorrection | None:
         key = measured.unit.key
         one, two = (self.checked.get((key, entrant)) for entrant in (first, second))
         if one is None and two is None:
@@ -79,9 +102,65 @@ class Corrections:
         ran = {loaded.run.task for entrant in (first, second) for loaded in measured.runs[entrant]}
         if unrated := ran - (one.weights.keys() & two.weights.keys()):
             return _none(f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}")
-        if (key, first, second) not in self._pairs:
-            self._pairs[key, first, second] = _CheckedPair(measured, one, two)
-        return self._pairs[key, first, second].correction(culture)
+        if (key, PEOPLE, first, second) not in self._pairs:
+            self._pairs[key, PEOPLE, first, second] = _CheckedPair(measured, one, two)
+        return self._pairs[key, PEOPLE, first, second].correction(culture)
+
+    def _by_better_judge(
+        self, measured: Measured, first: str, second: str, culture: str | None
+    ) -> PairCorrection | None:
+        if not any(each.whole for entrant in (first, second) for each in measured.runs[entrant]):
+            return None
+        key = measured.unit.key
+        for entrant in (first, second):
+            if (key, entrant) not in self._sampled:
+                self._sampled[key, entrant] = _of_sample(measured, measured.runs[entrant])
+        one, two = self._sampled[key, first], self._sampled[key, second]
+        if one is None or two is None:
+            return _none("there are no verdicts on all responses of both")
+        if one.by != two.by:
+            return None
+        if (key, one.by, first, second) not in self._pairs:
+            self._pairs[key, one.by, first, second] = _CheckedPair(measured, one, two)
+        where: Where = () if culture is None else ((measured.reported.culture, culture),)
+        runs = {entrant: [each.whole or each for each in own] for entrant, own in measured.runs.items()}
+        by_other = replace(measured, runs=runs)
+        judged = in_order(by_other.observe(first, where)), in_order(by_other.observe(second, where))
+        return replace(self._pairs[key, one.by, first, second].correction(culture), judged=judged)
+
+
+def _of_sample(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
+    """Returns a judge's verdicts on samples of responses, beside another judge's on all of them.
+
+    A run of all responses is a sample of all. None where nobody's verdicts on all responses are there.
+    """
+    parts = [(each, (each.whole or each).columns) for each in runs]
+    if not measured.is_mean_of_samples or any(each.result.subset is not None and not each.whole for each in runs):
+        return None
+    field = measured.reported.field_named(measured.reported.culture)
+    keys: list[tuple[str, Hashable, int]] = []
+    strata: list[Stratum] = []
+    clusters: list[Hashable] = []
+    judge: list[float] = []
+    graded: list[float] = []
+    for each, columns in parts:
+        if columns is None or each.columns is None:
+            return None
+        task, items = each.run.task, columns.items.tolist()
+        given = dict(zip(each.columns.items.tolist(), each.columns.scores.tolist(), strict=True))
+        groups = columns.groups.get(field.name)
+        cultures = [""] * len(items) if groups is None else [groups.names[code] for code in groups.codes.tolist()]
+        keys += [(task, item, 0) for item in items]
+        strata += [
+            Stratum(task, culture, task if culture in ("", NO_GROUP) else field.name_of(culture))
+            for culture in cultures
+        ]
+        clusters += columns.clusters.tolist()
+        judge += columns.scores.tolist() if each.whole else [math.nan] * len(items)
+        graded += [given.get(item, math.nan) for item in items]
+    by = " + ".join(dict.fromkeys(each.run.settings.judged_by for each in runs))
+    weights = {each.run.task: 1.0 for each in runs}
+    return CheckedResponses(keys, np.array(judge), np.array(graded), strata, clusters, weights, by=by)
 
 
 def _none(reason: str) -> PairCorrection:
@@ -95,21 +174,31 @@ class _CheckedPair:
         at = {key: place for place, key in enumerate(first.keys)}
         places = [(at[key], place) for place, key in enumerate(second.keys) if key in at]
         ones, twos = np.array(places, dtype=np.intp).reshape(-1, 2).T
-        strata, clusters = ([own[place] for place in ones] for own in (first.strata, first.clusters))
-        scale, of_tasks = measured.unit.scale, Counter(stratum.task for stratum in strata)
-        self._sizes = Counter(strata)
+        strata, clusters = [first.strata[place] for place in ones], [first.clusters[place] for place in ones]
+        scale = measured.unit.scale
+        people = second.people[twos], first.people[ones]
+        if first.by != PEOPLE:
+            strata = pooled(strata, ~np.isnan(np.stack(people)))
+        of_tasks = Counter(stratum.task for stratum in strata)
+        self._by, self._sizes = first.by, Counter(strata)
         shares = {
             stratum: size / of_tasks[stratum.task]
             if measured.equal_parts
             else size * max(own.weights[stratum.task] for own in (first, second))
             for stratum, size in self._sizes.items()
         }
-        self._strata, people = strata, (second.people[twos], first.people[ones])
+        self._strata = strata
         self._found: CorrectedDifference = corrected_difference(
             (second.judge[twos], first.judge[ones]),
             people,
             strata,
             shares=shares,
+            better=None
+            if first.better is None and second.better is None
+            else (
+                (second.judge if second.better is None else second.better)[twos],
+                (first.judge if first.better is None else first.better)[ones],
+            ),
             clusters=clusters if len(set(clusters)) < len(clusters) else None,
             ends=None if scale.low is None or scale.high is None else (scale.low, scale.high),
         )
@@ -121,9 +210,32 @@ class _CheckedPair:
         if culture is not None:
             shares = {stratum: float(size) for stratum, size in self._sizes.items() if stratum.culture == culture}
             if not shares:
-                return _none("the two have no responses to the same items")
+                return _none("too few of their responses to the same items are rated")
         inside = np.array([culture in (None, stratum.culture) for stratum in self._strata], dtype=np.bool_)
         difference = partial(self._found.over, shares)
         found = difference(0.95)
         missing = (found.reason or "too few ratings") if math.isnan(found.low) else ""
-        return PairCorrection(difference, int(np.count_nonzero(self._rated & inside)), missing)
+        return PairCorrection(difference, int(np.count_nonzero(self._rated & inside)), missing, self._by)
+
+
+def pooled(strata: Sequence[Stratum], graded: Mask) -> list[Stratum]:
+    """Puts cultures with fewer than two graded responses in some task together with others; a row per entrant.
+
+    Every response had the same chance to be graded, so that strata may be put together.
+    """
+
+    def lacking(labels: Sequence[Stratum]) -> set[Stratum]:
+        counts = [Counter(compress(labels, own)) for own in graded]
+        return {label for label, size in Counter(labels).items() if min(own[label] for own in counts) < min(2, size)}
+
+    both: Mask = np.logical_and.reduce(graded)
+    counts = Counter(stratum.culture for stratum in compress(strata, both))
+    few = {stratum.culture for stratum in lacking(strata)}
+    others = sorted({stratum.culture for stratum in strata} - few, key=lambda culture: counts[culture])
+    found = list(strata)
+    while few:
+        found = [one._replace(culture="", name="other cultures") if one.culture in few else one for one in strata]
+        if not (lacking(found) and others):
+            break
+        few.add(others.pop(0))
+    return found

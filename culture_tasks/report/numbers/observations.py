@@ -19,7 +19,7 @@ from culture_tasks.metrics.intervals import Interval, interval_of, mean_interval
 from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_error, numbered
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.metrics.resampling import bootstrapped, replicates
-from culture_tasks.metrics.subsets import SamplingFrame, subset_interval
+from culture_tasks.metrics.subsets import SamplingFrame, control_variate_interval, subset_interval
 from culture_tasks.report.model import Cell, Flag
 from culture_tasks.results.columns import Columns
 from culture_tasks.results.loaded_runs import LoadedRun
@@ -32,10 +32,15 @@ Compute = Callable[[int, Sequence[Any]], float]
 
 
 class SampledPart(NamedTuple):
-    """What the samples of a part were drawn from, and another judge's scores of all of them, where there are any."""
+    """What the samples of a part were drawn from.
+
+    ``whole`` are another judge's scores of all of them, ``others`` the runs of all of them by other models, where any
+    are to be used.
+    """
 
     population: SamplingFrame
     whole: Columns | None = None
+    others: Sequence[LoadedRun] = ()
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,7 @@ class Observations:
         values: What each item has for a score that is no mean of the scores; None for a mean.
         compute: Works that score out; None for a mean.
         drawn_from: What the samples of each part were drawn from, by its number, where they are all of a subset's.
+            A part that isn't there has all of its samples.
     """
 
     runs: tuple[str, ...]
@@ -80,6 +86,14 @@ class Observations:
         if self.compute is None:
             return mean_and_error(contributions(self.scores, self.strata, self.shares)).value
         return self._computed(np.flatnonzero(~np.isnan(self.scores)))
+
+    @cached_property
+    def is_drawn(self) -> bool:
+        """Whether a part is of a subset, and no two parts have clusters in common: then a draw's interval is known."""
+        if not self.drawn_from:
+            return False
+        parts_of_clusters = np.unique(np.stack([self.clusters, self.items >> 32]), axis=1)
+        return bool(np.unique(parts_of_clusters[0]).size == parts_of_clusters.shape[1])
 
     @cached_property
     def replicates(self) -> Floats:
@@ -162,13 +176,20 @@ def observe(
 
 
 def _sampled_parts(runs: Iterable[tuple[int, LoadedRun]], statistic: str) -> dict[int, SampledPart]:
-    """Returns what numbered runs were drawn from, where they are of subsets and the statistic is one of their items."""
-    return {
-        number: SampledPart(subset.drawn_from, None if each.whole is None else each.whole.columns)
-        for number, each in runs
-        if (subset := each.result.subset) is not None
-        and (statistic == SCORE or subset.items == subset.of_documents)  # else the items are clusters
-    }
+    """Returns what numbered runs were drawn from, if each is of a subset or of all documents.
+
+    There is nothing for a statistic of documents where whole clusters were drawn.
+    """
+    parts: dict[int, SampledPart] = {}
+    for number, each in runs:
+        if (subset := each.result.subset) is not None:
+            if statistic != SCORE and subset.items != subset.of_documents:
+                return {}
+            whole = None if each.whole is None else each.whole.columns
+            parts[number] = SampledPart(subset.drawn_from, whole, each.others if statistic == SCORE else ())
+        elif each.run.settings.limit is not None or each.run.items < (each.result.expected or 0):
+            return {}
+    return parts
 
 
 def with_samples(runs: Iterable[LoadedRun]) -> list[tuple[LoadedRun, Columns]]:
@@ -185,6 +206,12 @@ def _times(each: LoadedRun, statistic: str) -> float:
     """Returns what 1 of a harness's number is on the scale of a statistic."""
     metric = None if statistic == SCORE else _metric(each, statistic)
     return 1.0 if each.kind is None else (each.kind.scale if metric is None else metric.scale).times
+
+
+def items_of(each: LoadedRun) -> tuple[Codes, Floats, Codes]:
+    """Returns all items of a run that has samples, with their scores and clusters."""
+    assert each.columns is not None
+    return _items(each, each.columns, np.ones(each.columns.items.size, dtype=np.bool_), SCORE)
 
 
 def _items(each: LoadedRun, columns: Columns, mask: Mask, statistic: str) -> tuple[Codes, Floats, Codes]:
@@ -348,42 +375,48 @@ def interval(observed: Observations, scale: Scale) -> Interval:
         many = np.unique(scored.clusters).size
         return interval_of(bootstrapped(scored.score, scored.replicates, n=scored.n, clusters=many))
     width = observed.right_or_wrong(scale)
-    if observed.drawn_from and (of_subset := _of_subsets(observed, scale, width)) is not None:
-        return of_subset
+    if observed.is_drawn:
+        return _of_subsets(observed, scale, width)
     if width is None:
         return mean_interval(contributions(observed.scores, observed.strata, observed.shares), observed.shared_clusters)
     found = share_interval(observed.scores / width, observed.shared_clusters)
     return found._replace(value=found.value * width, low=found.low * width, high=found.high * width)
 
 
-def _of_subsets(observed: Observations, scale: Scale, width: float | None) -> Interval | None:
-    """Returns the score of all documents by the designed draws of them, or None where parts have clusters in common.
+def _of_subsets(observed: Observations, scale: Scale, width: float | None) -> Interval:
+    """Returns the score of all documents by the designed draws of them.
 
     ``width`` is the score of a right answer, where all are right or wrong.
     """
 
     def of_part(part: int) -> Interval:
-        chosen, drawn_from = codes == part, observed.drawn_from[part]
+        chosen, drawn_from = codes == part, observed.drawn_from.get(part)
+        scores, items = observed.scores[chosen], (observed.items[chosen] & 0xFFFFFFFF).astype(np.int32)
+        clusters = None if observed.shared_clusters is None else observed.clusters[chosen]
+        if drawn_from is None:
+            found = mean_interval(scores, clusters)
+            return found._replace(low=found.value, high=found.value)
         if drawn_from.whole is not None:
-            items = (observed.items[chosen] & 0xFFFFFFFF).astype(np.int32)
-            return _with_help(observed.scores[chosen], items, drawn_from.whole, scale)
-        found = subset_interval(
-            observed.scores[chosen] / (width or 1.0),
-            None if observed.shared_clusters is None else observed.clusters[chosen],
-            drawn_from.population,
-            shares=width is not None,
-        )
+            return _with_help(scores, items, drawn_from.whole, scale)
+        if drawn_from.others:
+            others, places = _scores_of(drawn_from.others, items)
+            found = control_variate_interval(
+                scores / (width or 1.0),
+                others / (width or 1.0),
+                places,
+                clusters,
+                drawn_from.population,
+                shares=width is not None,
+                ends=None if width or scale.low is None or scale.high is None else (scale.low, scale.high),
+            )
+        else:
+            found = subset_interval(scores / (width or 1.0), clusters, drawn_from.population, shares=width is not None)
         value, low, high = (end * (width or 1.0) for end in (found.value, found.low, found.high))
         return found._replace(value=value, low=low, high=high)
 
     codes = observed.items >> 32
     parts = np.unique(codes)
     counted = observed.shares if observed.shares is not None else np.ones(int(parts.max()) + 1)
-    clusters = [set(observed.clusters[codes == part].tolist()) for part in parts]
-    if any(part not in observed.drawn_from for part in parts.tolist()) or len(set().union(*clusters)) < sum(
-        map(len, clusters)
-    ):
-        return None
     found = [of_part(part) for part in parts.tolist()]
     weights = counted[parts] / counted[parts].sum()
     ends = np.array([(each.value, each.low, each.high) for each in found])
@@ -392,6 +425,14 @@ def _of_subsets(observed: Observations, scale: Scale, width: float | None) -> In
     n, many = sum(each.n for each in found), sum(each.clusters for each in found)
     reason = next((each.reason for each in found if each.reason), None)
     return Interval(value, value - below, value + above, n=n, clusters=many, reason=reason)
+
+
+def _scores_of(runs: Sequence[LoadedRun], items: Codes) -> tuple[Floats, NDArray[np.intp]]:
+    """Returns several runs' scores of all items, a column per run, and the row of each of these items."""
+    found = [items_of(each)[:2] for each in runs]
+    names = np.sort(found[0][0])
+    columns = [scores[np.argsort(own)] for own, scores in found]
+    return np.stack(columns, axis=1), np.searchsorted(names, items)
 
 
 def _with_help(scores: Floats, items: Codes, whole: Columns, scale: Scale) -> Interval:
@@ -415,9 +456,11 @@ def _with_help(scores: Floats, items: Codes, whole: Columns, scale: Scale) -> In
 def cell_of(
     observed: Observations, scale: Scale, flags: Sequence[Flag] = (), where: Where = (), *, min_coverage: float = 0.0
 ) -> Cell:
-    """Returns the cell of some observations; low coverage adds a flag."""
+    """Returns the cell of some observations; low coverage and other models' scores add flags."""
     found = interval(observed, scale) if observed.scores.size else None
-    own: set[Flag] = set(flags) - {"low_coverage"}
+    own: set[Flag] = set(flags) - {"low_coverage", "control_variates"}
+    if observed.is_drawn and any(part.others for part in observed.drawn_from.values()):
+        own.add("control_variates")
     if observed.coverage is not None and observed.coverage < min_coverage:
         own.add("low_coverage")
     return from_interval(found, scale, flags=own, runs=observed.runs, where=where, coverage=observed.coverage)

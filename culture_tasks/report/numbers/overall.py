@@ -225,7 +225,7 @@ def _mean(
     common = {one: [cell for unit in units if (cell := to_common(unit.cells[one])) is not None] for one in block}
     pairs: list[Pair] = []
     if all(each.runs[one] for each in columns for one in block):  # else there are no samples to test
-        stacked = {one: in_order(_stacked(columns, one)) for one in block}
+        stacked = {one: in_order(_stacked(columns, [each.observe(one) for each in columns])) for one in block}
         pairs = [
             Pair(
                 unit=key,
@@ -263,14 +263,20 @@ def _correction(
     As in the mean's own interval, columns count as independent ones.
     """
     units, parts, rated = [each.unit for each in columns], [], 0
+    by: dict[str, None] = {}
     shares = np.array(weights(units)) / sum(weights(units))
     for each, share in zip(columns, shares.tolist(), strict=True):
         one, two = (in_order(each.observe(key)) for key in (first, second))
         correction = corrections.of(each, first, second)
-        rated += correction.rated if correction and not correction.missing else 0
+        if correction is not None and not correction.missing:
+            rated, by = rated + correction.rated, {**by, correction.by: None}
         pair = Pair(each.unit.key, first, second, one, two, each.unit.scale, correction=correction)
         parts.append((share * (mapped(1.0, each.unit.scale) - mapped(0.0, each.unit.scale)), pair))
-    return PairCorrection(partial(_difference_of_means, parts), rated, "") if rated else None
+    if not rated:
+        return None
+    judged = [(pair.judged.one, pair.judged.two) for _, pair in parts]
+    ones, twos = (in_order(_stacked(columns, own)) for own in zip(*judged, strict=True))
+    return PairCorrection(partial(_difference_of_means, parts), rated, "", " and ".join(by), (ones, twos))
 
 
 def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float) -> Difference:
@@ -319,10 +325,9 @@ def _mean_ranks(
     return ranks
 
 
-def _stacked(columns: Sequence[Measured], entrant: str) -> Observations:
-    """Returns an entrant's samples of several columns as those of their mean; clusters are those of the benchmarks."""
+def _stacked(columns: Sequence[Measured], parts: Sequence[Observations]) -> Observations:
+    """Returns what an entrant has of several columns as what its mean has; clusters are those of the benchmarks."""
     benchmarks = [each.unit.benchmark or each.unit.key for each in columns]
-    parts = [each.observe(entrant) for each in columns]
     strata: list[Codes] = []
     shares: list[float] = []
     owners: list[tuple[Observations, Scale, int]] = []

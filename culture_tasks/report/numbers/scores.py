@@ -159,7 +159,7 @@ def _measured(one: Measured, entered: Sequence[Entered], min_coverage: float) ->
     measured = replace(
         one,
         runs={key: [each for each, _ in with_samples(own)] for key, own in runs.items()},
-        flags=flags_by_row(runs, lambda each: each.run.scored),
+        flags=flags_by_row(runs, lambda each: (each.whole or each).run.scored),
         min_coverage=min_coverage,
         own_data=frozenset(each.run.key for own in runs.values() for each in own if each.run.own_data),
     )
@@ -220,6 +220,7 @@ def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
     subsets = [
         f"{title_of(each.run.task)}: {each.result.subset} documents"
         + ("" if each.whole is None else f", with the verdicts of {each.whole.run.settings.judged_by} on all")
+        + (f", with the scores of {len(each.others)} other models on all" if each.others else "")
         for each in runs
         if each.result.subset is not None
     ]
@@ -271,6 +272,14 @@ class Scores:
         self.put(entrant, address, cell)
         cell = self.cells[address][entrant]
         self.groups.append(GroupValue(address.unit, entrant, address.statistic, *address.where[-1], cell))
+
+    def further(self) -> Iterator[GroupValue]:
+        """Yields the numbers that are neither a unit's own score nor that of a group of its statistic."""
+        of_groups = {id(value.cell) for value in self.groups}
+        for address, cells in self.cells.items():
+            for entrant, cell in cells.items():
+                if address != At(address.unit) and id(cell) not in of_groups:
+                    yield GroupValue(address.unit, entrant, address.statistic, "", "", cell)
 
     def by_culture(self) -> dict[tuple[str, str], list[GroupValue]]:
         """Returns the scores of cultures by unit and entrant."""

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
 from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.tables.published_rows import keys_of, with_papers
+from culture_tasks.report.tables.reported_rows import ReportedRow, with_reported
 from culture_tasks.results.runs import Run
 
 ALL = "all"
@@ -27,15 +29,17 @@ class Context:
     scores: Scores
     published: bool
     rankable: Callable[[Cell], bool]
+    reported: Sequence[ReportedRow] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A column with its cells, by row, and the keys of the published column that it corresponds to."""
+    """A column with its cells, by row, their address, and the keys of the published column that it corresponds to."""
 
     column: Column
     cells: Mapping[str, Cell]
     printed: Mapping[str, str] = field(default_factory=dict)
+    at: At | None = None
 
 
 def columns_of(scale: Scale, **labels: str) -> list[Column]:
@@ -62,7 +66,7 @@ def grid(
     owner: Callable[[str], str] | None = None,
     papers: Sequence[str] = (),
 ) -> Table:
-    """Fills a table with the cells of its rows and, where they are wanted, with papers' rows; empty rows are left out.
+    """Fills a table with the cells of its rows and, where they are wanted, with others' rows; empty rows are left out.
 
     Args:
         context: The rows, the runs, the numbers and the options.
@@ -83,4 +87,5 @@ def grid(
             filled.append(Row(texts, cells, owner(key) if owner else key))
     table = replace(table, columns=tuple(place.column for place in places), rows=tuple(filled))
     printed = [keys_of(place.printed) for place in places]
-    return with_papers(table, printed, papers if context.published else ())
+    table = with_papers(table, printed, papers if context.published else ())
+    return with_reported(table, [place.at for place in places], context.reported)

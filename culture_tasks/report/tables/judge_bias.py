@@ -101,7 +101,7 @@ _PROBES = (
     ),
     _Probe(
         title="Judge and model of one family",
-        responses="models of its own family",
+        responses="models of the judge's family",
         per="",
         value=_same_family,
         missing="the names of judge and model don't say their families",

@@ -27,10 +27,19 @@ _NOTES = (
     "Alpha is Krippendorff's, ordinal: 1 is perfect agreement, 0 what chance gives. Apart: how far the scores of two "
     "judges of a response are from each other, on average, on the score's own scale.",
 )
+_ABOUT_WEIGHTED = (
+    "Weighted by people: what people would give to all responses, by their ratings of a part and the judges' scores of "
+    "all, each judge weighted by how well it predicts the ratings."
+)
 
 
-def judge_panels(context: Context, runs: Sequence[LoadedRun]) -> Table:
-    """Returns a row for each model, benchmark and culture that several judges have graded, as the runs say."""
+def judge_panels(
+    context: Context, runs: Sequence[LoadedRun], weighted: Mapping[tuple[str, str, str | None], Cell]
+) -> Table:
+    """Returns a row for each model, benchmark and culture that several judges have graded, as the runs say.
+
+    Scores of panels that people's ratings have weighted are by unit, model and culture.
+    """
     origins = _origins(runs)
     found = [
         (measured, model, panel)
@@ -41,6 +50,7 @@ def judge_panels(context: Context, runs: Sequence[LoadedRun]) -> Table:
     columns = (
         *(Column(f"judge_{number}", judge, OWN_SCALE) for number, judge in enumerate(judges, start=1)),
         Column("together", "Majority or mean", OWN_SCALE, sums_up=True),
+        *([Column("weighted", "Weighted by people", OWN_SCALE)] if weighted else ()),
         Column("alpha", "Alpha", ALPHA),
         Column("apart", "Apart", OWN_SCALE),
         Column("responses", "Items", COUNT),
@@ -54,10 +64,14 @@ def judge_panels(context: Context, runs: Sequence[LoadedRun]) -> Table:
             own = (
                 _of_the_judge(measured, key, cells.get(key)) if (key := panel.get(judge)) else None for judge in judges
             )
-            values = (*own, *_together(measured, panel.values(), where))
-            rows.append(row_of((model, measured.unit.title, where[-1][1] if where else ALL), values, columns))
+            culture = where[-1][1] if where else None
+            together, *beside = _together(measured, panel.values(), where)
+            by_people = [weighted.get((measured.unit.key, model, culture))] if weighted else []
+            values = (*own, together, *by_people, *beside)
+            rows.append(row_of((model, measured.unit.title, culture or ALL), values, columns))
     title, headers = "Several judges on the same responses", ("Model", "Benchmark", "Culture")
-    return Table("judges", title, headers, columns, tuple(rows), notes=_NOTES, question="judges")
+    notes = (*_NOTES, _ABOUT_WEIGHTED) if weighted else _NOTES
+    return Table("judges", title, headers, columns, tuple(rows), notes=notes, question="judges")
 
 
 def _of_the_judge(measured: Measured, entrant: str, cell: Cell | None) -> Cell | None:

@@ -16,13 +16,14 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import NO_GROUP, Field, Floats, Where
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.metrics.intervals import Interval
+from culture_tasks.metrics.panels import weighted_panel
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import Rated, doubts
-from culture_tasks.people.spotcheck_draw import Population, read_population
-from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Row, Table
+from culture_tasks.people.spotcheck_draw import Population, Response, read_population
+from culture_tasks.report.model import Cell, CheckedScore, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections, Stratum
+from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections, Stratum, pooled
 from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe, ordered
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
@@ -39,6 +40,15 @@ _ABOUT_SCORES = (
     "might rate otherwise. These questions: the same with an interval for these very questions, and not for others "
     "like them. People alone: by the ratings alone. Weight: how much of the judge's score counts, from 0 to 1.5."
 )
+_ABOUT_THREE_LEVELS = (
+    "Where a judge graded a sample of the responses and another judge all of them, people rated a part of the sample: "
+    "the corrected score is that of people for all responses, by all three."
+)
+_ABOUT_PANELS = (
+    "A panel is several judges, weighted by people's ratings where that pays, culture by culture; else it is one of "
+    "them, or their mean. The weights for a rated response are learned from other ratings, so that its interval is as "
+    "honest as that of one judge."
+)
 _ABOUT_AGREEMENT = (
     "Between people: Krippendorff's alpha (ordinal) of the raters, on responses that several of them rated. The others "
     "are of the judge's score and the mean of the people's: alpha, Spearman's rho, how much higher the judge's is, and "
@@ -50,17 +60,15 @@ _LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
 
 
 def checked_by_people(
-    rated: Sequence[Rated], units: Sequence[CheckedUnit], *, width: float | None = None
+    rated: Sequence[Rated], units: Sequence[CheckedUnit], panels: Sequence[CheckedUnit] = ()
 ) -> tuple[list[Table], list[CheckedScore], list[JudgeBias]]:
-    """Corrects judges' scores by people's ratings: tables, the overall scores, and what the judges are swayed by.
-
-    With a width that the intervals are wanted to have, the table says how many more ratings that takes.
-    """
+    """Corrects judges' scores by people's ratings: tables, the overall scores, and what the judges are swayed by."""
     if not rated:
         return [], [], []
-    notes = (_ABOUT_SCORES, *(doubt for each in rated for doubt in doubts(each)))
+    notes = [_ABOUT_SCORES, *(doubt for each in rated for doubt in doubts(each))]
+    notes += [_ABOUT_THREE_LEVELS] * any(unit.has_three_levels for unit in units) + [_ABOUT_PANELS] * bool(panels)
     bias_table, biases = judge_biases(_rated_responses(units))
-    tables = [_corrected_table(units, width, notes), _agreement_table(units), bias_table]
+    tables = [_corrected_table([*units, *panels], tuple(notes)), _agreement_table(units), bias_table]
     return tables, [unit.checked for unit in units], biases
 
 
@@ -92,6 +100,16 @@ def checked_units(
     return units
 
 
+def panels_of(units: Sequence[CheckedUnit]) -> list[CheckedUnit]:
+    """Returns a panel of the judges that graded the same responses, for each model and unit with several of them."""
+    alike: dict[tuple[str, frozenset[str]], dict[str, CheckedUnit]] = {}
+    for unit in units:
+        if not unit.has_three_levels and not any(each.run.lexical for each in unit.checked_runs):
+            responses = frozenset(each.population.fingerprint for each in unit.checked_runs)
+            alike.setdefault((unit.measured.unit.key, responses), {}).setdefault(unit.judged_by, unit)
+    return [_Panel([*of_judges.values()]) for of_judges in alike.values() if len(of_judges) > 1]
+
+
 def corrected_by_people(
     measured: Sequence[Measured], units: Sequence[CheckedUnit]
 ) -> tuple[list[Measured], Corrections]:
@@ -116,12 +134,21 @@ def corrected_by_people(
 
 
 class _CheckedRun(NamedTuple):
-    """A run with people's ratings of a part of its responses, and its place among the draw's populations."""
+    """A run with people's ratings of a part of its responses, and its place among the draw's populations.
+
+    Where it is a sample of a run that another judge graded, these are the responses of that run.
+    """
 
     run: LoadedRun
     population: Population
     rated: Rated
     place: int
+    whole: Population | None = None
+
+    @property
+    def responses(self) -> Sequence[Response]:
+        """All responses, with the scores of the judge that has one of all."""
+        return (self.whole or self.population).responses
 
 
 def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun], *, every: bool) -> dict[str, _CheckedRun]:
@@ -147,11 +174,15 @@ def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun], *, every: b
             task = one.design.populations[place].task
             candidates = [population for loaded, population in judged if loaded.run.task == task]
             raise DataError(_why_absent(one, place, candidates))
-    return {
-        loaded.run.key: _CheckedRun(loaded, population, *drawn[population.fingerprint])
-        for loaded, population in judged
-        if population.fingerprint in drawn
-    }
+    found: dict[str, _CheckedRun] = {}
+    for loaded, population in judged:
+        if population.fingerprint in drawn:
+            checked = _CheckedRun(loaded, population, *drawn[population.fingerprint])
+            with suppress(DataError):  # counted too
+                if loaded.whole is not None:
+                    checked = checked._replace(whole=read_population(loaded.whole.result.samples_file))
+            found[loaded.run.key] = checked
+    return found
 
 
 def _why_absent(rated: Rated, place: int, candidates: Sequence[Population]) -> str:
@@ -176,39 +207,55 @@ class CheckedUnit:
     """A unit of an entrant whose responses people rated a part of; ``cultures`` is empty where there is only one."""
 
     def __init__(self, measured: Measured, key: str, entrant: Entrant, checked: Sequence[_CheckedRun]) -> None:
-        self.measured, self.key = measured, key
+        self.measured, self.key, self.entrant = measured, key, entrant
         self.label, self.title = entrant.label, measured.unit.title
         self.judged_by = " + ".join(dict.fromkeys(each.run.run.settings.judged_by for each in checked))
         self.checked_runs = checked
+        self.has_three_levels = any(each.whole for each in checked)
         self._runs = [each.run for each in checked]
-        self._responses = [one for each in checked for one in each.population.responses]
-        self._judge = np.array([one.judged for one in self._responses])
+        self._responses = [one for each in checked for one in each.responses]
+        self._own_scores = np.concatenate([_scores_of_sample(each) for each in checked])
         self._raters = _ratings(checked)
         self._people = _means_of(self._raters)
         reported = measured.reported.field_named(measured.reported.culture)
         self._strata = _strata(checked, reported, ~np.isnan(self._people))
+        if self.has_three_levels:
+            self._strata = pooled(self._strata, ~np.isnan(self._own_scores[None]))
         sizes, of_tasks = Counter(self._strata), Counter(stratum.task for stratum in self._strata)
-        self._weights = {each.run.run.task: _weight(each.run) for each in checked}
+        self._weights = {each.run.run.task: _weight(each) for each in checked}
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
             stratum: size / of_tasks[stratum.task] if measured.equal_parts else size * self._weights[stratum.task]
             for stratum, size in sizes.items()
         }
-        self._corrected, self._alone = self._mean(self._judge), self._mean(np.full(self._judge.size, np.nan))
-        present = {stratum.culture for stratum in self._strata}
+        self._judge, self._better = self._levels()
+        self._corrected = self._mean(self._judge, self._better)
+        self._alone = self._mean(np.full(self._judge.size, np.nan))
+        present = {stratum.culture for stratum in self._strata} - {""}
         others = sorted(one for one in present if one not in reported.order)
         found = [*(one for one in reported.order if one in present), *others]
         self.cultures = found if len(found) > 1 else []
         missing: set[Flag] = {"incomplete"} if len(checked) < len(measured.tasks) else set()
         self._flags = measured.flags[key] | missing
 
-    def _mean(self, judge: Floats) -> CorrectedMean:
-        scale, clusters = self.measured.unit.scale, [one.cluster for one in self._responses]
+    def _levels(self) -> tuple[Floats, Floats | None]:
+        """Returns the scores that a judge gave to all responses, and those of a better judge of some."""
+        judge = np.array([one.judged for one in self._responses])
+        return judge, self._own_scores if self.has_three_levels else None
+
+    @property
+    def _clusters(self) -> list[str] | None:
+        clusters = [one.cluster for one in self._responses]
+        return clusters if len(set(clusters)) < len(clusters) else None
+
+    def _mean(self, judge: Floats, better: Floats | None = None) -> CorrectedMean:
+        scale = self.measured.unit.scale
         return corrected_mean(
             judge,
             self._people,
             self._strata,
             shares=self._shares,
-            clusters=clusters if len(set(clusters)) < len(clusters) else None,
+            better=better,
+            clusters=self._clusters,
             ends=None if scale.low is None or scale.high is None else (scale.low, scale.high),
         )
 
@@ -223,7 +270,7 @@ class CheckedUnit:
         people = self._cell(self._corrected.overall, None)
         is_whole = {each.run.task for each in self._runs} == {each.run.task for each in self.measured.runs[self.key]}
         ends = (people.low, people.high) if is_whole else (None, None)
-        flags = ordered({*cell.flags, "corrected"})
+        flags = ordered({*cell.flags, "corrected"} - {"control_variates"})
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
 
     @property
@@ -238,13 +285,43 @@ class CheckedUnit:
             strata=self._strata,
             clusters=[one.cluster for one in self._responses],
             weights=self._weights,
+            better=self._better,
         )
 
-    def scores(self, culture: str | None, width: float | None) -> list[Cell | float | None]:
+    @property
+    def graders(self) -> str:
+        """Who graded its responses: of three levels, who graded how many."""
+        if not self.has_three_levels:
+            return self.judged_by
+        graded, every = (
+            sum(map(len, own))
+            for own in zip(*((each.population.responses, each.responses) for each in self.checked_runs), strict=True)
+        )
+        cheap = dict.fromkeys((each.run.whole or each.run).run.settings.judged_by for each in self.checked_runs)
+        return f"{self.judged_by} on {graded:,}, {' + '.join(cheap)} on {every:,}"
+
+    def over(self, culture: str | None) -> Corrected:
+        """Returns the corrected mean of all responses, or of those of a culture."""
+        return self._corrected.over(self._inside(culture))
+
+    def cells(self) -> dict[tuple[str, str, str | None], Cell]:
+        """Returns the corrected scores by unit, model and culture, None being all cultures."""
+        key, model = self.measured.unit.key, self.entrant.model
+        return {(key, model, one): self._cell(self.over(one), one) for one in (None, *self.cultures)}
+
+    def _inside(self, culture: str | None) -> dict[Stratum, float]:
+        return {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
+
+    def more_ratings(self, width: float, culture: str | None = None) -> Mapping[str, int] | None:
+        """Returns how many more ratings of each culture make the interval, or that of a culture, as narrow as this."""
+        parts = {stratum: stratum.culture for stratum in self._shares}
+        found = self._corrected.more_ratings(width, shares=self._inside(culture), parts=parts)
+        return None if found is None else {str(part): number for part, number in found.items()}
+
+    def scores(self, culture: str | None) -> list[Cell | float | None]:
         """Returns the numbers of its row of scores, or of that of a culture."""
-        inside = {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
-        corrected, alone = (each.over(inside) for each in (self._corrected, self._alone))
-        found: list[Cell | float | None] = [
+        corrected, alone = self.over(culture), self._alone.over(self._inside(culture))
+        return [
             self._own(culture),
             self._cell(corrected, culture),
             self._cell(corrected, culture, is_set=True),
@@ -253,11 +330,6 @@ class CheckedUnit:
             corrected.size,
             Cell(known(corrected.weight), _WEIGHT) if culture is None else None,
         ]
-        if width is not None:
-            more, overall = self._corrected.more_ratings(width), self._corrected.overall
-            why = overall.reason or "ratings of all responses wouldn't be enough"
-            found.append(None if culture is not None else Cell(None, COUNT, note=why) if more is None else more)
-        return found
 
     def _own(self, culture: str | None) -> Cell:
         """Returns the judge's own score of the same responses."""
@@ -284,7 +356,7 @@ class CheckedUnit:
         inside = np.array([culture in (None, stratum.culture) for stratum in self._strata])
         between = krippendorff_alpha(self._raters[:, inside]) if len(self._raters) > 1 else None
         clusters = [one.cluster for one, is_in in zip(self._responses, inside, strict=True) if is_in]
-        found = agreement(self._people[inside], self._judge[inside], clusters=clusters)
+        found = agreement(self._people[inside], self._own_scores[inside], clusters=clusters)
         points = scale_of_differences(self.measured.unit.scale)
         statistics: dict[Statistic, Scale] = {"krippendorff_alpha": ALPHA, "spearman": ALPHA}
         statistics |= {"mean_error": points, "mean_absolute_error": points}
@@ -297,15 +369,44 @@ class CheckedUnit:
         return cells
 
 
-def _weight(loaded: LoadedRun) -> float:
+class _Panel(CheckedUnit):
+    """Several judges that graded the same responses of an entrant, as one."""
+
+    def __init__(self, units: Sequence[CheckedUnit]) -> None:
+        self._units = units
+        first = units[0]
+        super().__init__(first.measured, first.key, first.entrant, first.checked_runs)
+        self.label = first.entrant.model
+        self.judged_by = f"a panel of {' and '.join(unit.judged_by for unit in units)}"
+
+    def _levels(self) -> tuple[Floats, None]:
+        by_judge = [
+            {(each.run.run.task, one.item, one.run): one.judged for each in unit.checked_runs for one in each.responses}
+            for unit in self._units
+        ]
+        table = [[own[key] for key in by_judge[0]] for own in by_judge]
+        return weighted_panel(table, self._people, self._strata, clusters=self._clusters).scores, None
+
+    def scores(self, culture: str | None) -> list[Cell | float | None]:
+        """Returns the numbers of its row, without its own score: its scores are known up to a number."""
+        return [None, *super().scores(culture)[1:]]
+
+
+def _scores_of_sample(each: _CheckedRun) -> Floats:
+    """Returns the scores of a run's own judge, of all responses; NaN of those that aren't in its sample."""
+    given = {(one.item, one.run): one.judged for one in each.population.responses}
+    return np.array([given.get((one.item, one.run), math.nan) for one in each.responses])
+
+
+def _weight(each: _CheckedRun) -> float:
     """Returns how many documents of its task a response is for, in a designed subset."""
-    subset = loaded.result.subset
+    subset = None if each.whole else each.run.result.subset
     return 1.0 if subset is None else subset.of_documents / subset.documents
 
 
 def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.bool_]) -> list[Stratum]:
     """Returns the stratum of each response; its name has the task where the culture has ratings in another one."""
-    pairs = [(each.run.run.task, one.culture) for each in checked for one in each.population.responses]
+    pairs = [(each.run.run.task, one.culture) for each in checked for one in each.responses]
     tasks_of = Counter(culture for _, culture in set(pairs))
     rated = {culture for (_, culture), is_in in zip(pairs, is_rated, strict=True) if is_in}
 
@@ -324,7 +425,7 @@ def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
     columns: list[Floats] = []
     for each in checked:
         rows = {(row.item, row.run): row.row for row in each.rated.design.rows if row.population == each.place}
-        for one in each.population.responses:
+        for one in each.responses:
             name = rows.get((one.item, one.run), "")
             given = [each.rated.ratings.get(rater, {}).get(name) for rater in raters]
             columns.append(np.array([math.nan if rating is None else one.on_scale(rating) for rating in given]))
@@ -340,7 +441,7 @@ def _means_of(raters: Floats) -> Floats:
 
 def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
     """Yields the rated responses of all runs, once where a run belongs to several units."""
-    checked = {each.run.run.key: each for unit in units for each in unit.checked_runs}
+    checked = {each.run.run.key: each._replace(whole=None) for unit in units for each in unit.checked_runs}
     for each in checked.values():
         people = _means_of(_ratings([each])).tolist()
         for response, rating in zip(each.population.responses, people, strict=True):
@@ -351,23 +452,20 @@ def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
 # Tables
 
 
-def _corrected_table(units: Sequence[CheckedUnit], width: float | None, notes: tuple[str, ...]) -> Table:
+def _corrected_table(units: Sequence[CheckedUnit], notes: tuple[str, ...]) -> Table:
     columns = [
         *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
         *columns_of(OWN_SCALE, people="People alone"),
         *columns_of(COUNT, rated="Rated", responses="Responses"),
         *columns_of(_WEIGHT, weight="Weight"),
     ]
-    if width is not None:
-        columns.append(Column("more", f"More ratings for {width:g}", COUNT))
-        more = f"More ratings: how many more would narrow the corrected interval to {width:g}, from end to end."
-        notes = (*notes, more)
     rows: list[Row] = []
     for unit in units:
         for culture in (None, *unit.cultures):
-            row = row_of((unit.label, unit.title, culture or ALL), unit.scores(culture, width), columns)
+            texts = (unit.label, unit.graders, unit.title, culture or ALL)
+            row = row_of(texts, unit.scores(culture), columns)
             rows.append(replace(row, entrant=unit.key))
-    title, headers = "Scores corrected by people", ("Model", "Benchmark", "Culture")
+    title, headers = "Scores corrected by people", ("Model", "Judge", "Benchmark", "Culture")
     return Table("spotcheck", title, headers, tuple(columns), tuple(rows), notes=notes, question="judges")
 
 

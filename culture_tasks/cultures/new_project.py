@@ -1,0 +1,164 @@
+"""A new project: a folder with all decisions of the group at their defaults, and a guide for it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import textwrap
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from culture_tasks.benchmarks.cultures import Option
+from culture_tasks.cultures.labels import Labels, direction, labels_of_page, labels_of_step, write_labels
+from culture_tasks.cultures.project import CONFIG, Project, form_like
+from culture_tasks.errors import CultureTasksError, SettingsError
+from culture_tasks.pages.markup import templates_of
+from culture_tasks.text_tables import plain
+from culture_tasks.vocabulary import language, place, places
+
+CARD = {
+    "licence": "The licence of the data, such as CC-BY-4.0, and the licences of sources and images.",
+    "contact": "How to reach the group: an address of the institution, no person's name.",
+    "people": "Who took part: how many, how they were found, who counts as a native, age bands, years in the culture.",
+    "consent": "What people agreed to, and how it is recorded; the forms stay outside this folder.",
+    "pay": "What people were paid, per hour, and for what was left out later.",
+    "ethics": "The review board and its number, or why there was none; what was done about harmful content.",
+    "sources": "Where questions, scenes and images come from.",
+    "limits": "Whom the data don't speak for.",
+}
+"""Headings of the data card that only the group can fill in, each with the question that it answers."""
+
+_WIDTH = 110
+
+
+def create(
+    name: str,
+    *,
+    like: str,
+    language_code: str,
+    place_code: str = "",
+    way: str | None = None,
+    title: str = "",
+    folder: Path,
+) -> Project:
+    """Makes a project's folder.
+
+    Args:
+        name: Name of the culture in tasks and files.
+        like: Name of the benchmark that it is made like.
+        language_code: Code of its language.
+        place_code: Code of its country or region; by default that of the country with its name.
+        way: Which of the form's ways; by default the first one.
+        title: Its name for readers; by default made of the name.
+        folder: The folder, which may not be there yet.
+
+    Raises:
+        SettingsError: If the folder is there, or the language or the place isn't known.
+        DataError: If another value isn't allowed.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SettingsError(f"culture new: {folder} is there already. Choose another name, or another folder with -o.")
+    form = form_like(like, "culture new: --like")
+    fields = {
+        "name": name,
+        "title": plain(title) or name.replace("_", " ").capitalize(),
+        "like": like,
+        "way": next(iter(form.ways)) if way is None else way,
+        "language": _language(language_code),
+        "place": _place(place_code, name),
+    }
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = folder.parent / f".{folder.name}-{uuid.uuid4().hex}"
+    try:
+        for below in ("images", "inputs"):
+            (unfinished / below).mkdir(parents=True)
+        config, card = unfinished / CONFIG, dict.fromkeys(CARD, "")
+        _write(config, _toml(fields, (), (), card))  # so that the form can say what there is to decide
+        try:
+            project = Project.open(unfinished)
+        except CultureTasksError as error:
+            raise type(error)(str(error).replace(str(config), "culture new")) from None
+        by_people = [step.name for step in project.steps.values() if step.by_people]
+        _write(config, _toml(fields, form.options(fields["way"]), by_people, card))
+        labels = dict.fromkeys(label for step in project.steps.values() for label in labels_of_step(step))
+        needed = (*labels_of_page(), *labels)
+        write_labels(unfinished, Labels(fields["language"], direction(fields["language"])), needed)
+        guide = templates_of("culture_tasks.cultures").get_template("project.md")
+        _write(
+            unfinished / "README.md",
+            guide.render(
+                config=project.config, steps=project.steps.values(), form=form, folder=folder.name, ways=form.ways
+            ),
+        )
+        if folder.exists():
+            folder.rmdir()
+        unfinished.replace(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return Project.open(folder)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _language(code: str) -> str:
+    try:
+        return language(code.strip()).code
+    except KeyError:
+        raise SettingsError(
+            f"culture new: --language {code!r}: no such language. Expected a code of ISO 639, such as ko or yue."
+        ) from None
+
+
+def _place(code: str, name: str) -> str:
+    try:
+        return place(code.strip()).code if code.strip() else next(iter(places([name]).values()))
+    except LookupError:
+        found = f"--place {code!r}: no such place" if code else f"{name!r} is no country's name, so --place is needed"
+        raise SettingsError(
+            f"culture new: {found}. Expected a code of ISO 3166, such as KR or IN-AS, or 'arab'."
+        ) from None
+
+
+def _toml(fields: Mapping[str, str], options: Iterable[Option], steps: Iterable[str], card: Mapping[str, str]) -> str:
+    return "\n".join(_toml_lines(fields, options, steps, card)) + "\n"
+
+
+def _toml_lines(
+    fields: Mapping[str, str], options: Iterable[Option], steps: Iterable[str], card: Mapping[str, str]
+) -> Iterator[str]:
+    yield from _comment("What this project makes, and what the group decides. Decide before the first sheet is out.")
+    yield from (f"{name} = {_value(value)}" for name, value in fields.items())
+    yield "seed = 0"
+    yield from ("", "[people]")
+    yield from _comment(
+        "A code for each person (no names), with the steps that they do; an empty list means all. Take out whoever "
+        "stops: others get what is left, and what is done stays."
+    )
+    names = list(steps)
+    yield from _comment(f"Steps: {', '.join(names)}.")
+    yield from (f"# p1 = {_value(names[:1])}", "# p2 = []")
+    yield from ("", "[options]")
+    for option in options:
+        yield ""
+        yield from _comment(option.about)
+        if option.choices:
+            yield from _comment(f"One of: {', '.join(option.choices)}.")
+        yield f"{option.name} = {_value(option.default)}"
+    yield from ("", "[card]")
+    yield from _comment("For the data card: what only the group can say.")
+    for heading, text in card.items():
+        yield from _comment(CARD[heading])
+        yield f"{heading} = {_value(text)}"
+
+
+def _comment(text: str) -> Iterator[str]:
+    for paragraph in text.split("\n"):
+        yield from (f"# {line}" for line in textwrap.wrap(plain(paragraph), _WIDTH))
+
+
+def _value(value: object) -> str:
+    """Returns a value as TOML, whose texts and lists are those of JSON."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

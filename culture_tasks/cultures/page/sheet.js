@@ -1,0 +1,256 @@
+"use strict";
+
+(() => {
+const find = (selector, within = document) => within.querySelector(selector);
+const every = (selector, within = document) => [...within.querySelectorAll(selector)];
+const screens = every("article.screen"), cards = every(".card");
+const body = document.body, said = find("#said");
+const touched = new Set();
+let at = 0, unsaved = false;
+
+const isTyping = (target) => target instanceof HTMLTextAreaElement
+  || (target instanceof HTMLInputElement && !["radio", "checkbox", "file"].includes(target.type));
+const fields = (card) => every(".field", card);
+const inputs = (field) => every("input, textarea", field);
+
+// The values of a card, as entries hold them
+
+function valueOf(field) {
+  const kind = field.dataset.kind, radios = every("input[type=radio]", field);
+  const raw = radios.length ? find("input:checked", field)?.value ?? "" : inputs(field)[0].value.trim();
+  if (raw === "") return null;
+  if (kind === "number") return Number(raw);
+  if (kind === "yes_no") return raw === "true";
+  return kind === "texts" ? raw.split("\n").map((line) => line.trim()).filter(Boolean) : raw;
+}
+
+function valuesOf(card) {
+  const values = {};
+  for (const field of fields(card)) {
+    const value = field.hidden ? null : valueOf(field);
+    if (value !== null) values[field.dataset.name] = value;
+  }
+  return values;
+}
+
+const skips = (card) => find(".leave", card).checked;
+const begun = (card) => skips(card) || find(".right", card)?.checked || touched.has(card.dataset.row);
+const missing = (card) => fields(card).filter((field) =>
+  !field.hidden && "required" in field.dataset && valueOf(field) === null);
+const complete = (card) => begun(card) && (skips(card) || missing(card).length === 0);
+
+function setValue(field, value) {
+  const radios = every("input[type=radio]", field);
+  for (const radio of radios) radio.checked = radio.value === String(value);
+  if (!radios.length) inputs(field)[0].value = Array.isArray(value) ? value.join("\n") : value ?? "";
+}
+
+// A card whose values were all taken away is as it was before anybody came.
+function isUntouched(card) {
+  return !("prefilled" in card.dataset) && !skips(card) && Object.keys(valuesOf(card)).length === 0;
+}
+
+function arrange(card) {
+  const all = Object.fromEntries(fields(card).map((field) => [field.dataset.name, field]));
+  for (const field of fields(card)) {
+    const { onlyIf, onlyValue } = field.dataset;
+    if (onlyIf) field.hidden = all[onlyIf].hidden || JSON.stringify(valueOf(all[onlyIf])) !== JSON.stringify(JSON.parse(onlyValue));
+    if (field.hidden || valueOf(field) !== null || skips(card)) field.classList.remove("missing");
+  }
+  find(".why", card).hidden = !skips(card);
+  card.classList.toggle("skipped", skips(card));
+}
+
+// What is shown
+
+function show(place, focus = true) {
+  if (focus) {
+    for (const card of every(".card", screens[at])) {
+      if (begun(card) && !skips(card)) for (const field of missing(card)) field.classList.add("missing");
+    }
+  }
+  at = Math.max(0, Math.min(place, screens.length - 1));
+  for (const screen of screens) screen.hidden = screen !== screens[at];
+  find("#previous").disabled = at === 0;
+  find("#next").disabled = at === screens.length - 1;
+  if (focus) {
+    find("h2", screens[at]).focus({ preventScroll: true });
+    window.scrollTo({ top: Math.max(0, screens[at].offsetTop - 8) });
+  }
+}
+
+function count() {
+  const done = cards.filter(complete).length, half = cards.filter(begun).length - done;
+  find("#progress").value = done;
+  const { count: text, begun: begunText, unsaved: unsavedText } = said.dataset;
+  said.textContent = [
+    text.replace("{done}", done).replace("{all}", cards.length),
+    ...(half ? [begunText.replace("{number}", half)] : []),
+    ...(unsaved ? [unsavedText] : []),
+  ].join(" · ");
+}
+
+function nextOpen() {
+  const ahead = [...screens.slice(at + 1), ...screens.slice(0, at + 1)];
+  const screen = ahead.find((one) => every(".card", one).some((card) => !complete(card)));
+  if (screen) show(screens.indexOf(screen));
+}
+
+// The order of a group by its ratings, the highest first; equal ones share a place.
+
+const ratingOf = (card, name) => valueOf(fields(card).find((field) => field.dataset.name === name));
+
+function rank(screen) {
+  const name = find(".order", screen)?.dataset.by;
+  if (!name) return;
+  const group = every(".card", screen), ratings = group.map((card) => ratingOf(card, name));
+  group.forEach((card, index) => {
+    const line = find(".rank", card), rating = ratings[index];
+    line.hidden = rating === null;
+    const place = 1 + ratings.filter((other) => other !== null && other > rating).length;
+    const tied = ratings.filter((other) => other === rating).length > 1;
+    line.textContent = (tied ? line.dataset.tie : line.dataset.rank).replace("{place}", place);
+  });
+}
+
+function sort(screen) {
+  const { by } = find(".order", screen).dataset;
+  const group = every(".card", screen);
+  group.sort((one, other) => (ratingOf(other, by) ?? -Infinity) - (ratingOf(one, by) ?? -Infinity));
+  screen.append(...group);
+}
+
+// The browser's own store, which may be switched off; the saved file is what counts.
+
+function state() {
+  const rows = {};
+  for (const card of cards.filter(begun)) {
+    rows[card.dataset.row] = skips(card) ? { skipped: find(".why input", card).value.trim() } : { values: valuesOf(card) };
+  }
+  return { sheet: body.dataset.sheet, rows };
+}
+
+function keep() {
+  try {
+    localStorage.setItem(body.dataset.store, JSON.stringify(state()));
+  } catch {
+    // nothing is kept but on the page
+  }
+}
+
+function fill({ rows }) {
+  let filled = 0;
+  for (const [row, { values, skipped }] of Object.entries(rows)) {
+    const card = cards.find((one) => one.dataset.row === row);
+    if (!card) continue;
+    filled += 1;
+    touched.add(row);
+    find(".leave", card).checked = skipped !== undefined;
+    if (skipped !== undefined) find(".why input", card).value = skipped;
+    else for (const field of fields(card)) setValue(field, values[field.dataset.name] ?? null);
+    arrange(card);
+  }
+  screens.forEach(rank);
+  return filled;
+}
+
+function recall() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(body.dataset.store) ?? "null");
+    if (kept) unsaved = fill(kept) > 0;
+  } catch {
+    // what another version has kept
+  }
+}
+
+// Files
+
+function save() {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([JSON.stringify(state(), null, 1)], { type: "application/json" }));
+  link.download = `${body.dataset.sheet}.json`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  unsaved = false;
+  count();
+}
+
+async function load(file) {
+  let filled = 0;
+  try {
+    const content = JSON.parse(await file.text());
+    if (content.sheet === body.dataset.sheet) filled = fill(content);
+  } catch {
+    // not a saved file
+  }
+  keep();
+  count();
+  if (!filled) said.textContent = said.dataset.other;
+}
+
+// Keys and events
+
+function digit(card, key, focused) {
+  const field = [focused, ...fields(card)].find((one) => one && !one.hidden && find("input[type=radio]", one));
+  if (!field) return;
+  const radios = every("input[type=radio]", field), number = key === "0" ? "10" : key;
+  const radio = field.dataset.kind === "number"
+    ? radios.find((one) => one.value === key) ?? radios.find((one) => one.value === number)
+    : radios[Number(number) - 1];
+  if (!radio) return;
+  radio.focus();
+  radio.checked = true;
+  radio.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+document.addEventListener("keydown", (event) => {
+  const control = event.ctrlKey || event.metaKey;
+  if (control && event.key.toLowerCase() === "s") {
+    event.preventDefault();
+    save();
+  } else if (control && event.key === "Enter") {
+    event.preventDefault();
+    show(at + (event.shiftKey ? -1 : 1));
+  } else if (!control && !event.altKey && !isTyping(event.target) && /^[0-9]$/.test(event.key)) {
+    event.preventDefault();
+    const group = every(".card", screens[at]);
+    digit(event.target.closest?.(".card") ?? group.find((card) => !complete(card)) ?? group[0], event.key, event.target.closest?.(".field"));
+  }
+});
+
+for (const card of cards) {
+  const changed = (event) => {
+    if (!event.target.classList.contains("right")) touched.add(card.dataset.row);
+    arrange(card);
+    if (isUntouched(card)) touched.delete(card.dataset.row);
+    unsaved = true;
+    rank(card.closest("article"));
+    keep();
+    count();
+  };
+  card.addEventListener("input", changed);
+  card.addEventListener("change", changed);
+  for (const clear of every(".clear", card)) {
+    clear.addEventListener("click", (event) => {
+      setValue(clear.closest(".field"), null);
+      changed(event);
+    });
+  }
+  arrange(card);
+}
+for (const button of every(".order")) button.addEventListener("click", () => sort(button.closest("article")));
+find("#bar").addEventListener("submit", (event) => event.preventDefault());
+find("#save").addEventListener("click", save);
+find("#load").addEventListener("change", (event) => event.target.files[0] && load(event.target.files[0]));
+find("#previous").addEventListener("click", () => show(at - 1));
+find("#next").addEventListener("click", () => show(at + 1));
+find("#open").addEventListener("click", nextOpen);
+window.addEventListener("beforeunload", (event) => {
+  if (unsaved) event.preventDefault();
+});
+
+recall();
+find("#turn").hidden = false;
+show(0, false);
+count();
+})();

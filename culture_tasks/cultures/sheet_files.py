@@ -1,0 +1,188 @@
+"""The files of a sheet: a page that needs no network, and a CSV file for spreadsheets."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from culture_tasks.benchmarks.cultures import Column, Row, Step
+from culture_tasks.cultures.labels import Labels
+from culture_tasks.cultures.project import Project, expected
+from culture_tasks.cultures.sheets import Sheet
+from culture_tasks.errors import DataError
+from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
+from culture_tasks.pages.thumbnails import Thumbnails
+from culture_tasks.text_tables import write_csv
+
+SHEET, ROW, CHECK, IMAGE, DONE, SKIP = "[sheet]", "[row]", "[check]", "[image]", "[done]", "[skip]"
+"""Columns of the CSV file beside those of the step; a shown text's begins with its number in brackets."""
+
+SIDE = 900
+"""Pixels of the longer side of an image on a page."""
+
+# What a text begins like that a spreadsheet runs as a formula, or whose first apostrophe it drops.
+_FORMULA = re.compile(r"'*\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
+
+
+def guarded(text: str) -> str:
+    """Returns a text as a cell that no spreadsheet runs: one that begins like a formula gets an apostrophe."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguarded(cell: str) -> str:
+    """Returns the text of a guarded cell."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell, 1) else cell
+
+
+class _Card(NamedTuple):
+    id: str
+    facts: Mapping[str, str]
+    image: str | None
+    values: Mapping[str, Any]
+
+
+class _Screen(NamedTuple):
+    """The rows of a group: what all of them show once, then the rest of each."""
+
+    facts: Mapping[str, str]
+    image: str | None
+    cards: Sequence[_Card]
+
+
+def write_sheet(
+    project: Project,
+    step: Step,
+    sheet: Sheet,
+    rows: Mapping[str, Row],
+    folder: Path,
+    labels: Labels,
+    images: Thumbnails,
+) -> list[Path]:
+    """Writes the two files of a sheet and returns their paths.
+
+    Args:
+        project: The project.
+        step: Its step.
+        sheet: The sheet.
+        rows: Its rows by their names on it, in their order; those of a group follow each other.
+        folder: An existing folder.
+        labels: The project's labels.
+        images: The project's images.
+
+    Raises:
+        DataError: If an image isn't there, or can't be read.
+    """
+    page, table = folder / f"{sheet.name}.html", folder / f"{sheet.name}.csv"
+    text = _page(project, step, sheet, _screens(rows, images), labels)
+    write_csv(table, _header(step, rows.values(), labels), _lines(step, sheet, rows))
+    page.write_text(text, encoding="utf-8", newline="\n")
+    return [page, table]
+
+
+def _screens(rows: Mapping[str, Row], images: Thumbnails) -> list[_Screen]:
+    groups: dict[str, dict[str, Row]] = {}
+    for name, row in rows.items():
+        groups.setdefault(f"group {row.group}" if row.group else name, {})[name] = row
+    screens = []
+    for group in groups.values():
+        first, *others = group.values()
+        alike = {
+            label: text
+            for label, text in first.shown.items()
+            if others and all(row.shown.get(label) == text for row in others)
+        }
+        image = first.image if others and all(row.image == first.image for row in others) else ""
+        cards = [
+            _Card(
+                id=name,
+                facts={label: text for label, text in row.shown.items() if label not in alike},
+                image=None if image else _address(row.image, images),
+                values=row.values,
+            )
+            for name, row in group.items()
+        ]
+        screens.append(_Screen(alike, _address(image, images), cards))
+    return screens
+
+
+def _address(image: str, images: Thumbnails) -> str | None:
+    address = images.address(image)
+    if image and address is None:
+        raise DataError(
+            f"images: {image!r:.80} isn't there, or can't be read. Expected an image below the project's folder "
+            "'images': put it there, or remove what names it."
+        )
+    return address
+
+
+def _page(project: Project, step: Step, sheet: Sheet, screens: Sequence[_Screen], labels: Labels) -> str:
+    style = "\n".join(
+        (
+            asset("culture_tasks.pages", "page.css"),
+            asset("culture_tasks.people", "page/sheet.css"),
+            asset("culture_tasks.cultures", "page/sheet.css"),
+        )
+    )
+    script = asset("culture_tasks.cultures", "page/sheet.js")
+    checks = "".join(row.check for row in sheet.rows.values())
+    digest = hashlib.sha256(checks.encode()).hexdigest()[:16]
+    rating = next((column.name for column in step.columns if column.kind == "number"), "")
+    template = templates_of("culture_tasks.cultures", "page").get_template("sheet.html")
+    return template.render(
+        step=step,
+        sheet=sheet,
+        title=project.config.title,
+        screens=screens,
+        rating=rating,
+        label=labels,
+        language=labels.language,
+        page_language=labels.language if labels.translated else "en",
+        page_direction=labels.direction if labels.translated else "ltr",
+        store=f"culture-tasks {project.config.name} {sheet.name} {digest}",
+        policy=content_security_policy(style, script),
+        style=as_markup(style),
+        script=as_markup(script),
+    )
+
+
+def _header(step: Step, rows: Collection[Row], labels: Labels) -> list[str]:
+    shown = dict.fromkeys(label for row in rows for label in row.shown)
+    return [
+        *(SHEET, ROW, CHECK),
+        *(f"[{number}] {labels(label)}" for number, label in enumerate(shown, start=1)),
+        *([IMAGE] if any(row.image for row in rows) else []),
+        *(f"{column.name}: {labels(column.title)} ({_expected(column, labels)})" for column in step.columns),
+        *([f"{DONE} {labels('It is right as it stands')}: x"] if any(row.values for row in rows) else []),
+        f"{SKIP} {labels('Skip this one')}: x",
+    ]
+
+
+def _expected(column: Column, labels: Labels) -> str:
+    words = ", ".join(map(labels, column.choices.values())) if column.choices else expected(column)
+    return words if column.required else f"{words}; {labels('may stay empty')}"
+
+
+def _lines(step: Step, sheet: Sheet, rows: Mapping[str, Row]) -> Iterator[list[str]]:
+    shown = dict.fromkeys(label for row in rows.values() for label in row.shown)
+    has_images, has_values = (any(getattr(row, name) for row in rows.values()) for name in ("image", "values"))
+    for name, row in rows.items():
+        yield [
+            *(sheet.name, name, sheet.rows[name].check),
+            *(guarded(row.shown.get(label, "")) for label in shown),
+            *([row.image] if has_images else []),
+            *(guarded(as_cell(row.values.get(column.name))) for column in step.columns),
+            *([""] if has_values else []),
+            "",
+        ]
+
+
+def as_cell(value: object) -> str:
+    """Returns a value as text in a cell."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,0 +1,192 @@
+"""Ways to grade the responses of finished runs, side by side: what each costs, and how wide the intervals will be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from culture_tasks.benchmarks.interface import MeanScore, Scale
+from culture_tasks.harness.subsets import Subset
+from culture_tasks.metrics.means import mean_and_error
+from culture_tasks.metrics.subsets import Components, components, half_width
+from culture_tasks.rejudge.estimates import Bounds
+from culture_tasks.rejudge.rejudging import TaskToGrade
+from culture_tasks.results.loaded_runs import LoadedRun
+
+_FEWEST_PAIRS = 20
+"""Responses that two judges graded from which on their correlation counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to grade the responses of a task.
+
+    Attributes:
+        by: Who grades, in words.
+        money: What the judge costs for all runs together; None without a price, or where people alone are yet to grade.
+        these: Half the width of the 95 % interval of a model's score, of what the judge (or people) would give to all
+            of these responses; a range where it isn't known how the judges agree.
+        alike: The same for questions like these.
+        runs: Number of gradings that the widths were taken from; 0 where they are assumed.
+        is_by_people: Whether people grade, whose cost isn't known.
+    """
+
+    task: str
+    by: str
+    money: Bounds | None
+    these: Bounds
+    alike: Bounds
+    runs: int
+    is_by_people: bool = False
+
+
+class Grading(NamedTuple):
+    """How a judge's scores of the responses to a task vary, as means over runs, and what another judge's tell of them.
+
+    Attributes:
+        runs: Number of runs that this was taken from; 0 where it is assumed.
+        spread: The variance components of the scores.
+        error: The squared standard error of the mean over all responses, for questions like these.
+        other: Who has graded all responses already; empty for nobody.
+        explained: The share of the variance that the other judge's scores explain: 0 to 1 where no results tell.
+    """
+
+    runs: int
+    spread: Components
+    error: float
+    other: str = ""
+    explained: Bounds = Bounds(0.0, 1.0)
+
+
+def assumed(scale: Scale, *, shared_clusters: bool) -> Components:
+    """Returns the variance components of a score on a scale with two ends where no run is known.
+
+    Right and wrong vary as much as they can, ratings by a quarter of their scale; half of it is between clusters.
+    """
+    width = (scale.high or 0.0) - (scale.low or 0.0)
+    total = (width / 2.0) ** 2 if scale.unit in ("share", "percent") else (width / 4.0) ** 2
+    of_clusters = total / 2.0 if shared_clusters else 0.0
+    return Components(of_clusters, total - of_clusters)
+
+
+def grading_of(runs: Sequence[LoadedRun], judge: str, *, otherwise: Components, size: int) -> Grading:
+    """Returns how the scores of a judge's model vary, by the results of one task.
+
+    The judge's own verdicts count, or else another's on the same responses. Of several that graded all, a judge comes
+    before text overlap, and then the newest.
+
+    Args:
+        runs: The runs of the task, with the gradings of each.
+        judge: The judge's model.
+        otherwise: The variance components where nothing is graded.
+        size: Number of responses of a run.
+    """
+    by_origin: dict[Path, list[LoadedRun]] = {}
+    for each in sorted(runs, key=lambda each: (not each.lexical, each.order)):
+        if each.columns is not None and each.run.scored > 1:
+            by_origin.setdefault(each.result.graded_from or each.result.path, []).append(each)
+    spreads, errors, explained, names = [], [], [], {}
+    for own in by_origin.values():
+        of_judge = [each for each in own if each.run.settings.judged_by == judge]
+        others = [each for each in own if each.result.subset is None and each not in of_judge]
+        if others:
+            names[others[-1].run.settings.judged_by] = True
+            explained += [share for each in of_judge if (share := _explained(each, others[-1])) is not None]
+        for each in ([*of_judge, *others] or own)[:1]:
+            columns = each.columns
+            assert columns is not None
+            error = mean_and_error(columns.scores, columns.clusters).error
+            if not math.isnan(error):
+                spreads.append(components(columns.scores, columns.clusters))
+                errors.append(error**2 * each.run.scored / size)
+    if not spreads:
+        return Grading(0, otherwise, sum(otherwise) / size)
+    known = float(np.mean(explained)) if explained else math.nan
+    return Grading(
+        len(spreads),
+        Components(*(float(np.mean(column)) for column in zip(*spreads, strict=True))),
+        float(np.mean(errors)),
+        " or ".join(names),
+        Bounds(known, known) if explained else Bounds(0.0, 1.0),
+    )
+
+
+def _explained(one: LoadedRun, other: LoadedRun) -> float | None:
+    """Returns the share of the variance of a judge's scores that another's explain; None of few, or without any."""
+    assert one.columns is not None
+    assert other.columns is not None
+    _, first, second = np.intersect1d(one.columns.items, other.columns.items, return_indices=True)
+    pair = np.stack([one.columns.scores[first], other.columns.scores[second]])
+    pair = pair[:, ~np.isnan(pair).any(axis=0)]
+    if pair.shape[1] < _FEWEST_PAIRS:
+        return None
+    (variance, shared), (_, of_other) = np.cov(pair)
+    return max(0.0, float(shared)) ** 2 / float(variance * of_other) if variance and of_other else None
+
+
+def ways(
+    task: TaskToGrade,
+    runs: Sequence[LoadedRun],
+    judge: str,
+    *,
+    money: Bounds | None,
+    money_of_sample: Bounds | None,
+    people: int | None = None,
+) -> list[Way]:
+    """Returns the ways to grade a task's responses, the judge on all of them first.
+
+    There are none where all were drawn, or where the score is no mean of the responses' scores.
+
+    Args:
+        task: The responses that were drawn of a run.
+        runs: The runs of the task, with the gradings of each.
+        judge: The judge's model.
+        money: What the judge costs for all responses of all runs; None without a price.
+        money_of_sample: The same for the drawn ones.
+        people: Number of responses of a run that people rate; None for none.
+    """
+    metric = next((each.kind.metrics.get(each.kind.metric) for each in runs if each.kind is not None), None)
+    if task.subset is None or not isinstance(metric, MeanScore) or metric.per_cluster is not None:
+        return []
+    is_shared = len({sample.record.cluster for sample in task.samples}) < len(task.samples)
+    otherwise = assumed(metric.scale, shared_clusters=is_shared)
+    found = grading_of(runs, judge, otherwise=otherwise, size=task.subset.items)
+    known = {"all": money, "sample": money_of_sample}
+    return list(ways_by(found, task.name, judge, task.subset, money=known, people=people))
+
+
+def ways_by(
+    grading: Grading,
+    task: str,
+    judge: str,
+    drawn: Subset,
+    *,
+    money: Mapping[str, Bounds | None],
+    people: int | None = None,
+) -> Iterator[Way]:
+    """Yields the ways by how the scores vary; ``money`` is that for all responses, and for the ``sample``."""
+    size, sample = drawn.items, drawn.documents
+
+    def way(by: str, cost: Bounds | None, widths: Bounds, *, is_by_people: bool = False) -> Way:
+        like_these = [1.96 * math.sqrt(grading.error + (width / 1.96) ** 2) for width in (widths.low, widths.high)]
+        return Way(task, by, cost, widths, Bounds(*like_these), grading.runs, is_by_people)
+
+    def beside_a_judge(n: int, explained: Bounds) -> Bounds:
+        variance = sum(grading.spread) * max(1.0 / n - 1.0 / size, 0.0)
+        return Bounds(*(1.96 * math.sqrt(variance * (1.0 - share)) for share in (explained.high, explained.low)))
+
+    yield way(f"{judge} on all {size:,}", money["all"], Bounds())
+    if grading.other:
+        widths = beside_a_judge(sample, grading.explained)
+        yield way(f"{judge} on {sample:,}, {grading.other} on all", money["sample"], widths)
+    alone = half_width(grading.spread, drawn.drawn_from, sample)
+    yield way(f"{judge} on {sample:,} alone", money["sample"], Bounds(alone, alone))
+    if people is not None:
+        cost = None if grading.other else money["all"]
+        widths = beside_a_judge(people, Bounds(0.0, 1.0))
+        yield way(f"people on {people:,}, {grading.other or judge} on all", cost, widths, is_by_people=True)

@@ -1,0 +1,197 @@
+"""Scores that others report in logs of Every Eval Ever (https://github.com/evaleval/every_eval_ever).
+
+Only the entries that a report shows are read and checked; whatever else a log has, of whichever version, may be there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import NormalDist
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from culture_tasks.errors import DataError
+from culture_tasks.results.samples import damage, parse_json
+
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Details = dict[str, Any]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, data: Any) -> Any:
+        """Leaves entries without a value to their defaults."""
+        return {name: value for name, value in data.items() if value is not None} if isinstance(data, dict) else data
+
+
+class _Model(_Part):
+    id: str
+    additional_details: _Details = {}
+
+
+class _Judge(_Part):
+    model_info: _Model
+    additional_details: _Details = {}
+
+
+class _Judges(_Part):
+    judges: tuple[_Judge, ...]
+
+
+class Metric(_Part):
+    """What a score is: its names, its scale, and who judged."""
+
+    metric_id: str = ""
+    metric_name: str = ""
+    metric_unit: str = ""
+    evaluation_description: str = ""
+    lower_is_better: bool
+    min_score: float | None = None
+    max_score: float | None = None
+    llm_scoring: _Judges | None = None
+    additional_details: _Details = {}
+
+
+class _Interval(_Part):
+    lower: _Finite
+    upper: _Finite
+    confidence_level: float | None = None
+
+
+class _Error(_Part):
+    value: Annotated[_Finite, Field(ge=0.0)]
+
+
+class _Uncertainty(_Part):
+    standard_error: _Error | None = None
+    confidence_interval: _Interval | None = None
+    num_samples: int | None = Field(default=None, ge=0)
+
+
+class _Score(_Part):
+    score: _Finite
+    details: _Details = {}
+    uncertainty: _Uncertainty = _Uncertainty()
+
+
+class _Generation(_Part):
+    additional_details: _Details = {}
+
+
+class ReportedScore(_Part):
+    """One score of a log."""
+
+    evaluation_name: str
+    metric_config: Metric
+    score_details: _Score
+    generation_config: _Generation = _Generation()
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Its 95 % interval, else that of its standard error; NaN without either."""
+        uncertainty, score = self.score_details.uncertainty, self.score_details.score
+        interval, error = uncertainty.confidence_interval, uncertainty.standard_error
+        if interval is not None and interval.confidence_level == 0.95:
+            return interval.lower, interval.upper
+        reach = math.nan if error is None else NormalDist().inv_cdf(0.975) * error.value
+        return score - reach, score + reach
+
+    @property
+    def n(self) -> int:
+        """Number of samples behind it; 0 where the log doesn't say."""
+        return self.score_details.uncertainty.num_samples or 0
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of verdicts that were scored, where a log of ours says it."""
+        try:
+            coverage = float(self.score_details.details.get("coverage", math.nan))
+        except (TypeError, ValueError):
+            return None
+        return coverage if 0.0 <= coverage <= 1.0 else None
+
+    @property
+    def judges(self) -> dict[str, str]:
+        """The judges' models, each with the hashes of its prompts where a log of ours says them."""
+        scoring = self.metric_config.llm_scoring
+        return {
+            judge.model_info.id: str(judge.additional_details.get("prompt_sha256", ""))
+            for judge in (scoring.judges if scoring else ())
+        }
+
+    @property
+    def prompts(self) -> str:
+        """The hashes of the model's prompts, where a log of ours says them."""
+        return str(self.generation_config.additional_details.get("prompts_sha256", ""))
+
+
+class _Source(_Part):
+    source_organization_name: str
+
+
+class _Library(_Part):
+    name: str
+    version: str = "unknown"
+
+
+class EvalLog(_Part):
+    """A log: a model's scores, as an organization reports them."""
+
+    schema_version: str
+    evaluation_id: str
+    source_metadata: _Source
+    eval_library: _Library
+    model_info: _Model
+    evaluation_results: tuple[ReportedScore, ...]
+
+
+def read_eval_logs(paths: Sequence[str]) -> dict[str, EvalLog]:
+    """Reads logs, and those of folders at any depth, in which other JSON files are passed over.
+
+    Returns:
+        The logs by path; of several with the same ``evaluation_id``, the first.
+
+    Raises:
+        DataError: If a file isn't a log or has other entries than a log, or if there is none.
+    """
+    logs: dict[str, EvalLog] = {}
+    known: set[str] = set()
+    for named in paths:
+        path, count = Path(named).expanduser(), len(logs)
+        for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
+            log = _log(file, is_named=file == path)
+            if log is not None and log.evaluation_id not in known:
+                known.add(log.evaluation_id)
+                logs[str(file)] = log
+        if path.is_dir() and len(logs) == count:
+            raise DataError(
+                f"{path}: no log of Every Eval Ever that isn't named already. Expected JSON files with schema_version "
+                "and evaluation_results."
+            )
+    return logs
+
+
+def _log(path: Path, *, is_named: bool) -> EvalLog | None:
+    try:
+        content = parse_json(path.read_bytes())
+    except OSError as error:
+        raise DataError(f"{path}: can't be read ({error.strerror}). Name a log of Every Eval Ever.") from None
+    except ValueError as error:
+        raise DataError(f"{path}: not JSON ({error}). Name a log of Every Eval Ever.") from None
+    if not (isinstance(content, dict) and "schema_version" in content and "evaluation_results" in content):
+        if is_named:
+            raise DataError(
+                f"{path}: no log of Every Eval Ever. Expected an object with schema_version and evaluation_results, "
+                f"found {str(content)[:80]}."
+            )
+        return None
+    try:
+        return EvalLog.model_validate(content)
+    except ValidationError as error:
+        raise DataError(f"{path}, {damage(error)}. Check it with `every_eval_ever validate`.") from None

@@ -1,0 +1,119 @@
+"""Options that are spelt alike in all commands: either spelling, former names, lists of tasks, colours, JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from culture_tasks.cli.main import build_parser, main
+from culture_tasks.cli.options import Parser, coloured, entries_called, print_json
+from culture_tasks.errors import SettingsError
+
+
+def every_parser(parser=None):
+    parser = parser or build_parser()
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from every_parser(inner)
+
+
+def parsed(*words):
+    return build_parser(words[0]).parse_args(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "value"),
+    [
+        ("insertion fit --method m --model x -o out --batch_size 4", "batch_size", 4),
+        ("insertion fit --method m --model x -o out --batch_size=4", "batch_size", 4),
+        ("insertion fit --method m --pretrained a_b -o out", "model", "a_b"),
+        ("insertion fit --method m --model x --out there", "output", Path("there")),
+        ("insertion table --model x --out there", "out", Path("there")),
+        ("merge r --out m_n", "output", Path("m_n")),
+        ("cache merge a b --into c", "output", Path("c")),
+        ("cache export a_b.jsonl", "former", Path("a_b.jsonl")),
+        ("report r --output o --samples_per_cell 3", "samples_per_cell", 3),
+        ("preferences build s -o d --task care_zh", "tasks", ("care_zh",)),
+        ("cost --tasks a,b --tasks c", "tasks", ("a", "b", "c")),
+        ("cost", "tasks", ()),
+        ("insertion table --model x -o o --tasks a", "tasks", ("a",)),
+        ("lm-eval run --model_args a_b=1", "arguments", ["run", "--model_args", "a_b=1"]),
+    ],
+)
+def test_an_option_goes_by_either_spelling_and_its_former_name(words, name, value):
+    assert getattr(parsed(*words.split()), name) == value
+
+
+def test_words_after_two_hyphens_and_values_stay_as_they_are():
+    parser = Parser()
+    parser.add_argument("--batch-size")
+    parser.add_argument("rest", nargs="*")
+    assert vars(parser.parse_args(["--batch_size", "a_b", "--", "--batch_size"])) == {
+        "batch_size": "a_b",
+        "rest": ["--batch_size"],
+    }
+
+
+def test_options_of_one_meaning_have_one_name():
+    options = {flag for parser in every_parser() for flag in parser._option_string_actions}
+    assert not options & {"--out", "--into", "--task", "--pretrained"}
+    assert not [flag for flag in options if "_" in flag]
+    for parser in every_parser():
+        actions = parser._option_string_actions
+        assert actions.get("-o") is actions.get("--output"), parser.prog
+        assert "--tasks" not in actions or actions["--tasks"].metavar == "LIST", parser.prog
+
+
+def test_patterns_of_tasks_are_those_of_every_command():
+    assert entries_called(["care_z*", "care_zh"], "plan") == entries_called(["care_z*"], "plan")
+    with pytest.raises(SettingsError, match=r"plan: no task 'care_zhh'\. Did you mean 'care_zh'\?"):
+        entries_called(["care", "care_zhh"], "plan")
+
+
+def test_colours_are_for_terminals_alone(monkeypatch):
+    class Terminal:
+        def isatty(self):
+            return True
+
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    assert coloured("x", "red", Terminal()) == "\033[31mx\033[0m"
+    assert coloured("x", "red") == "x"
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            assert coloured("x", "red", Terminal()) == "x"
+
+
+def test_json_has_no_nan_and_no_lone_surrogate(capsys):
+    @dataclass(frozen=True)
+    class Score:
+        value: float
+        path: Path
+
+    print_json({"scores": [Score(math.nan, Path("a\udc80"))]})
+    assert json.loads(capsys.readouterr().out) == {"scores": [{"value": None, "path": "a\ufffd"}]}
+
+
+def test_all_benchmarks_are_checked_and_one_that_is_missing_stops_no_other(tmp_path, fixture_data, capsys):
+    (tmp_path / "care").symlink_to(fixture_data / "care")
+    (tmp_path / "normad").symlink_to(fixture_data / "normad")
+    status = main(["data", "check", "care", "cedar", "normad", "--json", "--data", str(tmp_path)])
+    checked = {each["benchmark"]: each for each in json.loads(capsys.readouterr().out)}
+    assert (status, {name: each["usable"] for name, each in checked.items()}) == (
+        1,
+        {"care": True, "cedar": False, "normad": True},
+    )
+    assert {"name": "stories", "found": "6", "paper": "2633"} in checked["normad"]["counts"]
+    assert main(["data", "check", "--data", str(fixture_data)]) == 0
+    assert "\n9 benchmarks checked; all can run\n" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["data", "check", "cara"])
+    assert "no benchmark 'cara'. Did you mean 'care'?" in capsys.readouterr().err

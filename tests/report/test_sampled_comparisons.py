@@ -1,0 +1,104 @@
+"""Two models compared by a better judge's verdicts on a sample, beside another judge's on all responses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from support.checked_runs import write_sample
+from support.reports import report_of, row_of, tables_of
+from support.sample_files import COUNTRIES, JUDGE, vqa_samples, write_run
+
+from culture_tasks.cli.main import main
+from culture_tasks.metrics.prediction_powered import corrected_difference
+
+SIZE, BETTER = 400, JUDGE | {"model": "judge-2"}
+RNG = np.random.default_rng(4)
+TRUE = {"a": (RNG.random(SIZE) < 0.8) * 1.0, "b": (RNG.random(SIZE) < 0.55) * 1.0}
+JUDGED = {"a": TRUE["a"], "b": np.maximum(TRUE["b"], RNG.random(SIZE) < 0.7)}  # the judge likes what b writes
+CHOSEN = np.sort(RNG.permutation(SIZE)[:120])
+
+
+def write(folder, side, chosen=CHOSEN):
+    whole = write_run(folder / side, side, {"culturalvqa": vqa_samples(JUDGED[side].tolist())})
+    samples = vqa_samples(TRUE[side].tolist(), judge=BETTER)
+    own = [samples[place] for place in chosen] if len(chosen) < SIZE else samples
+    stamp = "20260102_000000"
+    if len(own) < SIZE:
+        return write_sample(whole, side, {"culturalvqa": own}, stamp)
+    return write_run(folder / side, side, {"culturalvqa": own}, stamp)
+
+
+def checks(folder, *options):
+    paths = [str(folder / name) for name in ("a", "b", "gate.json")]
+    status = main(["compare", *paths[:2], "--fail-on-regression", "--json", paths[2], *map(str, options)])
+    found = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
+    return status, {check["name"]: check for check in found["checks"]}
+
+
+def expected(strata, chosen):
+    judged = [JUDGED[side] if len(chosen[side]) < SIZE else np.full(SIZE, np.nan) for side in "ba"]
+    graded = [np.where(np.isin(np.arange(SIZE), chosen[side]), TRUE[side], np.nan) for side in "ba"]
+    return corrected_difference(tuple(judged), tuple(graded), strata, ends=(0, 1))
+
+
+COUNTRY = [COUNTRIES[number % 4] for number in range(SIZE)]
+
+
+def test_the_gate_rests_on_what_the_better_judge_would_find_on_all_responses(tmp_path, capsys):
+    write(tmp_path, "a")
+    write(tmp_path, "b")
+    status, found = checks(tmp_path)
+    said = capsys.readouterr().out
+    right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN})
+    check = found["culturalvqa"]
+    assert (status, check["test"], check["common_items"]) == (1, "corrected, paired", SIZE)
+    assert [check[name] for name in ("difference", "low", "high", "p")] == pytest.approx(list(right.over()[:4]))
+    own = float(np.mean(JUDGED["b"] - JUDGED["a"]))
+    correction = check["correction"]
+    assert (correction["by"], correction["rated"], correction["corrected"]) == ("judge-2", 120, True)
+    assert correction["judge_difference"] == pytest.approx(own)
+    assert "corrected by the verdicts of judge-2 on 120 items; the other judge's is" in check["message"]
+    assert "judge-2 contradicts the other judge's difference: on CulturalVQA B - A is" in said
+    brazil = found["culturalvqa:brazil"]
+    assert brazil["difference"] == pytest.approx(right.over({"brazil": 1.0}).difference)
+    assert brazil["common_items"] == 100
+
+
+def test_a_run_that_the_better_judge_graded_whole_is_a_sample_of_all(tmp_path):
+    write(tmp_path, "a", np.arange(SIZE))
+    write(tmp_path, "b")
+    _, found = checks(tmp_path, "--compare-anyway")
+    right = expected(COUNTRY, {"a": np.arange(SIZE), "b": CHOSEN}).over()
+    assert found["culturalvqa"]["test"] == "corrected, unpaired"
+    assert [found["culturalvqa"][name] for name in ("difference", "low")] == pytest.approx(list(right[:2]))
+
+
+@pytest.mark.parametrize(("extra", "corrected"), [([2, 3, 7], ["brazil", "china"]), ([3, 7], ["brazil", "china"])])
+def test_cultures_with_too_few_graded_responses_count_together(tmp_path, extra, corrected):
+    few = np.array([at for at in CHOSEN if COUNTRY[at] not in ("usa", "india")] + extra)
+    write(tmp_path, "a", few)
+    write(tmp_path, "b", few)
+    _, found = checks(tmp_path)
+    # India has one graded response or none, too few by itself: it counts with the USA, which have two.
+    strata = ["others" if country in ("usa", "india") else country for country in COUNTRY]
+    right = expected(strata, {"a": few, "b": few}).over()
+    assert [found["culturalvqa"][name] for name in ("difference", "low")] == pytest.approx(list(right[:2]))
+    own = {name.partition(":")[2]: check["correction"]["corrected"] for name, check in found.items() if ":" in name}
+    assert [name for name, is_corrected in own.items() if is_corrected] == corrected
+
+
+def test_ranks_and_differences_of_the_report_are_corrected(tmp_path):
+    for side in "ab":
+        write(tmp_path, side)
+    report = report_of(tmp_path)
+    cells = report.units["culturalvqa"].cells
+    better = {report.entrants[key].label: cell for key, cell in cells.items() if "subset" in cell.flags}
+    assert [str(cell.rank) for cell in better.values()] == ["1", "2"]
+    table = tables_of(report)["comparisons"]
+    [row] = [at for at, row in enumerate(table.rows) if row.labels[1:3] == tuple(better)]
+    right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN}).over()
+    assert row_of(table, row)["difference"].value == pytest.approx(right.difference)
+    assert row_of(table, row)["judge"].value == pytest.approx(float(np.mean(JUDGED["b"] - JUDGED["a"])))
+    assert row_of(table, row)["rated"].value == 120
