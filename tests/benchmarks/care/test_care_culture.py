@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 from support.cultures import cultures_in
-from support.groups import SKIP, Group
+from support.groups import SKIP, Group, with_options
 
 from culture_tasks.benchmarks import registry
 from culture_tasks.benchmarks.care.benchmark import BENCHMARK
@@ -154,12 +154,6 @@ def test_second_raters_took_no_part_and_agreement_is_the_papers(group):
     assert "were rated twice" in few.missing
     with pytest.raises(DataError, match=r"Krippendorff's alpha.*Expected 0.99 at least"):
         project.form.build(with_options(state, least_alpha=0.99))
-
-
-def with_options(state, **options):
-    from dataclasses import replace
-
-    return replace(state, config=replace(state.config, options={**state.config.options, **options}))
 
 
 def test_pages_of_raters_name_no_model_and_hold_a_questions_responses_together(group):

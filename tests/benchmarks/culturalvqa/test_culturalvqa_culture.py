@@ -8,7 +8,7 @@ import json
 import pytest
 from PIL import Image
 from support.cultures import cultures_in
-from support.groups import SKIP, Group
+from support.groups import SKIP, Group, with_options
 
 from culture_tasks.benchmarks import registry
 from culture_tasks.benchmarks.culturalvqa.benchmark import BENCHMARK
@@ -105,28 +105,8 @@ def test_a_question_needs_others_answers_and_its_writer_gives_none(group):
         if "ikkobkoett" in row["question"] and row["facet"] == "food"
     ]
     assert first["all_answers"] == ["kimchi", "Kimchi!", "gimchi", "rice"]
-    few = Group(
-        project.folder,
-        "culturalvqa",
-        PEOPLE,
-        name="korea",
-        title="South Korea",
-        language="en",
-        place="KR",
-        options={**OPTIONS, "least_answers": 9},
-    )
     with pytest.raises(DataError, match=r"no question is left. \d+ images and questions were left out"):
-        few.project.form.build(few.project.state())
-    Group(
-        project.folder,
-        "culturalvqa",
-        PEOPLE,
-        name="korea",
-        title="South Korea",
-        language="en",
-        place="KR",
-        options=OPTIONS,
-    )
+        project.form.build(with_options(state, least_answers=9))
 
 
 def test_agreement_compares_answers_by_their_words(group):
