@@ -107,7 +107,8 @@ class CareForm(CultureForm):
         "same people rated the responses, and 1 to 4 others rated those to 75 questions again. A mean over 150 "
         "questions is known to about 0.4 of ten points, over 75 to about 0.6, over the 30 of a category to about 0.9: "
         "75 is enough to place a model roughly, 150 to compare two. Nine responses to each of 150 questions are 1,350 "
-        "ratings."
+        "ratings. Questions of other data sets may be rewritten, too: inputs/candidates.csv has the columns question, "
+        "answer and source, of which the last two may be empty; name the data set as the source."
     )
 
     def options(self, way: str) -> Sequence[Option]:  # noqa: ARG002 - there is one way

@@ -38,7 +38,7 @@ CATEGORY_ABOUT = {
     "paper to a public toilet.",
     "literacy": "Proverbs, idioms, slang, literature and film. To translate a text is no such question.",
 }
-_CATEGORY_LABELS: dict[str, str] = {name: f"{title}: {CATEGORY_ABOUT[name]}" for name, title in RELEASED_NAMES.items()}
+_CATEGORY_LINES = "\n".join(f"{title}: {CATEGORY_ABOUT[name]}" for name, title in RELEASED_NAMES.items())
 
 _SCOPE_LABELS = {
     "sub_nationwide": "A part of a country, such as a city",
@@ -50,7 +50,7 @@ _SCOPE_LABELS = {
 CULTURE_LABELS = {
     "native": "Ours",
     "foreign": "Another particular culture",
-    "general": "None in particular, such as the oldest cultural heritage on earth",
+    "general": "None in particular",
 }
 
 _FLAGS = (
@@ -71,7 +71,9 @@ _FLAGS = (
 )
 
 _LABELS = (
-    Column(name="category", title="Kind of question", kind="choice", choices=_CATEGORY_LABELS),
+    Column(
+        name="category", title="Kind of question", kind="choice", about=_CATEGORY_LINES, choices=dict(RELEASED_NAMES)
+    ),
     Column(name="scope", title="Where it holds", kind="choice", choices=_SCOPE_LABELS),
     Column(name="culture", title="Whose culture", kind="choice", choices=CULTURE_LABELS),
 )

@@ -52,13 +52,11 @@ _RATIO = (0.5, 2.0)
 _LEAST_PIXELS = 100  # Appendix B; of the smaller side, since it doesn't say of which
 _SUFFIXES = {"PNG": (".png",), "JPEG": (".jpg", ".jpeg"), "WEBP": (".webp",)}
 
-_FACET_LABELS = {
-    "clothing": "Clothing: what people wear, every day and on occasions",
-    "drinks": "Drinks: what people drink, and how it is made and served",
-    "food": "Food: dishes, ingredients, meals",
-    "rituals": "Rituals: what people do in a fixed way on an occasion, such as a wedding or a prayer",
-    "traditions": "Traditions: everything else that is handed down, such as crafts, music, games and festivals",
-}
+_FACETS = """Clothing: what people wear, every day and on occasions.
+Drinks: what people drink, and how it is made and served.
+Food: dishes, ingredients, meals.
+Rituals: what people do in a fixed way on an occasion, such as a wedding or a prayer.
+Traditions: everything else that is handed down, such as crafts, music, games and festivals."""
 
 _FROM_THE_COUNTRY = "people from the country"
 
@@ -425,9 +423,10 @@ class CulturalVqaForm(CultureForm):
         "3 answers each; people from the country wrote and answered them, in English, for USD 10 to 15 an hour. A "
         "share of right answers is known to 7 points with 216 questions, to 10 with 100, to 17 with 30: 100 questions "
         "about as many images and three answers each are a start, with 30 for each facet that is to be shown. Take "
-        "photographs of your own, or images whose licence allows it. Questions that a model answers without seeing the "
-        "image tell nothing of what it sees: run the tasks that end in _blind and _country, whose scores must be far "
-        "lower. Whether a judge agrees with people here is what `culture-tasks spotcheck` tells."
+        "photographs of your own, or images whose licence allows it: inputs/images.csv has the columns file, licence, "
+        "source, people and consent, the last two with yes where people can be recognised and have agreed. Questions "
+        "that a model answers without the image tell nothing of what it sees: run the tasks that end in _blind and "
+        "_country, whose scores must be far lower. Whether a judge agrees with people is what `culture-tasks spotcheck` tells."
     )
 
     def options(self, way: str) -> Sequence[Option]:  # noqa: ARG002 - there is one way
@@ -470,7 +469,8 @@ def _steps(config: Config) -> Iterator[Step]:
 
     name = language(config.language).name
     question = Column(name="question", title="Question", most=300)
-    facet = Column(name="facet", title="What it is about", kind="choice", choices=_FACET_LABELS)
+    choices = {facet: facet.title() for facet in FACETS}
+    facet = Column(name="facet", title="What it is about", kind="choice", about=_FACETS, choices=choices)
     answer = Column(name="answer", title="Answer", most=100)
     variants = Column(name="variants", title="Other spellings of the same answer", kind="texts", required=False, most=4)
     response = Column(name="response", title="Answer", kind="long_text")
