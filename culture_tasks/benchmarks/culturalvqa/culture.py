@@ -426,7 +426,7 @@ class CulturalVqaForm(CultureForm):
         "photographs of your own, or images whose licence allows it: inputs/images.csv has the columns file, licence, "
         "source, people and consent, the last two with yes where people can be recognised and have agreed. Questions "
         "that a model answers without the image tell nothing of what it sees: run the tasks that end in _blind and "
-        "_country, whose scores must be far lower. Whether a judge agrees with people is what `culture-tasks spotcheck` tells."
+        "_country, whose scores must be far lower. `culture-tasks spotcheck` tells whether a judge agrees with people."
     )
 
     def options(self, way: str) -> Sequence[Option]:  # noqa: ARG002 - there is one way
