@@ -216,14 +216,12 @@ def _labelling() -> Sequence[Step]:
         scenes = Scenes(state)
         if not scenes.has_words:
             return []
-        words: Mapping[str, Mapping[str, str]] = {"emotion": {emotion: scenes.words[emotion] for emotion in EMOTIONS}}
         not_for = scenes.people(second=not second)
         return [
             Row(
                 name=scene.row,
                 shown=_shown(scene._replace(**scenes.texts[scene.row]._asdict())),
                 image=scene.image,
-                labels=words,
                 not_for=not_for,
                 people=2 if second else scenes.decisions[scene.row].people,
             )
@@ -245,6 +243,7 @@ def _labelling() -> Sequence[Step]:
             source="section 2.5: at least five, and two more without a majority",
             columns=(_EMOTION,),
             rows=partial(rows, second=False),
+            labels=_in_words,
         ),
         Step(
             name=SECOND,
@@ -254,8 +253,14 @@ def _labelling() -> Sequence[Step]:
             source="appendix A.5: two people",
             columns=(_EMOTION,),
             rows=partial(rows, second=True),
+            labels=_in_words,
         ),
     )
+
+
+def _in_words(state: State) -> Mapping[str, str]:
+    words = Scenes(state).words
+    return {emotion: words[emotion] for emotion in EMOTIONS if emotion in words}
 
 
 # The steps of new scenes

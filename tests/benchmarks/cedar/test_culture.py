@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -14,9 +16,12 @@ from culture_tasks.benchmarks.cedar.documents import prompt_file
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES
 from culture_tasks.benchmarks.cedar.scenes import PIECES, Scenes, decide, row_name
 from culture_tasks.benchmarks.cultures import MODEL, BuiltCulture, Config, Entry, State
+from culture_tasks.cultures.collecting import collect
+from culture_tasks.cultures.giving_out import give_out
 from culture_tasks.cultures.project import CONFIG, Project, problems_with
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
+from culture_tasks.text_tables import write_csv
 
 PERSIAN = dict(
     zip(
@@ -110,6 +115,11 @@ def number_of(row):
 def translated(row):
     found = {"question": f"پرسش {row.name}؟"}
     return found | ({"narrative": f"روایت {row.name}."} if "Original narrative" in row.shown else {})
+
+
+def read_back(project, path, data):
+    """Collects a file and returns the number of new entries."""
+    return sum(line.outcome == "new" for line in collect(project, [path], project.state(data)).lines)
 
 
 def words(project, data):
@@ -258,8 +268,25 @@ def test_nobody_gives_second_labels_who_had_another_part(done):
     state = iran.state(data)
     for row in iran.step("second").rows(state):
         assert row.not_for == {"a", "b", *(f"p{at}" for at in range(1, 7))}
-        assert list(row.labels["emotion"].values()) == list(PERSIAN.values())
     assert all(row.not_for == {"q1", "q2"} for row in iran.step("label").rows(state))
+
+
+def test_sheets_of_labels_have_the_words_of_the_language(tmp_path):
+    data = english(tmp_path / "data")
+    iran = project(tmp_path / "iran")
+    take_over(iran, data)
+    given = give_out(iran, iran.state(data), "label", tmp_path / "sheets", people=["a"])
+    page = (tmp_path / "sheets" / f"{given.sheets[0].name}.html").read_text(encoding="utf-8")
+    assert f'<span dir="auto">{PERSIAN["awe"]}</span>' in page
+    assert '<span dir="auto">awe</span>' not in page
+    path = tmp_path / "sheets" / f"{given.sheets[0].name}.csv"
+    header, *lines = csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""))
+    place = next(at for at, name in enumerate(header) if name.startswith("emotion:"))
+    assert f"{PERSIAN['anger']}, {PERSIAN['disgust']}, " in header[place]
+    lines = [[PERSIAN["awe"] if at == place else cell for at, cell in enumerate(line)] for line in lines]
+    write_csv(path, header, lines)
+    assert read_back(iran, path, data)
+    assert set(Scenes(iran.state(data)).labels("label", "text-3")) == {"awe"}
 
 
 def test_images_of_the_release_are_taken_over(done):
