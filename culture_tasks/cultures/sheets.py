@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.cultures import Column, Row, State, Step
+from culture_tasks.benchmarks.cultures import Column, Config, Row, State, Step
 from culture_tasks.cultures.project import Project, expected, problems_with
 from culture_tasks.data.tables import read_file
 from culture_tasks.errors import DataError, SettingsError, nearest
@@ -241,9 +241,12 @@ def _digest(text: str) -> str:
 # Sheets
 
 
-def name_on_sheets(seed: int, step: str, row: str) -> str:
-    """Returns what sheets call a row: nothing that a spreadsheet takes for a number, or that says where it is from."""
-    return f"r{_digest(f'{seed} {step} {row}')[:10]}"
+def name_on_sheets(config: Config, step: str, row: str) -> str:
+    """Returns what sheets of a project call a row.
+
+    No other project has this name, no spreadsheet takes it for a number, and it doesn't say where the row is from.
+    """
+    return f"r{_digest(f'{config.like} {config.name} {config.seed} {step} {row}')[:10]}"
 
 
 def texts_of(row: Row) -> list[str]:
@@ -261,10 +264,10 @@ def make_sheet(
     project: Project, step: Step, person: str, units: Iterable[Sequence[Row]], before: Sequence[Sheet]
 ) -> tuple[Sheet, dict[str, Row]]:
     """Returns the sheet of a person, and its rows by their names on it."""
-    seed, rows, shown = project.config.seed, {}, {}
+    rows, shown = {}, {}
     for unit in units:
         for row in unit:
-            name = name_on_sheets(seed, step.name, row.name)
+            name = name_on_sheets(project.config, step.name, row.name)
             own = f"{GOLD}{step.name}" if row.name.startswith(GOLD) else step.name
             rows[name] = SheetRow(own, row.name, check_of(name, texts_of(row)), dict(row.values))
             shown[name] = row
