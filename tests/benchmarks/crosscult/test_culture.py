@@ -14,6 +14,8 @@ from hypothesis import settings as settings_of
 from hypothesis import strategies as st
 from PIL import Image
 from support.crosscult_cases import rows, write_folder
+from support.cultures import cultures_in
+from support.in_process import run_lm_eval, run_lmms_eval
 
 from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK
 from culture_tasks.benchmarks.crosscult.culture.built import benchmark_of
@@ -185,6 +187,31 @@ def test_methods_are_trained_on_the_published_cases_unless_a_culture_is_named(pe
     own_cases = training_data.load_training_data(data, benchmark=own.name)
     assert training_data.load_training_data(data).facts.raw != own_cases.facts.raw
     assert {case.insertion.answer[:3] for case in own_cases.cases} == {"بله"}
+
+
+@pytest.mark.slow
+def test_methods_insert_into_a_model_in_a_harness(persian, data, monkeypatch, tiny_vlm):
+    folder = build(persian, settings(monkeypatch, data)).culture.folder
+    tasks = ["crosscult_own_single", "crosscult_own_sequential_reliability_en", "crosscult_own"]
+    arguments = f"pretrained={tiny_vlm},method=finetune,steps=2,device=cpu,answers=off"
+    with cultures_in(folder):
+        results = run_lmms_eval("knowledge_insertion", tasks, model_args=arguments, bootstrap_iters=0)
+        diagnostic = run_lm_eval(
+            "hf-multimodal",
+            ["crosscult_own"],
+            folder / "tasks" / "lm_eval",
+            model_args=f"pretrained={tiny_vlm}",
+            device="cpu",
+            limit=4,
+            bootstrap_iters=0,
+        )
+    locality = results["samples"]["crosscult_own_single_cross_language_locality"]
+    chain = results["samples"]["crosscult_own_sequential_reliability_en"]
+    records = [sample["judge_score_lexical"] for sample in (*locality, *chain)]
+    assert {record["groups"]["partition"] for record in records} == {"fa", "en"}
+    assert all(record["groups"]["language"] != "fa" for record in records)
+    asked = [sample["judge_score_lexical"]["groups"]["partition"] for sample in diagnostic["samples"]["crosscult_own"]]
+    assert asked == ["en", "zh", "ar", "fa"]
 
 
 def test_cases_can_be_brought_in_without_a_data_folder(tmp_path):
