@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.cultures import Column, Config, Row, State, Step
-from culture_tasks.cultures.project import Project, expected, problems_with
+from culture_tasks.cultures.project import Project, append_objects, expected, problems_with, read_objects
 from culture_tasks.data.tables import read_file
 from culture_tasks.errors import DataError, SettingsError, nearest
 from culture_tasks.text import storable
@@ -59,39 +59,28 @@ class Sheet:
 
 def read_sheets(project: Project) -> list[Sheet]:
     """Returns the sheets that a project has given out, the oldest first."""
-    path = project.folder / SHEETS
-    if not path.is_file():
-        return []
-    sheets = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
-        if line.strip():
-            try:
-                content = json.loads(line)
-                rows = {name: SheetRow(**row) for name, row in content.pop("rows").items()}
-                sheets.append(Sheet(**content, rows=rows))
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise DataError(
-                    f"{path}, line {number}: not a sheet. Restore the line from a copy of the file."
-                ) from None
+    path, sheets = project.folder / SHEETS, []
+    for number, content in read_objects(path):
+        try:
+            rows = {name: SheetRow(**row) for name, row in content.pop("rows").items()}
+            sheets.append(Sheet(**content, rows=rows))
+        except (KeyError, TypeError, AttributeError):
+            raise DataError(f"{path}, line {number}: not a sheet. Restore the line from a copy of the file.") from None
     return sheets
 
 
 def record(project: Project, sheets: Iterable[Sheet]) -> None:
     """Adds sheets to the project's record."""
-    lines = [
-        json.dumps(
-            {
-                "name": sheet.name,
-                "step": sheet.step,
-                "person": sheet.person,
-                "rows": {name: row._asdict() for name, row in sheet.rows.items()},
-            },
-            ensure_ascii=False,
-        )
+    contents = [
+        {
+            "name": sheet.name,
+            "step": sheet.step,
+            "person": sheet.person,
+            "rows": {name: row._asdict() for name, row in sheet.rows.items()},
+        }
         for sheet in sheets
     ]
-    with (project.folder / SHEETS).open("a", encoding="utf-8", newline="\n") as file:
-        file.write("".join(f"{line}\n" for line in lines))
+    append_objects(project.folder / SHEETS, contents)
 
 
 def normal(text: str) -> str:
