@@ -86,11 +86,30 @@ lock: ## Write both files of locked versions anew from pyproject.toml (UPGRADE=-
 		--python-platform linux --generate-hashes --custom-compile-command "make lock" \
 		--output-file requirements/engines.txt $(UPGRADE)
 
+.PHONY: audit
+audit: ## Look up the locked versions among known vulnerabilities
+	uv=$$(requirements/uv.sh) && "$$uv" tool run --quiet pip-audit@2.10.1 --requirement requirements/lock.txt --no-deps \
+		--disable-pip --progress-spinner off
+
+.PHONY: dist
+dist: ## Build sdist and wheel in dist/, and check them (TAG=v0.2.0: that this is the tag of the version)
+	rm -rf dist
+	uv=$$(requirements/uv.sh) && "$$uv" build --quiet && "$$uv" tool run --quiet twine@7.0.0 check --strict dist/*.*
+	$(BASE_PYTHON) tools/release.py check $(TAG)
+
+.PHONY: release
+release: .venv/installed ## Cut VERSION=0.2.0: version, changelog, dist/, commit and tag; pushing the tag publishes it
+	$(PYTHON) tools/release.py cut "$(VERSION)"
+	$(MAKE) --no-print-directory dist TAG="v$(VERSION)"
+	git commit --quiet --all --message "Release $(VERSION)"
+	git tag --annotate "v$(VERSION)" --message "culture-tasks $(VERSION)"
+	@echo "To publish: git push origin HEAD v$(VERSION)"
+
 .PHONY: clean
 clean: ## Remove .venv and all that was built
 	rm -rf .venv build dist demo_output *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*
 
-.venv/installed: requirements/lock.txt requirements/install.sh pyproject.toml setup.py
+.venv/installed: requirements/lock.txt requirements/install.sh pyproject.toml setup.py culture_tasks/__init__.py
 	requirements/install.sh "$(BASE_PYTHON)" .venv requirements/lock.txt
 	touch $@
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -407,8 +408,8 @@ def gates(world: TwoModels, rated: int, *, draws: int, seed: int = 0) -> dict[st
     by_item = np.mean([np.subtract(*world.draw(rng, world.drop)[0]) for _ in range(2_000)], axis=0)
     truths = [by_item.mean(), *(by_item[culture == _CULTURES].mean() for culture in range(3))]
     found: dict[str, list[list[bool]]] = {}
-    for _ in range(draws):
-        same, worse = (_differences(world, drop, rated, rng) for drop in (0.0, world.drop))
+    for number in range(draws):
+        same, worse = (_differences(world, drop, rated, rng, number % 50) for drop in (0.0, world.drop))
         for way, ones in worse.items():
             held = [_holds((one.low, one.high), truth) for one, truth in zip(ones, truths, strict=True)]
             found.setdefault(way, []).append([held[0], same[way][0].low > 0.0, ones[0].low > 0.0, *held[1:]])
@@ -416,8 +417,13 @@ def gates(world: TwoModels, rated: int, *, draws: int, seed: int = 0) -> dict[st
     return {way: Gate(*share[:3], least=min(share[3:])) for way, share in shares.items()}
 
 
-def _differences(world: TwoModels, drop: float, rated: int, rng: np.random.Generator) -> dict[str, list[Difference]]:
-    """Returns how much better the model is than the candidate: over all, and in each culture."""
+def _differences(
+    world: TwoModels, drop: float, rated: int, rng: np.random.Generator, sample: int
+) -> dict[str, list[Difference]]:
+    """Returns how much better the model is than the candidate: over all, and in each culture.
+
+    The number of the designed sample is its seed.
+    """
     people, judge = world.draw(rng, drop)
     size = _CULTURES.size
     clusters = np.arange(size) // world.together if world.together > 1 else None
@@ -442,16 +448,22 @@ def _differences(world: TwoModels, drop: float, rated: int, rng: np.random.Gener
         "people alone": corrected(np.full((2, size), np.nan), chosen),
         "corrected": corrected(judge, chosen),
         "corrected, different items": corrected(judge, [chosen[0], others]),
-        "corrected, designed sample": corrected(judge, [_designed(rated, _CULTURES, clusters, rng)] * 2),
+        "corrected, designed sample": corrected(judge, [_of_both(rated, world.together, sample)] * 2),
     }
 
 
-def _designed(number: int, cultures: Numbers, clusters: Numbers | None, rng: np.random.Generator) -> Numbers:
+@cache
+def _of_both(number: int, together: int, seed: int) -> Numbers:
+    """Draws items of both models; these draws say nothing of scores, so a few of them will do for all worlds."""
+    return _designed(number, _CULTURES, np.arange(_CULTURES.size) // together, seed)
+
+
+def _designed(number: int, cultures: Numbers, clusters: Numbers | None, seed: int) -> Numbers:
     """Draws responses as ``rejudge --sample`` does: all with the same chance, evenly from cultures and clusters."""
     items = [str(item) for item in range(cultures.size)]
     shared = items if clusters is None else [str(cluster) for cluster in clusters]
     strata = [str(culture) for culture in cultures]
-    return np.array(designed_draw(number, items, shared, strata, int(rng.integers(2**31))), dtype=np.intp)
+    return np.array(designed_draw(number, items, shared, strata, seed), dtype=np.intp)
 
 
 # A cheap judge on all responses, a better one on a sample, and people on a part of the sample
@@ -525,7 +537,7 @@ def levels(world: ThreeLevels, rated: int, *, draws: int, seed: int = 0, graded:
     ways: dict[str, list[tuple[bool, float, list[bool]]]] = {}
     for _ in range(draws):
         one, cheap = world.draw(rng)
-        sample = _designed(graded, one.cultures, one.clusters, rng)
+        sample = _designed(graded, one.cultures, one.clusters, int(rng.integers(2**31)))
         own = [rng.permutation(sample[one.cultures[sample] == culture]) for culture in range(3)]
         chosen = np.concatenate([part[: round(rated * part.size / graded)] for part in own])
         everywhere = np.arange(cheap.size)
@@ -636,8 +648,8 @@ def planned(world: World, rated: int, *, draws: int, seed: int = 0, part: float 
         part: The width that is wanted, as a share of that by the first ratings.
 
     Returns:
-        The coverage, with widths as shares of those that were wanted; the mean number of all ratings; and what the
-        number would be of which as many more go to each culture.
+        The coverage, with widths as shares of those that were wanted; the mean number of all ratings; and the number
+        if more went to the cultures in the proportions of the first ones.
     """
     rng = np.random.default_rng(seed)
     truth, by_culture = _truth(world)

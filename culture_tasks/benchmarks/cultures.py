@@ -130,6 +130,8 @@ class Step:
         rows: Gives the rows on which it is done, by the entries that there are.
         ask: How a model does it; None where only people may. A step may be for both: a model's entries are drafts.
         by_people: Whether people do it.
+        labels: Gives translations of its labels that people made at another step, such as words for emotions, by the
+            English label; sheets show these whatever ``labels.json`` says.
     """
 
     name: str
@@ -141,6 +143,7 @@ class Step:
     rows: Callable[[State], Sequence[Row]]
     ask: Ask | None = None
     by_people: bool = True
+    labels: Callable[[State], Mapping[str, str]] = lambda _: {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

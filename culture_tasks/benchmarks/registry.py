@@ -60,8 +60,8 @@ def benchmarks() -> Mapping[str, Benchmark]:
             raise CultureTasksError(f"{where}: found {type(benchmark).__name__}. Expected a Benchmark.")
         names = [("benchmark", benchmark.name)]
         names += [("task, group or tag", entry.name) for entry in benchmark.entries()]
-        shared = [id(rubric) for other in known.values() for rubric in other.rubrics()]  # a culture has its benchmark's
-        names += [("rubric", rubric.name) for rubric in benchmark.rubrics() if id(rubric) not in shared]
+        if benchmark.name not in cultures():  # which has the rubrics of the benchmark that it is like
+            names += [("rubric", rubric.name) for rubric in benchmark.rubrics()]
         for kind, name in names:
             if owner := owners.get((kind, name)):
                 raise CultureTasksError(

@@ -21,7 +21,7 @@ from culture_tasks.text_tables import as_text, plain
 
 _DESCRIPTION = """\
 Compares B with A on the items that both answered: difference with an interval, p value (Holm-adjusted over the
-benchmarks), and how many items would be needed to tell the two apart; then the same for each culture of a benchmark
+benchmarks), and how many items would make it significant; then the same for each culture of a benchmark
 (adjusted over all cultures). A and B are result files, folders or patterns with one model each. Of several runs of a
 task, B's newest counts, and A's newest that can be compared with it. Benchmarks that can't be compared are listed with
 the reason, and not tested. With --spotcheck, differences of judged scores are corrected by people's ratings, and after
@@ -60,7 +60,7 @@ def register(add_parser: AddParser) -> None:
     )
     add_repeatable(parser, "--require", "NAME", require)
     margin = (
-        "let a drop pass that is no larger, on the benchmark's own scale; NAME may be a pattern, or name a culture as "
+        "tolerate a drop up to this size, on the benchmark's own scale; NAME may be a pattern, or name a culture as "
         "in culturalvqa:nigeria; may be repeated"
     )
     add_repeatable(parser, "--margin", "NAME=NUMBER", margin)

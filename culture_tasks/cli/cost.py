@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.interface import MeanScore
 from culture_tasks.cli.options import AddParser, add_tasks, at_least, positive, tasks_called
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
@@ -30,7 +29,7 @@ from culture_tasks.rejudge.estimates import (
     total_by_judge,
 )
 from culture_tasks.rejudge.rejudging import TaskToGrade, find_runs, judged_tasks, sampled
-from culture_tasks.rejudge.ways import Way, assumed, grading_of, ways
+from culture_tasks.rejudge.ways import Way, ways
 from culture_tasks.results.loaded_runs import Names, load
 from culture_tasks.results.run_files import RunFiles
 from culture_tasks.settings import Settings
@@ -106,7 +105,19 @@ def _run(options: argparse.Namespace) -> int:
         estimates = of_tasks(drawn)
         if size is not None:
             every = of_tasks([task for _, task in found])
-            side_by_side = _ways(drawn, estimates, every, prices=prices, options=options)
+            runs = load([str(path) for path in options.results], Names()).runs
+            side_by_side = [
+                way
+                for name, task in {task.name: task for task in drawn}.items()
+                for way in ways(
+                    task,
+                    [run for run in runs if run.run.task == name],
+                    " + ".join(each.judge for each in estimates if each.task == name),
+                    money=_sum(every, name, prices, options.batch),
+                    money_of_sample=_sum(estimates, name, prices, options.batch),
+                    people=options.people,
+                )
+            ]
     else:
         many = {"repeats": options.repeats, "limit": options.limit}
         estimates = [each for task in tasks for each in estimator.before_a_run(task, judge_of, **many)]
@@ -158,41 +169,11 @@ def _of_tasks(
     return list(found.values())
 
 
-def _ways(
-    drawn: Sequence[TaskToGrade],
-    estimates: Sequence[Estimate],
-    every: Sequence[Estimate],
-    *,
-    prices: Prices,
-    options: argparse.Namespace,
-) -> list[Way]:
-    """Returns the ways to grade each task of which there is more than the sample."""
-
-    def money(some: Sequence[Estimate], name: str) -> Bounds | None:
-        own = [each.money(prices.of(each.judge), in_batches=options.batch) for each in some if each.task == name]
-        known = [amount for amount in own if amount is not None]
-        return sum(known, Bounds()) if len(known) == len(own) else None
-
-    runs = load([str(path) for path in options.results], Names()).runs
-    found: list[Way] = []
-    for name, task in {task.name: task for task in drawn if task.subset is not None}.items():
-        own = [each for each in runs if each.run.task == name]
-        metric = next((each.kind.metrics.get(each.kind.metric) for each in own if each.kind is not None), None)
-        if task.subset is None or not isinstance(metric, MeanScore) or metric.per_cluster is not None:
-            continue
-        judge = " + ".join(each.judge for each in estimates if each.task == name)
-        is_shared = len({sample.record.cluster for sample in task.samples}) < len(task.samples)
-        otherwise = assumed(metric.scale, shared_clusters=is_shared)
-        found += ways(
-            name,
-            judge,
-            grading_of(own, judge, otherwise=otherwise, size=task.subset.items),
-            task.subset.drawn_from,
-            sample=task.subset.documents,
-            money={"all": money(every, name), "sample": money(estimates, name)},
-            people=options.people,
-        )
-    return found
+def _sum(estimates: Sequence[Estimate], name: str, prices: Prices, batch: bool) -> Bounds | None:
+    """Returns what the judges of a task cost; None where one has no price."""
+    own = [each.money(prices.of(each.judge), in_batches=batch) for each in estimates if each.task == name]
+    known = [amount for amount in own if amount is not None]
+    return sum(known, Bounds()) if len(known) == len(own) else None
 
 
 def _print_ways(found: Sequence[Way], currency: str) -> None:
@@ -204,7 +185,7 @@ def _print_ways(found: Sequence[Way], currency: str) -> None:
         (
             each.task,
             printable(each.by),
-            "—" if each.is_by_people else money_text(each.money),
+            "—" if each.is_by_people and each.money is None else money_text(each.money),
             widths(each.these),
             widths(each.alike),
         )

@@ -45,5 +45,5 @@ def _run(options: argparse.Namespace) -> int:
     print(as_text(("task", "documents"), [(plain(task), str(count)) for task, count in merged.tasks.items()]))
     print(plain(f"{merged.run.result_file}: {merged.shards} result files put together"))
     if merged.left_out:
-        print(plain(f"left out, since every shard ran them whole: {', '.join(merged.left_out)}"))
+        print(plain(f"Not included, since every shard ran them whole: {', '.join(merged.left_out)}"))
     return 0

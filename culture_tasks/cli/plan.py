@@ -37,7 +37,7 @@ from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown
 
 _DESCRIPTION = """\
-Says how many questions of each task give an interval of a half width, or tell two models apart, when they are drawn by
+Says how many questions of each task give an interval of a half width, or find a difference of two models, when drawn by
 CULTURE_SUBSET; and what a judge costs for them. How much scores vary, and how long a run takes, is taken from earlier
 results of any models; without any, scores vary as much as they can.
 For example: culture-tasks plan --tasks culturalbench_easy --width 3 --results results/
@@ -120,7 +120,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.width is not None:
         columns[f"for ±{options.width:g}"] = lambda plan: _number(plan.for_width, plan.documents)
     if options.difference is not None:
-        columns[f"to tell {options.difference:g} apart"] = lambda plan: _number(plan.for_difference, plan.documents)
+        columns[f"to find {options.difference:g}"] = lambda plan: _number(plan.for_difference, plan.documents)
     columns[prices.currency] = lambda plan: money_text(plan.money)
     if seconds:
         columns["time"] = lambda plan: "unknown" if plan.seconds is None else plan.seconds.text(duration)

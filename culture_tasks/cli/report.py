@@ -54,8 +54,8 @@ def register(add_parser: AddParser) -> None:
     images = "folder of the samples' images, for thumbnails in the HTML"
     parser.add_argument("--images", type=Path, metavar="DIR", help=images)
     samples = (
-        "maximum number of samples of each run behind a cell of the HTML, failures first and a fair draw beside them; "
-        "0 for none, all for all of them in files beside the page (default: %(default)s)"
+        "maximum number of samples of each run behind a cell of the HTML, failures first and a random sample beside "
+        "them; 0 for none, all for all of them in files beside the page (default: %(default)s)"
     )
     parser.add_argument("--samples-per-cell", type=_samples, default=SAMPLES_PER_CELL, metavar="N", help=samples)
     shown = parser.add_argument_group("what to show")
@@ -135,7 +135,7 @@ def add_choices(parser: argparse.ArgumentParser) -> None:
         "spotcheck score`, or its folder; may be repeated"
     )
     add_repeatable(parser, "--spotcheck", "FILE", rated, type=Path)
-    anyway = "also rank and test runs that can't be compared; they stay marked"
+    anyway = "rank and test runs even if settings differ; they stay marked"
     parser.add_argument("--compare-anyway", action="store_true", help=anyway)
     coverage = "mark numbers with a smaller share of scored verdicts (default: CULTURE_JUDGE_MIN_COVERAGE)"
     parser.add_argument("--min-coverage", type=share, metavar="SHARE", help=coverage)
@@ -194,13 +194,13 @@ def choices(options: argparse.Namespace) -> Options:
 
 
 def print_problems(problems: Sequence[UnusedFile]) -> None:
-    """Prints which files were not used: the first ten, and the number of all."""
+    """Prints which files were not included: the first ten, and the number of all."""
     for problem in problems[:10]:
         reason = f"{problem.path}: {problem.kind.replace('_', ' ')}, {problem.detail}"
-        print(f"not used: {printable(reason)}", file=sys.stderr)
+        print(f"not included: {printable(reason)}", file=sys.stderr)
     if len(problems) > 10:
         kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in problems).items())
-        print(f"not used: {len(problems)} in all ({kinds}); the report lists them", file=sys.stderr)
+        print(f"not included: {len(problems)} in all ({kinds}); the report lists them", file=sys.stderr)
 
 
 def _samples(text: str) -> int | None:

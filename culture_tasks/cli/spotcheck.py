@@ -181,7 +181,7 @@ def _next_ratings(units: Sequence[CheckedUnit], design: Design, options: argpars
             numbers = [f"-n {shlex.quote(f'{name}={many}')}" for name, many in totals.items()]
             tasks = shlex.quote(",".join(tasks_of[key]))
             folder = options.sheet if options.sheet.is_dir() else options.sheet.parent
-            sheet = shlex.quote(f"{folder}_more")
+            sheet = shlex.quote(f"{folder}_more" if len(plans) == 1 else f"{folder}_more_{key}")
             said = " ".join([*paths, *numbers, f"--tasks {tasks} --seed {design.seed} -o {sheet}"])
             yield printable(f"culture-tasks spotcheck draw {said}")
         elif needed:

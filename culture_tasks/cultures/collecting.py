@@ -13,7 +13,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -240,7 +241,7 @@ class _Reader:
         found.problem = self._changed(found, found.row, step, line)
         for column in step.columns:
             text = normal(unguarded(line.get(column.name, "")))
-            value = read_value(column, text, self._labels)
+            value = read_value(column, text, self._labels_by_step[step.name])
             if value is not None:
                 found.values[column.name] = value
             before = found.row.values.get(column.name)
@@ -258,6 +259,11 @@ class _Reader:
         elif not done and found.values == before:
             found.values, found.empty = {}, True
         return found
+
+    @cached_property
+    def _labels_by_step(self) -> Mapping[str, Labels]:
+        state = self._project.state()
+        return {name: replace(self._labels, own=step.labels(state)) for name, step in self._project.steps.items()}
 
     def _changed(self, found: _Found, row: SheetRow, step: Step, line: Mapping[str, str]) -> str:
         """Returns what is wrong with the columns that nobody fills in; empty where they are as they were sent."""

@@ -51,8 +51,9 @@ def weighted_panel(
     * the same weights in all strata: least squares, with the weights before as ten more ratings;
     * weights for each stratum: least squares, with the weights before as ten more ratings.
 
-    Of these, the simplest is taken whose mean squared error, in ratings that its weights weren't learned from, is
-    within one standard error of the least. So one judge is left where the weights don't pay.
+    That of the first two is kept whose mean squared error is less, in ratings that its weights weren't learned from. Of
+    it and the other two, the simplest is taken whose error is within one standard error of the least. So one judge, or
+    their mean, is left where weights don't pay.
 
     All of this is cross-fitted: the rated responses make five parts (clusters stay together), the score of one that is
     rated has weights that were chosen and learned from the other parts, and that of one that isn't has the mean of the
@@ -70,8 +71,8 @@ def weighted_panel(
         clusters: The cluster of each response, such as its image; None means that each stands alone.
 
     Returns:
-        Scores and weights, these as means over the five parts. With fewer than ten ratings all judges count alike, with
-        weights that add up to 1.
+        Scores and weights, these as means over the five parts. With fewer than ten ratings, or five clusters, all
+        judges count alike, with weights that add up to 1.
 
     Raises:
         ValueError: If the shapes differ.
@@ -97,13 +98,14 @@ def weighted_panel(
     many = int(codes.max(initial=-1)) + 1
     x = np.stack([_centred(filled(own, codes, many), codes) for own in table], axis=1)
     rated = np.flatnonzero(~np.isnan(y))
-    if rated.size < 2 * _FOLDS:
+    units = cluster_numbers(clusters, every)[rated]
+    if rated.size < 2 * _FOLDS or np.unique(units).size < _FOLDS:
         return Panel(x.mean(axis=1), np.full((many, len(table)), 1.0 / len(table)))
-    differing = np.count_nonzero(np.abs(table - y)[:, rated] > 0.0, axis=1)
+    differing = np.count_nonzero(~(np.abs(table - y)[:, rated] == 0.0), axis=1)  # a missing score is none that agrees
     if differing.min() < FEW_DIFFERING:
         alone = np.arange(len(table)) == differing.argmin()
         return Panel(table[differing.argmin()], np.tile(alone.astype(np.float64), (many, 1)))
-    part = _parts(cluster_numbers(clusters, every)[rated], codes[rated])
+    part = _parts(units, codes[rated])
     f, of_rated, members = x[rated], y[rated], codes[rated]
     learned = [
         _learned(f[part != k], of_rated[part != k], members[part != k], part[part != k], many) for k in range(_FOLDS)
@@ -132,9 +134,9 @@ def _learned(x: Floats, y: Floats, members: Numbers, part: Numbers, strata: int)
         sets = _sets(x[~chosen], y[~chosen], members[~chosen], strata)
         predicted[:, chosen] = [(x[chosen] * one[members[chosen]]).sum(axis=1) for one in sets]
     errors = np.stack([_centred(y - one, members) ** 2 for one in predicted])
-    ones = errors[: x.shape[1]].mean(axis=1)
+    fixed = errors[: x.shape[1] + 1].mean(axis=1)  # of one judge, or of all alike
     sets = _sets(x, y, members, strata)
-    simplest = [int(ones.argmin()), *range(x.shape[1], len(sets))]
+    simplest = [int(fixed.argmin()), len(sets) - 2, len(sets) - 1]
     best = min(simplest, key=lambda at: float(errors[at].mean()))
     more = errors - errors[best]
     is_close = more.mean(axis=1) <= more.std(axis=1, ddof=1) / y.size**0.5

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.interface import MeanScore, Scale
+from culture_tasks.harness.subsets import Subset
 from culture_tasks.metrics.means import mean_and_error
-from culture_tasks.metrics.subsets import Components, SamplingFrame, components, half_width
+from culture_tasks.metrics.subsets import Components, components, half_width
 from culture_tasks.rejudge.estimates import Bounds
+from culture_tasks.rejudge.rejudging import TaskToGrade
 from culture_tasks.results.loaded_runs import LoadedRun
 
 _FEWEST_PAIRS = 20
@@ -26,7 +28,7 @@ class Way:
 
     Attributes:
         by: Who grades, in words.
-        money: What the judge costs for all runs together; None without a price, or where people grade.
+        money: What the judge costs for all runs together; None without a price, or where people alone are yet to grade.
         these: Half the width of the 95 % interval of a model's score, of what the judge (or people) would give to all
             of these responses; a range where it isn't known how the judges agree.
         alike: The same for questions like these.
@@ -98,16 +100,17 @@ def grading_of(runs: Sequence[LoadedRun], judge: str, *, otherwise: Components, 
         for each in ([*of_judge, *others] or own)[:1]:
             columns = each.columns
             assert columns is not None
-            spreads.append(components(columns.scores, columns.clusters))
             error = mean_and_error(columns.scores, columns.clusters).error
-            errors.append(error**2 * np.count_nonzero(~np.isnan(columns.scores)) / size)
+            if not math.isnan(error):
+                spreads.append(components(columns.scores, columns.clusters))
+                errors.append(error**2 * each.run.scored / size)
     if not spreads:
         return Grading(0, otherwise, sum(otherwise) / size)
     known = float(np.mean(explained)) if explained else math.nan
     return Grading(
         len(spreads),
-        Components(*(float(np.nanmean(column)) for column in zip(*spreads, strict=True))),
-        float(np.nanmean(errors)),
+        Components(*(float(np.mean(column)) for column in zip(*spreads, strict=True))),
+        float(np.mean(errors)),
         " or ".join(names),
         Bounds(known, known) if explained else Bounds(0.0, 1.0),
     )
@@ -127,42 +130,63 @@ def _explained(one: LoadedRun, other: LoadedRun) -> float | None:
 
 
 def ways(
-    task: str,
+    task: TaskToGrade,
+    runs: Sequence[LoadedRun],
     judge: str,
-    grading: Grading,
-    drawn_from: SamplingFrame,
     *,
-    sample: int,
-    money: Mapping[str, Bounds | None],
+    money: Bounds | None,
+    money_of_sample: Bounds | None,
     people: int | None = None,
 ) -> list[Way]:
-    """Returns the ways to grade a task's responses, the dearest judge on all of them first.
+    """Returns the ways to grade a task's responses, the judge on all of them first.
+
+    There are none where all were drawn, or where the score is no mean of the responses' scores.
 
     Args:
-        task: The task.
+        task: The responses that were drawn of a run.
+        runs: The runs of the task, with the gradings of each.
         judge: The judge's model.
-        grading: How its scores vary.
-        drawn_from: What the sample is drawn from.
-        sample: Number of responses of a run that the judge grades.
-        money: What the judge costs for all responses, as ``all``, and for the sample, as ``sample``.
+        money: What the judge costs for all responses of all runs; None without a price.
+        money_of_sample: The same for the drawn ones.
         people: Number of responses of a run that people rate; None for none.
     """
+    metric = next((each.kind.metrics.get(each.kind.metric) for each in runs if each.kind is not None), None)
+    if task.subset is None or not isinstance(metric, MeanScore) or metric.per_cluster is not None:
+        return []
+    is_shared = len({sample.record.cluster for sample in task.samples}) < len(task.samples)
+    otherwise = assumed(metric.scale, shared_clusters=is_shared)
+    found = grading_of(runs, judge, otherwise=otherwise, size=task.subset.items)
+    known = {"all": money, "sample": money_of_sample}
+    return list(ways_by(found, task.name, judge, task.subset, money=known, people=people))
+
+
+def ways_by(
+    grading: Grading,
+    task: str,
+    judge: str,
+    drawn: Subset,
+    *,
+    money: Mapping[str, Bounds | None],
+    people: int | None = None,
+) -> Iterator[Way]:
+    """Yields the ways by how the scores vary; ``money`` is that for all responses, and for the ``sample``."""
+    size, sample = drawn.items, drawn.documents
 
     def way(by: str, cost: Bounds | None, widths: Bounds, *, is_by_people: bool = False) -> Way:
         like_these = [1.96 * math.sqrt(grading.error + (width / 1.96) ** 2) for width in (widths.low, widths.high)]
         return Way(task, by, cost, widths, Bounds(*like_these), grading.runs, is_by_people)
 
     def beside_a_judge(n: int, explained: Bounds) -> Bounds:
-        variance = sum(grading.spread) * max(1.0 / n - 1.0 / drawn_from.items, 0.0)
+        variance = sum(grading.spread) * max(1.0 / n - 1.0 / size, 0.0)
         return Bounds(*(1.96 * math.sqrt(variance * (1.0 - share)) for share in (explained.high, explained.low)))
 
-    alone = half_width(grading.spread, drawn_from, sample)
-    found = [way(f"{judge} on all {drawn_from.items:,}", money["all"], Bounds())]
+    yield way(f"{judge} on all {size:,}", money["all"], Bounds())
     if grading.other:
-        by = f"{judge} on {sample:,}, {grading.other} on all"
-        found.append(way(by, money["sample"], beside_a_judge(sample, grading.explained)))
-    found.append(way(f"{judge} on {sample:,} alone", money["sample"], Bounds(alone, alone)))
+        widths = beside_a_judge(sample, grading.explained)
+        yield way(f"{judge} on {sample:,}, {grading.other} on all", money["sample"], widths)
+    alone = half_width(grading.spread, drawn.drawn_from, sample)
+    yield way(f"{judge} on {sample:,} alone", money["sample"], Bounds(alone, alone))
     if people is not None:
-        by = f"people on {people:,}, {grading.other or judge} on all"
-        found.append(way(by, None, beside_a_judge(people, Bounds(0.0, 1.0)), is_by_people=True))
-    return found
+        cost = None if grading.other else money["all"]
+        widths = beside_a_judge(people, Bounds(0.0, 1.0))
+        yield way(f"people on {people:,}, {grading.other or judge} on all", cost, widths, is_by_people=True)

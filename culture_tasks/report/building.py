@@ -301,6 +301,6 @@ def _notes(entrants: Mapping[str, Entrant], loaded: Sequence[LoadedRun], options
         tasks = "; ".join(dict.fromkeys(own))
         yield f"Own data, not the benchmark's release, and so without published rows beside them: {tasks}."
     if options.compare_anyway:
-        yield "Asked for: numbers that can't be compared were ranked and tested all the same. Their marks say why not."
+        yield "By --compare-anyway, numbers are ranked and tested even if settings differ; they stay marked."
     if options.published:
         yield f"Published rows come from {len(published.names())} tables of papers or their authors, with their judges."

@@ -211,7 +211,7 @@ def test_more_ratings_go_where_they_narrow_the_interval_most():
 def three_levels(size=600, seed=7):
     rng = np.random.default_rng(seed)
     truth = rng.normal(6, 1.5, size)
-    cheap, better = truth + rng.normal(0.8, 1.5, size), truth + rng.normal(-0.4, 0.5, size)
+    cheap, better = truth + rng.normal(0.8, 3.0, size), truth + rng.normal(-0.4, 1.0, size)
     order = rng.permutation(size)
     return truth, cheap, np.where(order < 200, better, NAN), np.where(order < 50, truth, NAN), better
 
@@ -224,12 +224,18 @@ def test_three_levels_are_the_sum_of_their_parts():
     kappa, weight = (np.cov(y, own)[0, 1] / np.var(own, ddof=1) for own in (f, g))
     value = kappa * cheap.mean() + np.mean(weight * better[graded] - kappa * cheap[graded]) + np.mean(y - weight * g)
     assert (found.value, found.weight) == pytest.approx((value, weight))
-    inner, outer = (np.var(one, ddof=1) * 49 / 48 for one in (y - weight * g, y - kappa * f))
-    variance = inner * (1 / 50 - 1 / 200) + outer * (1 / 200 - 1 / 600)
-    reach = stats.t.ppf(0.975, 48) * math.sqrt(variance)
-    assert reach < found.set_high - found.value < 1.2 * reach  # what the ratings may have missed comes on top
-    two = corrected_mean(cheap, people, ends=(0, 12)).overall
-    assert found.high - found.low < 0.8 * (two.high - two.low)
+
+    def spread(residuals, predicted):
+        off, farthest = residuals - residuals.mean(), np.abs(predicted + residuals.mean() - 6.0) + 6.0
+        squares = float((off**2).sum())
+        return squares / 48, max(float((off**4).sum()) / squares, float((farthest**2).mean()) - squares)
+
+    inner, outer = spread(y - weight * g, weight * better[graded]), spread(y - kappa * f, kappa * cheap)
+    variance, unseen = (
+        own * (1 / 50 - 1 / 200) + other * (1 / 200 - 1 / 600) for own, other in zip(inner, outer, strict=True)
+    )
+    reach = math.sqrt(stats.t.ppf(0.975, 48) ** 2 * variance + math.log(0.05) ** 2 * unseen / 50)
+    assert found.set_high - found.value == pytest.approx(reach)
 
 
 def test_a_better_judge_of_everything_leaves_nothing_to_the_cheap_one():
@@ -247,6 +253,15 @@ def test_a_rated_response_that_the_better_judge_has_no_score_of_still_counts():
     assert found.value == pytest.approx(
         corrected_mean(cheap, people, better=better, ends=(0, 12)).overall.value, abs=0.1
     )
+
+
+def test_a_better_judge_whose_interval_is_wider_is_left_out():
+    truth, cheap, _, people, _ = three_levels()
+    exact = np.where(
+        np.arange(600) % 3 == 0, truth, people
+    )  # agrees with people, so that little is known of its errors
+    with_it, without = (corrected_mean(cheap, people, better=own, ends=(0, 12)) for own in (exact, None))
+    assert with_it.overall == without.overall
 
 
 def test_a_difference_of_three_levels_is_that_of_the_differences():
@@ -404,9 +419,36 @@ def test_differences_that_make_no_sense_are_refused():
 @pytest.mark.parametrize("world", ["differently", "against", "rarely wrong", "inverted", "scenarios"])
 def test_a_gate_on_corrected_differences_holds_whatever_the_bias_of_the_judge(worlds, world):
     found = worlds.gates(worlds.TWO_MODELS[world], 100, draws=100, seed=3)
-    for way in ("corrected", "corrected, different items"):
+    for way in ("corrected", "corrected, different items", "corrected, designed sample"):
         assert found[way].holds >= 0.90  # 0.95 less two standard errors of 100 draws
         assert found[way].least >= 0.88  # the worst of three cultures
         assert found[way].alarms <= 0.05  # one of the two tails, 0.025, and less than two standard errors
     assert found["judge alone"].holds < 0.9
     assert found["corrected"].finds >= found["people alone"].finds - 0.02
+
+
+@pytest.mark.parametrize("world", ["ratings", "scenarios", "right or wrong"])
+def test_three_levels_hold_and_are_narrower_than_two(worlds, world):
+    found = worlds.levels(worlds.THREE_LEVELS[world], 60, draws=150, seed=5)
+    for way in ("all three", "all three, these questions"):
+        assert found[way].holds >= 0.91  # 0.95 less two standard errors of 150 draws
+        assert found[way].least >= 0.89
+    others = ("people alone", "people, cheap judge", "people, better judge's sample")
+    assert all(found["all three"].width < 1.01 * found[way].width for way in others)
+
+
+@pytest.mark.parametrize("world", ["complementary", "one good", "right or wrong"])
+def test_a_panel_holds_and_is_hardly_wider_than_the_best_judge(worlds, world):
+    found = worlds.panels(worlds.PANELS[world], 60, draws=150, seed=5)
+    assert found["panel"].holds >= 0.91
+    assert found["panel"].least >= 0.89
+    assert found["panel"].width < (0.95 if world == "complementary" else 1.05) * found["best judge"].width
+
+
+@pytest.mark.parametrize("world", ["uneven", "unequally wrong"])
+def test_an_interval_by_ratings_that_were_planned_holds(worlds, world):
+    found, neyman, proportional = worlds.planned(worlds.WORLDS[world], 60, draws=150, seed=5)
+    assert found.holds >= 0.91
+    assert found.least >= 0.89
+    assert found.width == pytest.approx(1.0, abs=0.15)
+    assert 60 < neyman <= proportional

@@ -238,6 +238,21 @@ def test_people_rate_a_part_of_the_sample_that_a_better_judge_graded(tmp_path, c
     assert "people rated a part of the sample" in " ".join(found["spotcheck"].notes)
 
 
+def test_cultures_that_the_sample_lacks_count_with_others(tmp_path):
+    scores = [float(number % 3 > 0) for number in range(120)]
+    cheap, every = vqa_samples(scores), vqa_samples(scores, judge=JUDGE | {"model": "judge-2"})
+    for each in (*cheap, *every):
+        each["lave"]["runs"] = [{"response": "tea", "outcome": "scored", "rating": 1.0 + each["lave"]["score"]}]
+    whole = write_run(tmp_path / "runs", "toy/model", {"culturalvqa": cheap})
+    graded = [each for number, each in enumerate(every) if number % 4 or number == 0]  # one of Brazil
+    write_sample(whole, "toy/model", {"culturalvqa": graded}, "20260102_000000")
+    assert draw(tmp_path, 40) == 0
+    rate(tmp_path, **{row["row"]: 1 + (at % 3 > 0) for at, row in enumerate(rows_of(tmp_path))})
+    found = tables(tmp_path)["spotcheck"]
+    assert {row.labels[-1] for row in found.rows} < {"all", "china", "india", "usa"}
+    assert cells(found)["corrected"].low is not None
+
+
 def test_a_panel_of_judges_is_one_more_row_and_one_more_column(checked):
     second = "20260102_000000"
     write_care(checked / "runs", SIZES, second, "20260101_000000_results.json", judge="judge-2", bias=-0.5)

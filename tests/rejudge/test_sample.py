@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
+from support.checked_runs import write_ratings
 from support.rejudged import content, result_files, samples_of
 from support.reports import report_of
 from support.scripted_judge import ScriptedJudge, install
@@ -57,6 +59,25 @@ def test_a_sample_gives_the_judges_score_of_all_with_the_help_of_the_other_verdi
     reach = np.hypot.reduce([part.value - part.set_low for part in parts]) / 3
     assert cell.low == pytest.approx(max(cell.value - reach, 1.0))
     assert "with the verdicts of text overlap on all" in cell.note
+    with_variates = report_of(tmp_path, control_variates=True)
+    assert with_variates.notes[-1].endswith("since the verdicts of text overlap on all of them correct it already.")
+    assert cell in with_variates.units["care"].cells.values()
+
+
+def test_people_rate_a_part_of_the_sample_where_text_overlap_has_scored_all(tmp_path, monkeypatch, written, capsys):
+    written("lm_eval", "lexical", ("care",))
+    stern(monkeypatch)
+    assert main(["rejudge", str(tmp_path), "--judge", "openai:stern", "--sample", "8"]) == 0
+    sheet = tmp_path / "sheet"
+    assert main(["spotcheck", "draw", str(tmp_path), "-n", "15", "-o", str(sheet)]) == 0
+    rows = json.loads((sheet / "spotcheck.json").read_text())["rows"]
+    ratings = write_ratings(sheet, tmp_path / "amina.csv", **{row["row"]: 2 + at % 7 for at, row in enumerate(rows)})
+    capsys.readouterr()
+    assert main(["spotcheck", "score", str(sheet), str(ratings), "--results", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "scripted on 24, text overlap on 30" in said
+    [line] = [line for line in said.splitlines() if "text overlap on 30" in line and " all " in line]
+    assert re.search(r" 15 +30 ", line)
 
 
 def test_the_next_judge_grades_the_run_and_not_the_sample(tmp_path, monkeypatch, written):

@@ -8,15 +8,18 @@ import pytest
 from support.sample_files import JUDGE, care_sample, write_run
 
 from culture_tasks.cli.main import main
+from culture_tasks.harness.subsets import Subset
+from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.means import mean_and_error
-from culture_tasks.metrics.subsets import Components, SamplingFrame, half_width
+from culture_tasks.metrics.prediction_powered import corrected_mean
+from culture_tasks.metrics.subsets import Components, components, half_width, subset_interval
 from culture_tasks.rejudge.estimates import Bounds
-from culture_tasks.rejudge.ways import Grading, grading_of, ways
+from culture_tasks.rejudge.ways import Grading, grading_of, ways_by
 from culture_tasks.results.loaded_runs import Names, load
 from culture_tasks.results.run_files import GRADED_FROM
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-FRAME = SamplingFrame(400, 1 / 100 - 1 / 400)
+DRAWN = Subset(documents=100, of_documents=400, items=400, spread=1 / 100 - 1 / 400, seed=0)
 ASSUMED = Components(0.0, 5.0)
 RNG = np.random.default_rng(0)
 CHEAP = np.round(RNG.uniform(1, 10, 60))
@@ -64,18 +67,42 @@ def test_widths_worked_by_hand(explained, beside):
     # Variance 4; of 100 of 400: 4 (1/100 - 1/400) = 0.03, times 1 - 0.75 beside another judge.
     known = Grading(2, Components(0.0, 4.0), 0.01, "cheap", explained)
     money = {"all": Bounds(40.0, 40.0), "sample": Bounds(10.0, 10.0)}
-    whole, both, alone, people = ways("t", "dear", known, FRAME, sample=100, money=money, people=25)
+    whole, both, alone, people = ways_by(known, "t", "dear", DRAWN, money=money, people=25)
     reach = 1.96 * math.sqrt(0.03)
     assert (whole.by, whole.money, whole.these) == ("dear on all 400", Bounds(40.0, 40.0), Bounds(0.0, 0.0))
     assert whole.alike.low == pytest.approx(0.196)
     assert (both.by, both.money) == ("dear on 100, cheap on all", Bounds(10.0, 10.0))
     assert (both.these.low, both.these.high) == pytest.approx((beside[0] * reach, beside[1] * reach))
     assert both.alike.high == pytest.approx(1.96 * math.sqrt(0.01 + 0.03 * beside[1] ** 2))
-    assert (alone.by, alone.these.high) == ("dear on 100 alone", pytest.approx(half_width(known.spread, FRAME, 100)))
+    assert (alone.by, alone.these.high) == (
+        "dear on 100 alone",
+        pytest.approx(half_width(known.spread, DRAWN.drawn_from, 100)),
+    )
     assert (people.by, people.money, people.is_by_people) == ("people on 25, cheap on all", None, True)
     assert (people.these.low, people.these.high) == pytest.approx((0.0, 1.96 * math.sqrt(4 * (1 / 25 - 1 / 400))))
     nobody = Grading(0, ASSUMED, 0.01)
-    assert [way.by for way in ways("t", "dear", nobody, FRAME, sample=100, money=money)] == [whole.by, alone.by]
+    found = list(ways_by(nobody, "t", "dear", DRAWN, money=money, people=25))
+    assert [way.by for way in found] == [whole.by, alone.by, "people on 25, dear on all"]
+    assert found[-1].money == money["all"]
+
+
+def test_expected_widths_are_those_that_the_report_will_give():
+    rng = np.random.default_rng(1)
+    cheap = rng.normal(5, 2, 400)
+    dear = cheap + rng.normal(0, 1, 400)
+    share = np.corrcoef(cheap, dear)[0, 1] ** 2
+    known = Grading(1, components(dear), mean_and_error(dear).error ** 2, "cheap", Bounds(share, share))
+    whole, both, alone = ways_by(known, "t", "dear", DRAWN, money={"all": None, "sample": None})
+    drawn = rng.permutation(400)[:100]
+    checked = np.full(400, np.nan)
+    checked[drawn] = dear[drawn]
+    found = corrected_mean(cheap, checked).overall
+    of_sample = subset_interval(dear[drawn], None, DRAWN.drawn_from)
+    of_all = mean_interval(dear)
+    assert both.these.high == pytest.approx((found.set_high - found.set_low) / 2, rel=0.15)
+    assert both.alike.high == pytest.approx((found.high - found.low) / 2, rel=0.15)
+    assert alone.these.high == pytest.approx((of_sample.high - of_sample.low) / 2, rel=0.15)
+    assert whole.alike.high == pytest.approx((of_all.high - of_all.low) / 2, rel=0.05)
 
 
 def test_cost_prints_the_ways_with_money_and_width(tmp_path, written, capsys):

@@ -53,6 +53,11 @@ def test_the_score_of_a_subset_is_made_of_the_others_scores_and_says_so(tmp_path
     )
     assert report.options["control_variates"] == "true"
     assert all("control_variates" not in score(report, name).flags for name in SCORES)
+    assert report.countries
+    assert not any("control_variates" in one.cell.flags for one in report.countries)
+    for path in (tmp_path / "part").iterdir():
+        path.unlink()
+    assert report_of(tmp_path, control_variates=True).notes[-1].startswith("No run is of a subset")
 
 
 @pytest.mark.parametrize(
@@ -77,8 +82,8 @@ def test_a_model_s_own_kin_and_runs_of_some_questions_dont_count(left_out, other
 @pytest.mark.parametrize(
     ("drawn", "others", "reason"),
     [
-        (PLACES, "ab", "2 other models have run all questions, and 3 are needed"),
-        (PLACES[:49], "abc", "49 questions have a score, and 50 are needed"),
+        (PLACES, "ab", "only 2 other models ran all questions, and 3 are needed"),
+        (PLACES[:49], "abc", "only 49 questions got a score, and 50 are needed"),
     ],
 )
 def test_too_few_models_or_questions_leave_the_score_as_it_is_with_the_reason(drawn, others, reason, tmp_path):

@@ -205,8 +205,8 @@ def test_what_can_not_take_part_is_named_with_the_reason(tmp_path):
     report = run_of(tmp_path, samples)
     assert list(scores_of(report)) == ["IN"]
     notes, title = tables_of(report)["countries"].notes, {key: unit.title for key, unit in report.units.items()}
-    assert f"Not in it (it doesn't group its questions by country): {title['cedar_text']}." in notes
-    assert f"Not in it (no model has samples of it that can be compared): {title['care_zh']}." in notes
+    assert f"Not included (it doesn't group its questions by country): {title['cedar_text']}." in notes
+    assert f"Not included (no model has samples of it that can be compared): {title['care_zh']}." in notes
 
 
 def test_without_a_place_nothing_is_shown_and_nothing_said(tmp_path):

@@ -45,14 +45,14 @@ def test_a_model_that_is_significantly_better_is_best_and_one_ahead_by_chance_is
     write_models(tmp_path / "clear", {"good": 90, "bad": 20})
     mean, clear = texts(tmp_path / "clear", "best")
     assert mean.startswith("good has the highest mean (90.00 of 100, ")
-    assert mean.endswith(") over the 2 columns that 2 models share, and the tests tell it from all others.")
+    assert mean.endswith(") over the 2 columns that 2 models share, significantly above all others.")
     assert clear.startswith("Significantly best: good on CulturalVQA (0.900, ")
     assert "; good on CulturalVQA, question alone (0.900, " in clear
     write_models(tmp_path / "open", {"a": 51, "b": 50, "worst": 5})
     mean, clear = texts(tmp_path / "open", "best")
-    assert mean.endswith("3 models share, but the tests don't tell it from b.")
-    assert clear.startswith("No clear winner: a on CulturalVQA (0.510, ")
-    assert clear.count(" does not differ significantly from b") == 2
+    assert mean.endswith("3 models share, but is not significantly different from b.")
+    assert clear.startswith("No clear winner: on CulturalVQA, a (0.510, ")
+    assert clear.count(" and b are not significantly different") == 2
     assert "Significantly" not in clear
 
 
@@ -62,7 +62,7 @@ def test_one_model_alone_is_best_of_nothing_and_models_that_share_nothing_have_n
     assert only.startswith("a was run alone: CulturalVQA 0.600, ")
     assert "best" not in only
     write_run(tmp_path / "b", "b", {"care_zh": [care_sample(n, 5.0 + n % 3) for n in range(20)]})
-    assert texts(tmp_path, "best") == ["No mean ranks the 2 models: no two of them share two benchmarks."]
+    assert texts(tmp_path, "best") == ["The 2 models can't be ranked by a mean: no two ran the same two benchmarks."]
 
 
 def test_each_models_best_and_worst_countries_are_named_where_the_tests_set_them_apart(tmp_path):

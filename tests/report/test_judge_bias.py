@@ -107,7 +107,7 @@ def test_a_judge_of_the_models_family_is_compared_between_models(tmp_path):
     family = found[PROBES[2]]["effect"]
     assert family.low < 1.5 < family.high
     assert [text.count("favours") for text in sentences(built)] == [1]
-    assert "gpt-4o favours models of its own family on CARE (+1." in sentences(built)[0]
+    assert "gpt-4o favours models of the judge's family on CARE (+1." in sentences(built)[0]
     assert found[PROBES[0]]["p_holm"].value > 0.05
 
 

@@ -45,11 +45,11 @@ def test_report_says_what_it_did_not_use(runs, capsys):
         (runs / f"x{number:02}.json").write_text("{}", encoding="utf-8")
         (runs / f"202601{number + 10}_000000_results.json").write_text("", encoding="utf-8")
     assert report(runs, "--formats", "json") == 0
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("not used: ")]
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("not included: ")]
     assert len(lines) == 11
     assert sum("empty, nothing in it" in line for line in lines) == 9
     assert "12 files (x00.json, x01.json, x02.json, …): foreign, not the name of a result or sample" in lines[0]
-    assert lines[-1] == "not used: 13 in all (1 foreign, 12 empty); the report lists them"
+    assert lines[-1] == "not included: 13 in all (1 foreign, 12 empty); the report lists them"
 
 
 def test_names_of_files_do_not_act_on_the_terminal(runs, capsys):

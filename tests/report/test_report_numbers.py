@@ -11,6 +11,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.harness.scoring import scorer_of
 from culture_tasks.metrics.intervals import mean_interval
 from culture_tasks.metrics.means import contributions, ratio_contributions
+from culture_tasks.metrics.subsets import SamplingFrame, subset_interval
 from culture_tasks.report.model import Cell
 from culture_tasks.report.numbers.observations import Observations, interval
 from culture_tasks.report.numbers.overall import to_common
@@ -222,3 +223,28 @@ def test_sources_that_benchmarks_of_a_mean_share_are_named(tmp_path):
     write_vqa(tmp_path / "others", "a", [1.0, 0.0])
     write_run(tmp_path / "others", "a", {"care_zh": [care_sample(1, 5.0)]}, "20260102_000000")
     assert not [note for note in tables_of(report_of(tmp_path / "others"))["summary"].notes if "independent" in note]
+
+
+@pytest.mark.parametrize(
+    ("documents", "asked", "has_all"),
+    [(40, 40, True), (50, 40, False), (41, 41, False)],
+    ids=["all of its documents", "the first of them", "some are missing"],
+)
+def test_a_task_beside_a_subset_adds_no_error_only_if_it_was_run_whole(documents, asked, has_all, tmp_path):
+    ratings = np.random.default_rng(0).uniform(4, 6, 100)
+    samples = {
+        "care_ar": [care_sample(n, float(ratings[n]), language="ar") for n in range(40)],
+        "care_ja": [care_sample(0, 5.0, language="ja")],
+        "care_zh": [care_sample(n, float(ratings[n])) for n in range(40, 100)],
+    }
+    drawn = {"documents": 60, "of_documents": 120, "items": 120, "spread": 1 / 120, "seed": 0}
+    settings = {"output_type": "generate_until"}
+    configs = {"care_ar": settings, "care_ja": settings, "care_zh": settings | {"metadata": {"subset": drawn}}}
+    counts = {task: {"original": len(own), "effective": len(own)} for task, own in samples.items()}
+    counts["care_ar"] = {"original": documents, "effective": asked}
+    write_run(tmp_path, "toy", samples, **{"configs": configs, "n-samples": counts})
+    [cell] = report_of(tmp_path).units["care"].cells.values()
+    part = subset_interval(ratings[40:], None, SamplingFrame(120, 1 / 120))
+    only_the_subset = 120 / 161 * (part.high - part.value)
+    assert (cell.high - cell.value == pytest.approx(only_the_subset)) == has_all
+    assert cell.high - cell.value >= only_the_subset - 1e-9

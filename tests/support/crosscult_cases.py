@@ -8,8 +8,9 @@ from typing import Any
 
 from PIL import Image
 
+from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer, RawCase, RawCases
-from culture_tasks.benchmarks.crosscult.vocabulary import PARTITIONS, TOPICS
+from culture_tasks.benchmarks.crosscult.vocabulary import TOPICS
 from culture_tasks.data.tables import RowTable
 
 
@@ -22,7 +23,7 @@ def raw_cases(scenarios: dict[str, str], cases: int, **fields: Any) -> RawCases:
             topic=topic,
             samples={
                 code: QuestionAnswer(f"q {code} {scenario} {number}", f"a {code} {scenario} {number}")
-                for code in PARTITIONS
+                for code in PAPER.codes
             },
             **fields,
         )

@@ -7,7 +7,7 @@ from functools import cache
 from support.tiny_families import family
 from support.tiny_world import Instance
 
-from culture_tasks.benchmarks.crosscult.documents import system_prompt
+from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.queries import Insertion, Query
 
@@ -21,7 +21,7 @@ def adapted(name: str) -> MultimodalModel:
 
 def ask(scenario: int = 0, number: int = 0, language: str = "en") -> Query:
     instance = Instance(scenario, number)
-    return Query.about(instance.image(), instance.question(language), system_prompt(language))
+    return Query.about(instance.image(), instance.question(language), PAPER[language].system_prompt)
 
 
 def insertion(scenario: int = 0, number: int = 0, language: str = "en") -> Insertion:

@@ -17,7 +17,7 @@ from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from transformers import InternVLForConditionalGeneration, PreTrainedTokenizerFast
 
 from culture_tasks import prompt_files
-from culture_tasks.benchmarks.crosscult.documents import system_prompt
+from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.queries import Insertion, Part, Query, image_part, text_part
 from culture_tasks.insertion.methods.ike.method import context_of, demonstration
@@ -80,7 +80,7 @@ def _all_texts() -> Iterator[str]:
     yield "\n \n\n system user assistant New Fact: Prompt: "
     yield prompt_files.load("culture_tasks.insertion.methods.mcki", "wrap.v1").text
     for language in LANGUAGES:
-        yield system_prompt(language)
+        yield PAPER[language].system_prompt
         yield " ".join(WORDS[language])
         for name in NAMES[language]:
             yield from (question.format(name) for question in QUESTIONS[language])
@@ -130,7 +130,7 @@ def _random_answer(language: str, rng: random.Random) -> str:
 
 
 def _ask(instance: Instance, language: str, parts: Sequence[Part] = ()) -> Query:
-    query = Query.about(instance.image(), instance.question(language), system_prompt(language))
+    query = Query.about(instance.image(), instance.question(language), PAPER[language].system_prompt)
     return query.preceded_by(parts) if parts else query
 
 

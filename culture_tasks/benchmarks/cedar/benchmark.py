@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from operator import itemgetter
 from pathlib import Path
 
-from culture_tasks.benchmarks.cedar.documents import SOURCES, check, load_languages, render
+from culture_tasks.benchmarks.cedar.documents import SOURCES, AddedCulture, check, load_languages, render
 from culture_tasks.benchmarks.cedar.labels import LANGUAGE_NAMES, LANGUAGES, MODALITIES, Language, Modality
 from culture_tasks.benchmarks.cedar.scoring import ACC, metrics, score
+from culture_tasks.benchmarks.cultures import BuiltCulture, CultureForm, OffersCultures
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Entry, Group, Tag, Task
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
@@ -18,7 +20,7 @@ _FIGURE = {"text": "Figure 10", "multimodal": "Figure 9"}
 _SHOWN = {"text": "text alone", "multimodal": "images"}
 
 
-class Cedar(Benchmark):
+class Cedar(Benchmark, OffersCultures):
     """CEDAR (Dai et al., 2026)."""
 
     name = "cedar"
@@ -47,6 +49,18 @@ class Cedar(Benchmark):
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks whichever modalities are there."""
         return check(data_folder)
+
+    def culture_form(self) -> CultureForm:
+        """Returns how a further language is added, or how new scenes are made."""
+        from culture_tasks.benchmarks.cedar.culture import FORM
+
+        return FORM
+
+    def culture(self, built: BuiltCulture) -> Benchmark:
+        """Returns the benchmark of a language or of scenes that a group has added."""
+        from culture_tasks.benchmarks.cedar.built import BuiltCedar
+
+        return BuiltCedar(built)
 
 
 def _entries(modality: Modality) -> Iterator[Entry]:
@@ -82,24 +96,40 @@ def _task(
     languages: tuple[Language, ...],
     prompt_language: Language | None = None,
 ) -> Task:
-    is_pooled = len(languages) > 1
+    data = DataSet(
+        tuple(SOURCES[modality, language] for language in languages),
+        partial(load_languages, modality, languages, prompt_language),
+    )
+    asked_in = languages if prompt_language is None else (prompt_language,)
+    task = task_of(name, about, title, modality, asked_in, data, is_pooled=len(languages) > 1)
+    return replace(task, tag=f"cedar_{modality}_matrix") if prompt_language else task
+
+
+def task_of(
+    name: str,
+    about: str,
+    title: str,
+    modality: Modality,
+    languages: tuple[str, ...],
+    data: DataSet,
+    *,
+    is_pooled: bool = False,
+    added: AddedCulture | None = None,
+) -> Task:
+    """Returns a task of CEDAR, or of a culture that was added to it."""
     return Task(
         name=name,
         about=about,
         title=title,
-        languages=languages if prompt_language is None else (prompt_language,),
+        languages=languages,
         metric=ACC,
         metrics=partial(metrics, is_pooled=is_pooled),
-        data=DataSet(
-            tuple(SOURCES[modality, language] for language in languages),
-            partial(load_languages, modality, languages, prompt_language),
-        ),
-        prompt=render,
-        score=partial(score, is_pooled=is_pooled),
+        data=data,
+        prompt=partial(render, added=added) if added else render,
+        score=partial(score, is_pooled=is_pooled, added=added) if added else partial(score, is_pooled=is_pooled),
         decoding=Decoding(max_tokens=128, top_p=1.0),
         shows_images=modality == "multimodal",
         target=itemgetter("gold"),
-        tag=f"cedar_{modality}_matrix" if prompt_language else "",
         note="Decoding: Appendix C.",
     )
 

@@ -7,10 +7,11 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from importlib import resources
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
@@ -44,6 +45,9 @@ from culture_tasks.errors import DataError, DataUnavailableError, SettingsError,
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt
 from culture_tasks.settings import Settings
+
+if TYPE_CHECKING:
+    from culture_tasks.benchmarks.cedar.reading.mentions import AddedWords
 
 _log = logging.getLogger(__name__)
 
@@ -120,12 +124,43 @@ def prompt_file(prompt_language: str, modality: str) -> PromptFile:
     return load_prompt(__package__, f"{modality}_{prompt_language}.v1")
 
 
-def render(doc: CedarDoc) -> Prompt:
+@dataclass(frozen=True)
+class AddedCulture:
+    """A culture that a group has added, with all that the package has for the paper's languages.
+
+    Attributes:
+        name: Its name.
+        language: Code of its language.
+        forms: The label of each word for an emotion, as :class:`~.reading.mentions.AddedWords` has them.
+        prompts: The prompt of each modality, in the group's words.
+    """
+
+    name: str
+    language: str
+    forms: Mapping[str, Emotion]
+    prompts: Mapping[Modality, PromptFile]
+
+    @cached_property
+    def words(self) -> AddedWords:
+        """Its words in replies."""
+        from culture_tasks.benchmarks.cedar.reading.mentions import AddedWords
+
+        return AddedWords(self.language, self.forms)
+
+
+def prompt_of(doc: CedarDoc, added: AddedCulture | None) -> PromptFile:
+    """Returns the prompt file of a document."""
+    if added is None:
+        return prompt_file(doc["prompt_language"], doc["modality"])
+    return added.prompts[cast("Modality", doc["modality"])]
+
+
+def render(doc: CedarDoc, added: AddedCulture | None = None) -> Prompt:
     """Returns the prompt for an item (Figures 9 and 10): one user message, after the image where there is one.
 
     An empty narrative leaves its line empty, as filling in the paper's template does.
     """
-    file = prompt_file(doc["prompt_language"], doc["modality"])
+    file = prompt_of(doc, added)
     text = file.fill({"narrative": doc["narrative"], "question": doc["question"]})
     return Prompt((Picture(), text) if doc["modality"] == "multimodal" else (text,))
 
@@ -179,7 +214,6 @@ def load(
     table = read_source(source, data_folder)
     rows = validated(table, CedarRow, ALIASES)
     check_release(source.release, table, list(map(vars, rows)))
-    ids = list(unique(table, (row.id for row in rows), "id"))
     golds = [gold_label(row, language, table.where(index)) for index, row in enumerate(rows)]
     different = sum(contradicts(row, gold, language) for row, gold in zip(rows, golds, strict=True))
     unknown = sum(translated(row.answer, language) is None for row in rows)
@@ -189,26 +223,41 @@ def load(
             "'english_ver_answer' counts. See: culture-tasks data check cedar",
             *(table.origin, different, unknown),
         )
-    data = fingerprint(row.model_dump() for row in rows)
-    documents = [
-        CedarDoc(
-            id=ids[index],
-            modality=modality,
-            language=language,
-            prompt_language=prompt_language or language,
-            narrative=row.narrative,
-            question=row.question,
-            gold=golds[index],
-            minority=minority_label(row, language, table.where(index)) or "",
-            supported=True,
-            data=data,
-        )
-        for index, row in enumerate(rows)
-    ]
+    minorities = [minority_label(row, language, table.where(index)) or "" for index, row in enumerate(rows)]
+    documents = documents_of(table, rows, golds, minorities, modality, language, prompt_language or language)
     if modality == "text":
         return Documents(documents)
     folder = (data_folder or Path()) / FOLDER  # there is one: CEDAR is not on the Hub
     return Documents(documents, image_column(table, [image_name(folder, row) for row in rows], folder, checked))
+
+
+def documents_of(
+    table: RowTable,
+    rows: Sequence[CedarRow],
+    golds: Sequence[Emotion],
+    minorities: Sequence[str],
+    modality: Modality,
+    language: str,
+    prompt_language: str,
+) -> list[CedarDoc]:
+    """Returns the documents of a table's rows; raises DataError where two have one id."""
+    ids = unique(table, (row.id for row in rows), "id")
+    data = fingerprint(row.model_dump() for row in rows)
+    return [
+        CedarDoc(
+            id=identifier,
+            modality=modality,
+            language=language,
+            prompt_language=prompt_language,
+            narrative=row.narrative,
+            question=row.question,
+            gold=gold,
+            minority=minority,
+            supported=True,
+            data=data,
+        )
+        for identifier, row, gold, minority in zip(ids, rows, golds, minorities, strict=True)
+    ]
 
 
 @cache
@@ -308,17 +357,22 @@ def _problems(
     language: Language, folder: Path, shown: set[str] | None, table: RowTable, rows: Mapping[int, CedarRow]
 ) -> Iterator[str]:
     """Yields rows with an unknown label, and broken images at the row that shows them first."""
+    yield from label_problems(language, table, rows)
+    if shown is not None:
+        names = {index: image_name(folder, row) for index, row in rows.items()}
+        new = {index: name for index, name in names.items() if name not in shown}
+        shown.update(new.values())
+        yield from broken_images(table.part(list(new)), list(new.values()), folder)
+
+
+def label_problems(language: Language, table: RowTable, rows: Mapping[int, CedarRow]) -> Iterator[str]:
+    """Yields the problem of each unknown label."""
     for index, row in rows.items():
         for label in (gold_label, minority_label):
             try:
                 label(row, language, table.where(index))
             except DataError as error:
                 yield str(error)
-    if shown is not None:
-        names = {index: image_name(folder, row) for index, row in rows.items()}
-        new = {index: name for index, name in names.items() if name not in shown}
-        shown.update(new.values())
-        yield from broken_images(table.part(list(new)), list(new.values()), folder)
 
 
 def _collect(

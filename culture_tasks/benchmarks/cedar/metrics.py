@@ -34,7 +34,10 @@ from culture_tasks.errors import DataError, nearest
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Labels: TypeAlias = "Sequence[str | None]"
-"""Language, gold label and the prediction of each run of a document; a prediction that can't be read is None."""
+"""Language, gold label and the prediction of each run of a document.
+
+The language is None in data of one culture that isn't among :data:`LANGUAGES`; a prediction that can't be read is None.
+"""
 
 _DRAWS = 1000
 _SEED = 1234
@@ -71,7 +74,7 @@ class CountTable:
     """How often each prediction met each gold label, by language.
 
     The array is 7 languages × 14 gold labels × 15 predictions, in the order of ``LANGUAGES`` and ``EMOTIONS``; the last
-    prediction is "unparsed".
+    prediction is "unparsed". Data of a culture that was added have one row in place of the seven.
     """
 
     counts: Counts
@@ -127,7 +130,7 @@ def _check_lengths(metric: str, **columns: Sequence[object]) -> None:
 def tabulate(
     predictions: Sequence[Emotion | None],
     golds: Sequence[Emotion],
-    languages: Sequence[Language],
+    languages: Sequence[Language | None],
     *,
     times: Sequence[int] | None = None,
     metric: str = "cedar",
@@ -137,7 +140,7 @@ def tabulate(
     Args:
         predictions: Label read from each reply, or None where none could be read.
         golds: English gold label of each record.
-        languages: Language of each record's data.
+        languages: Language of each record's data; None for all records of a culture that was added.
         times: How often each record occurs; None means once.
         metric: Name that begins an error message.
 
@@ -150,12 +153,13 @@ def tabulate(
         ((7, 14, 15), 2)
     """
     _check_lengths(metric, predictions=predictions, golds=golds, languages=languages)
+    rows: Sequence[Language | None] = (None,) if None in languages else LANGUAGES
     cells = (
-        _codes(languages, LANGUAGES, "language", metric),
+        _codes(languages, rows, "language", metric),
         _codes(golds, EMOTIONS, "gold label", metric),
         _codes(predictions, _PREDICTIONS, "prediction", metric),
     )
-    counts = np.zeros((len(LANGUAGES), len(EMOTIONS), len(_PREDICTIONS)), dtype=np.int64)
+    counts = np.zeros((len(rows), len(EMOTIONS), len(_PREDICTIONS)), dtype=np.int64)
     np.add.at(counts, cells, 1 if times is None else times)
     return CountTable(counts)
 
@@ -168,6 +172,8 @@ def table_of(documents: Iterable[Labels | None]) -> CountTable:
         [0, 2, 0, 0, 0, 0, 0]
         >>> accuracy(table_of([("en", "awe", "awe", "fear", "awe", None)]))
         0.5
+        >>> table_of([(None, "awe", "awe"), (None, "fear", None)]).counts.shape
+        (1, 14, 15)
     """
     counted: Counter[tuple[Any, ...]] = Counter(
         (*labels[:2], prediction) for labels in documents if labels is not None for prediction in labels[2:]

@@ -18,6 +18,7 @@ from culture_tasks.benchmarks.cedar.labels import (
     MODALITIES,
     PREDICTION,
     QUADRANT_NAMES,
+    Modality,
 )
 from culture_tasks.benchmarks.cedar.scoring import BIAS, PERCENT, RATIO, TOP2, UNPARSED, UNREAD, VARIANCE
 from culture_tasks.benchmarks.interface import Scale
@@ -38,6 +39,7 @@ from culture_tasks.benchmarks.reporting import (
     TableOf,
     UnitOf,
     columns_by,
+    columns_of,
     whole_groups_then_tasks,
 )
 from culture_tasks.metrics.means import contributions, ratio_contributions
@@ -54,7 +56,7 @@ _NO_BIAS = (
 )
 
 _EMOTIONS: Mapping[str, str] = {emotion: emotion for emotion in EMOTIONS}
-_QUADRANTS = {quadrant: f"Quadrant {quadrant}" for quadrant in QUADRANT_NAMES}
+_QUADRANTS: Mapping[str, str] = {quadrant: f"Quadrant {quadrant}" for quadrant in QUADRANT_NAMES}
 # What the statistics of biases are called in titles.
 _BIASES = {
     "gepp": "emotion prediction propensity (GEPP)",
@@ -338,17 +340,22 @@ _FIGURES = (
     ),
 )
 
+_EMOTION_FIELDS = (
+    Field("emotion", EMOTIONS, _EMOTIONS),
+    Field("quadrant", QUADRANT_NAMES, {name: f"Q{at}" for at, name in enumerate(QUADRANT_NAMES, start=1)}),
+)
+_UNPARSED = FurtherScore(UNPARSED, UNREAD, read=_unparsed)
+
 REPORT = BenchmarkReport(
     fields=(
         Field("language", LANGUAGES, names=LANGUAGE_NAMES),
         Field("prompt_language", LANGUAGES, LANGUAGE_NAMES),
-        Field("emotion", EMOTIONS, _EMOTIONS),
-        Field("quadrant", QUADRANT_NAMES, {name: f"Q{at}" for at, name in enumerate(QUADRANT_NAMES, start=1)}),
+        *_EMOTION_FIELDS,
     ),
     splits=(("language",),),
     culture="language",
     ability="emotion",
-    further=(FurtherScore(UNPARSED, UNREAD, read=_unparsed),),
+    further=(_UNPARSED,),
     derived=_STATISTICS,
     units=_units,
     tables=_tables,
@@ -357,3 +364,57 @@ REPORT = BenchmarkReport(
     published={("gepp", "emotion"): ("cedar_table_7", "cedar_table_8")},
     printed={f"cedar_{modality}": {"modality": modality} for modality in MODALITIES},
 )
+
+
+def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality, str]) -> BenchmarkReport:
+    """Returns how a culture that was added is reported: the numbers of one language, and no published ones.
+
+    Args:
+        name: Its name, the group of its records.
+        title: Its name for readers.
+        place: Code of its place.
+        tasks: Its tasks, by modality.
+    """
+    statistics: Mapping[str, tuple[str, Mapping[str, str], str]] = {
+        "lsepp": ("emotion", _EMOTIONS, _NEUTRAL),
+        "lsrqb": ("quadrant", _QUADRANTS, _NO_BIAS),
+    }
+
+    def tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+        ran = {unit.key for unit in units}
+        for modality, unit in tasks.items():
+            if unit not in ran:
+                continue
+            shown = {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"}
+            yield TableOf(
+                key=f"{unit}_accuracy",
+                title=f"CEDAR, {title}, {_TITLES[modality].lower()}: accuracy in percent",
+                source="CEDAR, Table 1",
+                columns=columns_of(unit, shown),
+                headers=MODEL,
+            )
+            for statistic, (field, groups, note) in statistics.items():
+                yield TableOf(
+                    key=f"{unit}_{statistic}",
+                    title=f"CEDAR, {title}, {_TITLES[modality].lower()}: {_BIASES[statistic]}",
+                    source=f"CEDAR, section 3.3, equation {1 if field == 'emotion' else 2}",
+                    columns=columns_by(field, groups, unit, statistic),
+                    headers=MODEL,
+                    notes=(note,),
+                    question="biases",
+                )
+
+    return BenchmarkReport(
+        fields=(Field("culture", (name,), {name: title}, {name: place}), *_EMOTION_FIELDS),
+        splits=(("culture",),),
+        culture="culture",
+        ability="emotion",
+        further=(_UNPARSED,),
+        derived=(
+            Derived("lsepp", RATIO, _propensity, dimension="emotion"),
+            Derived("lsrqb", _BIAS, _quadrant_bias, dimension="quadrant"),
+            Derived(TOP2, _F1, _top2),
+        ),
+        tables=tables,
+        as_published=(),
+    )

@@ -21,7 +21,7 @@ from functools import cache, partial
 from typing import Any, TypeAlias
 
 from culture_tasks.benchmarks.cedar import metrics as measures
-from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, CedarDoc, prompt_file
+from culture_tasks.benchmarks.cedar.documents import NO_MINORITY, AddedCulture, CedarDoc, prompt_of
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
     LANGUAGE_NAMES,
@@ -115,23 +115,23 @@ def _top2(values: Sequence[Sequence[Any]]) -> float:
     return top2_macro_f1(predictions, golds, minorities)
 
 
-def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool) -> Answered:
+def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool, added: AddedCulture | None = None) -> Answered:
     """Reads the replies to a question, one per run; its score is the share of right ones.
 
     Every document has every metric, with None where it is left out: the harnesses expect lists of one length.
     """
     from culture_tasks.benchmarks.cedar.reading.choice import read_reply  # its word lists take a while to prepare
 
-    predictions = [read_reply(response) for response in responses]
+    predictions = [read_reply(response, added.words if added else None) for response in responses]
     counts = doc["supported"] or not is_pooled
-    labels = (doc["language"], doc["gold"], *predictions) if counts else None
+    labels = (None if added else doc["language"], doc["gold"], *predictions) if counts else None
     names = [metric.name for metric in metrics(is_pooled=is_pooled) if metric.name not in (ACC, TOP2)]
     values: dict[str, Any] = dict.fromkeys(names, labels)
     if doc["minority"]:
         minority = None if doc["minority"] == NO_MINORITY else doc["minority"]
         values[TOP2] = (doc["gold"], minority, *predictions) if counts else None
     return Answered(
-        item=f"{doc['language']} {doc['id']}",
+        item=f"{added.name if added else doc['language']} {doc['id']}",
         responses=responses,
         question="\n".join(part for part in (doc["narrative"], doc["question"]) if part),
         references=(doc["gold"],),
@@ -142,11 +142,12 @@ def score(doc: CedarDoc, responses: Sequence[str], *, is_pooled: bool) -> Answer
             **{PREDICTION if run == 1 else f"{PREDICTION}_{run}": label for run, label in enumerate(predictions, 1)},
             "supported": str(doc["supported"]),
             **({"minority": doc["minority"]} if doc["minority"] else {}),
+            **({"culture": added.name} if added else {}),
         },
         cluster=f"{doc['modality']} {doc['id']}",
         image=doc["id"] if doc["modality"] == "multimodal" else "",
         data={"data": doc["data"]},
-        prompt=prompt_file(doc["prompt_language"], doc["modality"]),
+        prompt=prompt_of(doc, added),
         facts={"modality": doc["modality"]},
         labels=predictions,
         score=sum(label == doc["gold"] for label in predictions) / len(predictions) if counts else None,

@@ -16,20 +16,16 @@ from typing import Any
 
 from culture_tasks.benchmarks.crosscult import documents, draw
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
-from culture_tasks.benchmarks.crosscult.raw_cases import SOURCE
+from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.vocabulary import (
-    LANGUAGE_NAMES,
-    ORDERS,
-    ORIGINAL_ORDER,
-    PARTITIONS,
     SEQUENTIAL_ROLES,
     SINGLE_ROLES,
-    Order,
     Role,
     Setting,
 )
+from culture_tasks.benchmarks.cultures import BuiltCulture, CultureForm, OffersCultures
 from culture_tasks.benchmarks.interface import (
     HARNESSES,
     Benchmark,
@@ -68,36 +64,38 @@ _SETTINGS: Mapping[Setting, tuple[str, str]] = {
 _INSERTING: tuple[Harness, ...] = ("lmms_eval",)  # it has a model that inserts
 
 
-class CrossCult(Benchmark, OffersTraining):
-    """CrossCult-KIBench (2026)."""
+class KnowledgeInsertion(Benchmark):
+    """An edition of CrossCult-KIBench."""
 
-    name = "crosscult"
-    title = "CrossCult-KIBench"
-    paper = "2026"
+    edition: Edition
     judge = "Figure 10, gpt-5.4-mini"
-    data = f"Hub {SOURCE.name}"
-    made_from = ("HaGRID", "Fashionpedia", "ChineseFoodNet", "VireoFood172", "SVHN", "CCPD", "Open Images V7")
 
     @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns the groups and then the tasks.
 
-        The means of ``crosscult_single`` and ``crosscult_sequential`` over their tasks, each weighing the same, are
-        Overall (equations 8 and 12).
+        The means of ``…_single`` and ``…_sequential`` over their tasks, each weighing the same, are Overall (equations
+        8 and 12).
         """
+        edition = self.edition
         single = [
-            _task(f"_{role}", f": {_words(role)}", "single", PARTITIONS, partial(Release.single, role=role))
+            _task(edition, f"_{role}", f": {_words(role)}", "single", edition.codes, partial(Release.single, role=role))
             for role in SINGLE_ROLES
         ]
-        groups = [_group("", "", "single", single)]
-        tasks = [_task("", "", "diagnostic", PARTITIONS, Release.diagnostic), *single]
-        sequential = [(f"_{role}", f": {_words(role)}", list(_sequential(role))) for role in SEQUENTIAL_ROLES]
-        retention = [(f"_{'_'.join(order)}", _in_order(order), list(_retention(order))) for order in ORDERS]
+        groups = [_group(edition, "", "", "single", single)]
+        tasks = [_task(edition, "", "", "diagnostic", edition.codes, Release.diagnostic), *single]
+        if not edition.orders:
+            return (*groups, *tasks)
+        sequential = [(f"_{role}", f": {_words(role)}", list(_sequential(edition, role))) for role in SEQUENTIAL_ROLES]
+        retention = [
+            (f"_{'_'.join(order)}", _in_order(edition, order), list(_retention(edition, order)))
+            for order in edition.orders
+        ]
         chains: tuple[tuple[Setting, list[tuple[str, str, list[Task]]]], ...]
         chains = ("sequential", sequential), ("retention", retention)
         for setting, parts in chains:
-            below = [_group(ending, title, setting, members) for ending, title, members in parts]
-            groups += [_group("", "", setting, below), *below]
+            below = [_group(edition, ending, title, setting, members) for ending, title, members in parts]
+            groups += [_group(edition, "", "", setting, below), *below]
             tasks += chain(*(members for _, _, members in parts))
         return (*groups, *tasks)
 
@@ -105,54 +103,81 @@ class CrossCult(Benchmark, OffersTraining):
         """Returns the rubric of Figure 10."""
         return RUBRICS
 
-    def training_cases(self, data_folder: Path | None, limit: int | None = None) -> TrainingCases:
-        """Loads the single-insert training cases."""
-        return documents.training_cases(data_folder, limit)
-
+    @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
         """Returns the numbers, tables and figures of the paper."""
-        from culture_tasks.benchmarks.crosscult.report import REPORT
+        from culture_tasks.benchmarks.crosscult.report import report_of
 
-        return REPORT
+        return report_of(self.edition)
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the raw cases."""
-        return documents.check(data_folder)
+        return documents.check(data_folder, self.edition)
+
+
+class TrainsInsertion(KnowledgeInsertion, OffersTraining):
+    """An edition that has cases to train on."""
+
+    def training_cases(self, data_folder: Path | None, limit: int | None = None) -> TrainingCases:
+        """Loads the single-insert training cases."""
+        return documents.training_cases(data_folder, limit, self.edition)
+
+
+class CrossCult(TrainsInsertion, OffersCultures):
+    """CrossCult-KIBench (2026)."""
+
+    edition = PAPER
+    name, title = PAPER.name, PAPER.title
+    paper = "2026"
+    data = f"Hub {PAPER.source.name}"
+    made_from = ("HaGRID", "Fashionpedia", "ChineseFoodNet", "VireoFood172", "SVHN", "CCPD", "Open Images V7")
 
     def add_data_commands(self, actions: argparse._SubParsersAction[Any]) -> None:
         """Adds ``culture-tasks data draw``."""
         draw.register(actions)
 
+    def culture_form(self) -> CultureForm:
+        """Returns how a further partition, or scenarios of a culture, are made."""
+        from culture_tasks.benchmarks.crosscult.culture.form import CrossCultForm
 
-def _sequential(role: Role) -> Iterator[Task]:
-    for each in ORIGINAL_ORDER:
-        title = f": {_words(role)}, {LANGUAGE_NAMES[each]}"
+        return CrossCultForm()
+
+    def culture(self, built: BuiltCulture) -> Benchmark:
+        """Returns the benchmark of a built culture."""
+        from culture_tasks.benchmarks.crosscult.culture.built import benchmark_of
+
+        return benchmark_of(built)
+
+
+def _sequential(edition: Edition, role: Role) -> Iterator[Task]:
+    for each in edition.orders[0]:
+        title = f": {_words(role)}, {edition.languages[each]}"
         build = partial(Release.sequential, role=role, partition=each)
-        yield _task(f"_{role}_{each}", title, "sequential", (each,), build)
+        yield _task(edition, f"_{role}_{each}", title, "sequential", (each,), build)
 
 
-def _retention(order: Order) -> Iterator[Task]:
+def _retention(edition: Edition, order: Order) -> Iterator[Task]:
     for after in range(1, len(order) + 1):
         for partition in order[:after]:
             ending = f"_{'_'.join(order)}_{partition}_after_{after}"
-            title = f"{_in_order(order)}: {LANGUAGE_NAMES[partition]} after step {after}"
+            title = f"{_in_order(edition, order)}: {edition.languages[partition]} after step {after}"
             build = partial(Release.retention, order=order, partition=partition, after=after)
-            yield _task(ending, title, "retention", (partition,), build)
+            yield _task(edition, ending, title, "retention", (partition,), build)
 
 
 def _words(role: Role) -> str:
     return role.replace("cross_", "cross-").replace("_", " ")
 
 
-def _in_order(order: Order) -> str:
-    return f" in the order {', '.join(LANGUAGE_NAMES[partition] for partition in order)}"
+def _in_order(edition: Edition, order: Order) -> str:
+    return f" in the order {edition.in_order(order)}"
 
 
-def _group(ending: str, title: str, setting: Setting, members: Iterable[Task | Group]) -> Group:
+def _group(edition: Edition, ending: str, title: str, setting: Setting, members: Iterable[Task | Group]) -> Group:
     return Group(
-        name=f"crosscult_{setting}{ending}",
+        name=f"{edition.name}_{setting}{ending}",
         about=_SETTINGS[setting][1],
-        title=f"{CrossCult.title}, {_SETTINGS[setting][0]}{title}",
+        title=f"{edition.title}, {_SETTINGS[setting][0]}{title}",
         members=tuple(member.name for member in members),
         means=(OVERLAP, JUDGED),
         weight_by_size=False,
@@ -161,6 +186,7 @@ def _group(ending: str, title: str, setting: Setting, members: Iterable[Task | G
 
 
 def _task(
+    edition: Edition,
     ending: str,
     title: str,
     setting: Setting,
@@ -168,15 +194,15 @@ def _task(
     build: Callable[[Release], Iterable[CrossCultDoc]],
 ) -> Task:
     return Task(
-        name=f"crosscult_{setting}{ending}",
+        name=edition.diagnostic if setting == "diagnostic" else f"{edition.name}_{setting}{ending}",
         about=_SETTINGS[setting][1],
-        title=f"{CrossCult.title}, {_SETTINGS[setting][0]}{title}",
+        title=f"{edition.title}, {_SETTINGS[setting][0]}{title}",
         languages=languages,
         metric=JUDGED,
-        metrics=partial(metrics, setting),
-        data=DataSet((SOURCE,), partial(_documents, build)),
-        prompt=_prompt,
-        score=score,
+        metrics=partial(metrics, setting, edition),
+        data=DataSet((edition.source,), partial(_documents, build, edition)),
+        prompt=partial(_prompt, edition),
+        score=partial(score, edition=edition),
         decoding=Decoding(max_tokens=64),
         shows_images=True,
         target=lambda doc: doc["reference"],
@@ -186,16 +212,16 @@ def _task(
     )
 
 
-def _prompt(doc: CrossCultDoc) -> Prompt:
+def _prompt(edition: Edition, doc: CrossCultDoc) -> Prompt:
     """Returns the prompt for a request: image and question, with the system prompt of its language (Figure 9)."""
-    return Prompt((Picture(), doc["question"]), system=documents.system_prompt(doc["language"]))
+    return Prompt((Picture(), doc["question"]), system=edition[doc["language"]].system_prompt)
 
 
-def _documents(build: Callable[[Release], Iterable[CrossCultDoc]], settings: Settings) -> Documents:
+def _documents(build: Callable[[Release], Iterable[CrossCultDoc]], edition: Edition, settings: Settings) -> Documents:
     """Returns the documents of a task with their two image columns, of which ``insertion_image`` is never decoded."""
     import datasets
 
-    release = open_release(settings.data_folder)
+    release = open_release(settings.data_folder, edition)
     docs = list(build(release))
     shown = release.raw.images(doc["image_id"] for doc in docs)
     inserted = release.raw.images(doc["insertion_image_id"] for doc in docs)
@@ -207,18 +233,19 @@ def _documents(build: Callable[[Release], Iterable[CrossCultDoc]], settings: Set
 _lock = threading.Lock()
 
 
-def open_release(data_folder: Path | None) -> Release:
-    """Returns the release that all tasks are made of, read once as long as its files stay as they are."""
-    files = [path for path in (local_file(SOURCE, data_folder), draw.draw_file(data_folder)) if path]
+def open_release(data_folder: Path | None, edition: Edition = PAPER) -> Release:
+    """Returns the release that all tasks of an edition are made of, read once as long as its files stay as they are."""
+    files = [path for path in (local_file(edition.source, data_folder), draw.draw_file(data_folder)) if path]
+    state = tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in files)
     with _lock:
-        release = _read(data_folder, tuple((path, path.stat().st_mtime_ns, path.stat().st_size) for path in files))
-    check_release(SOURCE.release, release.raw.table, release.raw.table.rows)
+        release = _read(data_folder, edition, state)
+    check_release(edition.source.release, release.raw.table, release.raw.table.rows)
     return release
 
 
-@lru_cache(maxsize=1)
-def _read(data_folder: Path | None, state: object) -> Release:  # noqa: ARG001 - the state of the files
-    return documents.load_release(data_folder)
+@lru_cache(maxsize=4)
+def _read(data_folder: Path | None, edition: Edition, state: object) -> Release:  # noqa: ARG001 - the state of the files
+    return documents.load_release(data_folder, edition)
 
 
 BENCHMARK = CrossCult()

@@ -9,28 +9,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypedDict, get_args
 
 from culture_tasks.benchmarks.crosscult.draw import Draw, draw_in_force
+from culture_tasks.benchmarks.crosscult.editions import PAPER, RAW_CASES, Edition, Order
 from culture_tasks.benchmarks.crosscult.raw_cases import (
-    RAW_CASES,
-    SOURCE,
     RawCase,
     RawCaseRow,
     RawCases,
     load,
     read_table,
+    row_model,
 )
 from culture_tasks.benchmarks.crosscult.vocabulary import (
     LOCALITY_ROLES,
-    ORIGINAL_ORDER,
-    PARTITIONS,
     SINGLE_ROLES,
     TOPIC_NAMES,
     TOPICS,
-    Order,
-    Partition,
     Role,
     Setting,
     Topic,
@@ -41,7 +38,6 @@ from culture_tasks.data.images import broken_images
 from culture_tasks.data.sources import folder_of
 from culture_tasks.data.tables import RowTable, fingerprint
 from culture_tasks.errors import DataError
-from culture_tasks.prompt_files import load as prompt_file
 
 # Table 1: scenarios of each topic, and task cases of each part.
 SCENARIOS: Mapping[Topic, int] = {"social": 16, "religious": 19, "ethical": 14}
@@ -96,7 +92,7 @@ class Release:
     def diagnostic(self) -> Iterator[CrossCultDoc]:
         """Yields each partition's question of each raw case, with nothing inserted (Figure 1b)."""
         for case in self.raw.cases:
-            for partition in PARTITIONS:
+            for partition in self.raw.edition.codes:
                 yield self._document("diagnostic", "diagnostic", case, (), partition, inserted=0)
 
     def single(self, role: Role, *, train: bool = False) -> Iterator[CrossCultDoc]:
@@ -110,15 +106,16 @@ class Release:
                 order = (pair.target,)
                 yield self._document("single", role, case, order, *order, inserted=1, other=other, language=code)
 
-    def sequential(self, role: Role, partition: Partition) -> Iterator[CrossCultDoc]:
+    def sequential(self, role: Role, partition: str) -> Iterator[CrossCultDoc]:
         """Yields one document for each chain: after all insertions, the item of the step that inserts a partition."""
-        step = ORIGINAL_ORDER.index(partition)
+        order = self.raw.edition.orders[0]
+        step = order.index(partition)
         for pair in self.draw.sequential:
             other = {"generality": pair.generality, "locality": pair.locality[step]}.get(role)
-            case, order = self.raw.by_id[pair.case], ORIGINAL_ORDER
+            case = self.raw.by_id[pair.case]
             yield self._document("sequential", role, case, order, partition, inserted=len(order), other=other)
 
-    def retention(self, order: Order, partition: Partition, after: int) -> Iterator[CrossCultDoc]:
+    def retention(self, order: Order, partition: str, after: int) -> Iterator[CrossCultDoc]:
         """Yields one document for each chain: reliability of a partition after some of the insertions (Figure 6)."""
         for pair in self.draw.sequential:
             case = self.raw.by_id[pair.case]
@@ -130,11 +127,11 @@ class Release:
         role: Role,
         case: RawCase,
         order: Order,
-        partition: Partition,
+        partition: str,
         *,
         inserted: int,
         other: str | None = None,
-        language: Partition | None = None,
+        language: str | None = None,
     ) -> CrossCultDoc:
         """Returns the request about a partition, after the first insertions in an order of samples of a case.
 
@@ -169,24 +166,19 @@ class Release:
         )
 
 
-def load_release(data_folder: Path | None) -> Release:
-    """Loads the raw cases with their split and pairing; raises DataError if they can't be used."""
-    raw = load(data_folder)
+def load_release(data_folder: Path | None, edition: Edition = PAPER) -> Release:
+    """Loads the raw cases of an edition with their split and pairing; raises DataError if they can't be used."""
+    raw = load(data_folder, edition)
     return Release(raw, draw_in_force(data_folder, raw))
 
 
-def system_prompt(language: str) -> str:
-    """Returns the system prompt of a language (Figure 9): ``en``, ``zh`` or ``ar``."""
-    return prompt_file(__package__, f"system_{language}.v1").text
-
-
-def training_cases(data_folder: Path | None, limit: int | None = None) -> TrainingCases:
+def training_cases(data_folder: Path | None, limit: int | None = None, edition: Edition = PAPER) -> TrainingCases:
     """Loads the single-insert training cases (Table 1: 11,600), with their images checked."""
-    release = load_release(data_folder)
+    release = load_release(data_folder, edition)
     by_role = [list(release.single(role, train=True)) for role in SINGLE_ROLES]
     cases = list(zip(*by_role, strict=True))  # one document of each role, in the same order of cases
     if not cases:
-        raise DataError("crosscult: no scenario is for training. Expected some whose 'split' is 'train'.")
+        raise DataError(f"{edition.name}: no scenario is for training. Expected some whose 'split' is 'train'.")
     if limit is not None:
         cases = [cases[index * len(cases) // limit] for index in range(min(limit, len(cases)))]
     documents = [document for case in cases for document in case]
@@ -195,7 +187,7 @@ def training_cases(data_folder: Path | None, limit: int | None = None) -> Traini
 
     def question_about(image_id: str, language: str) -> AnsweredQuestion:
         sample = release.raw.by_id[image_id].samples[language]
-        return AnsweredQuestion(Path(files[image_id]), system_prompt(language), *sample)
+        return AnsweredQuestion(Path(files[image_id]), edition[language].system_prompt, *sample)
 
     training = []
     for first, *others in cases:
@@ -211,21 +203,28 @@ def training_cases(data_folder: Path | None, limit: int | None = None) -> Traini
     return TrainingCases(training, release.raw.fingerprint, fingerprint({**document} for document in documents))
 
 
-def check(data_folder: Path | None) -> DataReport:
-    """Checks the raw cases (:func:`~culture_tasks.data.checking.check_tables`), and whether they can be paired."""
+def check(data_folder: Path | None, edition: Edition = PAPER) -> DataReport:
+    """Checks raw cases (:func:`~culture_tasks.data.checking.check_tables`), and whether they can be paired."""
 
     def images(table: RowTable, rows: Mapping[int, RawCaseRow]) -> Iterator[str]:
         names = [row.image for row in rows.values()]
-        return broken_images(table.part(list(rows)), names, folder_of(SOURCE, data_folder))
+        return broken_images(table.part(list(rows)), names, folder_of(edition.source, data_folder))
 
     def tables(folder: Path | None) -> list[RowTable]:
-        return [read_table(folder)]
+        return [read_table(folder, edition)]
 
-    cases = TableCheck(source=SOURCE, model=RawCaseRow, id="id", tables=tables, problems=images, counts=_counts)
-    report = check_tables("crosscult", data_folder, [cases])
+    cases = TableCheck(
+        source=edition.source,
+        model=row_model(edition),
+        id="id",
+        tables=tables,
+        problems=images,
+        counts=partial(_counts, edition),
+    )
+    report = check_tables(edition.name, data_folder, [cases])
     if report.usable:
         try:
-            raw = load(data_folder)
+            raw = load(data_folder, edition)
         except DataError as error:
             report.problems.append(str(error))
         else:
@@ -233,17 +232,21 @@ def check(data_folder: Path | None) -> DataReport:
     return report
 
 
-def _counts(rows: Sequence[RawCaseRow]) -> Iterator[Count]:
+def _count(name: str, number: int | str, paper: int, edition: Edition) -> Count:
+    return Count(name, str(number), str(paper) if edition is PAPER else None)
+
+
+def _counts(edition: Edition, rows: Sequence[RawCaseRow]) -> Iterator[Count]:
     scenarios = Counter(row.scenario for row in rows)
     topics = Counter({row.scenario: row.topic for row in rows}.values())
-    yield Count("raw cases", str(len(rows)), str(RAW_CASES))
-    yield Count("scenarios", str(len(scenarios)), str(sum(SCENARIOS.values())))
+    yield _count("raw cases", len(rows), RAW_CASES, edition)
+    yield _count("scenarios", len(scenarios), sum(SCENARIOS.values()), edition)
     for topic in TOPICS:
-        yield Count(f"scenarios of {TOPIC_NAMES[topic]}", str(topics[topic]), str(SCENARIOS[topic]))
+        yield _count(f"scenarios of {TOPIC_NAMES[topic]}", topics[topic], SCENARIOS[topic], edition)
     if scenarios:
         fewest, most = min(scenarios.values()), max(scenarios.values())
         sizes = str(fewest) if fewest == most else f"{fewest} to {most}"
-        yield Count("cases of a scenario", sizes, str(CASES_PER_SCENARIO))
+        yield _count("cases of a scenario", sizes, CASES_PER_SCENARIO, edition)
 
 
 def _part_counts(data_folder: Path | None, raw: RawCases) -> list[Count]:
@@ -252,8 +255,9 @@ def _part_counts(data_folder: Path | None, raw: RawCases) -> list[Count]:
     except DataError as error:
         return [Count("split and pairing", f"not possible ({error})")]
     parts = Counter(split[case.scenario] for case in raw.cases)
-    numbers = (2 * parts["train"], 2 * parts["single"], parts["sequential"])
+    targets = len(raw.edition.targets)
+    numbers = (targets * parts["train"], targets * parts["single"], parts["sequential"])
     return [
-        Count(f"task cases, {name}", str(number), str(paper))
+        _count(f"task cases, {name}", number, paper, raw.edition)
         for (name, paper), number in zip(TASK_CASES.items(), numbers, strict=True)
     ]

@@ -17,8 +17,9 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.crosscult.raw_cases import RawCase, RawCases, load
-from culture_tasks.benchmarks.crosscult.vocabulary import ORIGINAL_ORDER, PARTITIONS, TARGETS, TOPICS, Part, Partition
+from culture_tasks.benchmarks.crosscult.vocabulary import TOPICS, Part
 from culture_tasks.benchmarks.registry import reading_data
 from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import DataError
@@ -56,9 +57,9 @@ class SinglePairing(_Frozen):
     """The paired items of one single-insert case (Appendix C.1.1)."""
 
     case: str
-    target: Partition
+    target: str
     generality: str  # another case of the same scenario
-    cross_language: Partition  # of the question about the same image
+    cross_language: str  # partition of the question about the same image
     cross_scenario: str  # a case of another scenario
 
 
@@ -67,7 +68,7 @@ class ChainPairing(_Frozen):
 
     case: str
     generality: str  # another case of the same scenario, for all three steps: the paper's item has one image
-    locality: tuple[str, str, str]  # a case of another scenario for each step
+    locality: tuple[str, ...]  # a case of another scenario for each step
 
 
 class Draw(_Frozen):
@@ -91,7 +92,8 @@ def make_draw(raw: RawCases, options: DrawOptions | None = None) -> Draw:
 
     Each case has a seed made of the draw's seed and its id, so a draw doesn't depend on the order of the rows.
     """
-    chosen = options or DrawOptions()
+    edition = raw.edition
+    chosen = options or DrawOptions(seed=edition.seed)
     split = _split_scenarios(raw.cases, chosen)
     members: dict[str, list[str]] = {scenario: [] for scenario in sorted(split)}
     for identifier, case in sorted(raw.by_id.items()):
@@ -120,17 +122,17 @@ def make_draw(raw: RawCases, options: DrawOptions | None = None) -> Draw:
             )
         if part == "sequential":
             rng = random.Random(f"{chosen.seed}-chain-{case.id}")  # noqa: S311
-            generality, steps = _sibling(case, siblings, rng), len(ORIGINAL_ORDER)
-            first, second, third = rng.sample(others, steps) if len(others) >= steps else rng.choices(others, k=steps)
-            sequential.append(ChainPairing(case=case.id, generality=generality, locality=(first, second, third)))
+            generality, steps = _sibling(case, siblings, rng), len(edition.orders[0])
+            items = rng.sample(others, steps) if len(others) >= steps else rng.choices(others, k=steps)
+            sequential.append(ChainPairing(case=case.id, generality=generality, locality=tuple(items)))
             continue
-        for target in TARGETS:
+        for target in edition.targets:
             rng = random.Random(f"{chosen.seed}-{target}-{case.id}")  # noqa: S311
-            generality, partners = _sibling(case, siblings, rng), [other for other in PARTITIONS if other != target]
+            generality, partners = _sibling(case, siblings, rng), [other for other in edition.codes if other != target]
             languages = {  # drawn whatever the option is
                 "drawn": rng.choice(partners),
-                "english": PARTITIONS[0],
-                "other": next(other for other in TARGETS if other != target),
+                "english": edition.codes[0],
+                "other": next((other for other in edition.targets if other != target), partners[0]),
             }
             pairing = SinglePairing(
                 case=case.id,
@@ -173,13 +175,21 @@ def _split_scenarios(cases: Sequence[RawCase], options: DrawOptions) -> dict[str
             "for each test; or a column 'split' that names the part of each scenario."
         )
     rng = random.Random(f"{options.seed}-split")  # noqa: S311
+    tests = split_scenarios(topics, dict.fromkeys(_TESTS, quota), rng, by_topic=options.split_by == "topic")
+    return {**dict.fromkeys(topics, "train"), **tests}
+
+
+def split_scenarios(
+    topics: Mapping[str, str], quotas: Mapping[Part, int], rng: random.Random, *, by_topic: bool = True
+) -> dict[str, Part]:
+    """Draws the scenarios of some parts, by default so that each part has its share of every topic."""
     left = sorted(topics)
     parts: dict[str, Part] = {}
-    for part in _TESTS:
-        drawn = _shares(quota, left, topics, rng) if options.split_by == "topic" else rng.sample(left, quota)
+    for part, quota in quotas.items():
+        drawn = _shares(quota, left, topics, rng) if by_topic and left else rng.sample(left, quota)
         parts |= dict.fromkeys(drawn, part)
         left = [scenario for scenario in left if scenario not in parts]
-    return parts | dict.fromkeys(left, "train")
+    return parts
 
 
 def _shares(quota: int, left: Sequence[str], topics: Mapping[str, str], rng: random.Random) -> list[str]:
@@ -200,8 +210,11 @@ def draw_file(data_folder: Path | None) -> Path | None:
 
 
 def draw_in_force(data_folder: Path | None, raw: RawCases) -> Draw:
-    """Returns the draw that the user keeps, else the default one; raises DataError if it doesn't fit the data."""
-    path = draw_file(data_folder)
+    """Returns the draw that the user keeps, else the default one; raises DataError if it doesn't fit the data.
+
+    A culture that people added has the default one of its seed.
+    """
+    path = draw_file(data_folder) if raw.edition is PAPER else None
     if path is None:
         return make_draw(raw)
     _log.info("reading %s", path)
@@ -227,7 +240,7 @@ def _problems(draw: Draw, raw: RawCases) -> Iterator[str]:
     if differing := sorted(draw.split.keys() ^ {case.scenario for case in raw.cases}):
         yield f"the scenario {differing[0]!r} is in the data or in the split, and not in both."
     chains = {case.id for case in raw.cases if draw.split[case.scenario] == "sequential"}
-    expected = sorted((case, target) for case in raw.by_id if case not in chains for target in TARGETS)
+    expected = sorted((case, target) for case in raw.by_id if case not in chains for target in PAPER.targets)
     if sorted((pair.case, pair.target) for pair in draw.single) != expected:
         yield "the single-insert pairings are not the Chinese and the Arabic target of each case outside 'sequential'."
     if sorted(chain.case for chain in draw.sequential) != sorted(chains):
@@ -235,6 +248,14 @@ def _problems(draw: Draw, raw: RawCases) -> Iterator[str]:
     for pair in draw.single:
         if pair.cross_language == pair.target:
             yield f"case {pair.case!r} has its target {pair.target!r} for cross-language locality."
+        elif pair.cross_language not in PAPER.codes:
+            yield (
+                f"case {pair.case!r} has {pair.cross_language!r} for cross-language locality. Expected one of "
+                f"{', '.join(PAPER.codes)}."
+            )
+    for chain in draw.sequential:
+        if len(chain.locality) != len(PAPER.orders[0]):
+            yield f"case {chain.case!r} has {len(chain.locality)} cases for locality. Expected {len(PAPER.orders[0])}."
     scenarios = {case.id: case.scenario for case in raw.cases}
     items = [(pair.case, pair.generality, [pair.cross_scenario]) for pair in draw.single]
     items += [(chain.case, chain.generality, list(chain.locality)) for chain in draw.sequential]

@@ -7,16 +7,16 @@ import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, create_model
 
+from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition
 from culture_tasks.benchmarks.crosscult.vocabulary import PARTS, TOPIC_NAMES, TOPICS, Part, Topic
 from culture_tasks.data.images import image_column
-from culture_tasks.data.releases import ReleaseFacts
-from culture_tasks.data.sources import Source, folder_of, read_source
+from culture_tasks.data.sources import folder_of, read_source
 from culture_tasks.data.tables import (
     Label,
     OptionalIdentifier,
@@ -30,17 +30,6 @@ from culture_tasks.data.tables import (
 )
 from culture_tasks.errors import DataError
 
-RAW_CASES = 9_800  # Table 1
-
-SOURCE = Source(
-    folder="crosscult",
-    stems=("cases", "raw_cases", "crosscult", "crosscult_kibench", "data"),
-    hub="crosscult-kibench/CrossCult-KIBench",
-    split="all",
-    image_column="image",
-    release=ReleaseFacts(rows=RAW_CASES),
-)
-
 # Columns that were read once. They are still part of the fingerprint, so that runs of then and now compare.
 _FORMER_COLUMNS: Mapping[str, Any] = {
     "generality": None,
@@ -48,13 +37,6 @@ _FORMER_COLUMNS: Mapping[str, Any] = {
     "cross_scenario": None,
     "locality": [],
 }
-
-_FIELDS: Mapping[str, tuple[str, str]] = {
-    "en": ("question_en", "answer_us_en"),
-    "zh": ("question_zh", "answer_china_zh"),
-    "ar": ("question_ar", "answer_arab_ar"),
-}
-"""The fields with the question and the answer of each partition (Figure 8)."""
 
 
 def _a_topic(text: str) -> Topic:
@@ -75,18 +57,10 @@ def _a_part(text: str) -> Part:
 
 
 class RawCaseRow(TableRow):
-    """One row: the fields of Figure 8 with scenario, topic and image, and what a release may add."""
+    """One row without the fields of its partitions: scenario, topic and image, and what a release may add."""
 
     scenario: Label
     topic: Annotated[str, AfterValidator(_a_topic)]
-    question_en: Text
-    question_zh: Text
-    question_ar: Text
-    answer_us_en: Text
-    answer_china_zh: Text
-    answer_arab_ar: Text
-    answer_china_zh_en: str | None = None
-    answer_arab_ar_en: str | None = None
     id: OptionalIdentifier = None
     image: str | None = None
     split: Annotated[Annotated[str, AfterValidator(_a_part)] | None, BeforeValidator(none_if_blank)] = None
@@ -94,6 +68,15 @@ class RawCaseRow(TableRow):
     is_match: bool | None = None
     has_obvious_error: bool | None = None
     reason: str | None = None
+
+
+@cache
+def row_model(edition: Edition) -> type[RawCaseRow]:
+    """Returns what a row of an edition is: with the question, the answer and the gloss of each partition (Figure 8)."""
+    fields: dict[str, Any] = {partition.question: (Text, ...) for partition in edition.partitions}
+    fields |= {partition.answer: (Text, ...) for partition in edition.partitions}
+    fields |= {partition.gloss: (str | None, None) for partition in edition.partitions if partition.gloss}
+    return create_model("RawCaseRow", __base__=RawCaseRow, **fields)
 
 
 class QuestionAnswer(NamedTuple):
@@ -123,6 +106,7 @@ class RawCases:
     cases: Sequence[RawCase]  # in the order of the table
     folder: Path  # of the local file; the current one for the Hub's data
     fingerprint: str  # of the rows, images aside
+    edition: Edition = PAPER
     _images: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -162,15 +146,15 @@ def _file_of(content: bytes) -> str:
     return str(file)
 
 
-def load(data_folder: Path | None) -> RawCases:
-    """Loads all raw cases; raises DataError if they can't be used."""
-    table = read_table(data_folder)
-    rows = validated(table, RawCaseRow)
+def load(data_folder: Path | None, edition: Edition = PAPER) -> RawCases:
+    """Loads all raw cases of an edition; raises DataError if they can't be used."""
+    table = read_table(data_folder, edition)
+    rows = validated(table, row_model(edition))
     ids = unique(table, (row.id or str(index) for index, row in enumerate(rows)), "id")
     cases = []
     for identifier, row in zip(ids, rows, strict=True):
         values = row.model_dump()
-        samples = {code: QuestionAnswer(*(values[name] for name in names)) for code, names in _FIELDS.items()}
+        samples = {one.code: QuestionAnswer(values[one.question], values[one.answer]) for one in edition.partitions}
         cases.append(RawCase(identifier, row.scenario, row.topic, samples, part=values["split"], image=row.image))
     first: dict[str, int] = {}  # row of each scenario, whose cases agree on its topic and its part
     for index, case in enumerate(cases):
@@ -184,14 +168,15 @@ def load(data_folder: Path | None) -> RawCases:
     return RawCases(
         table=table,
         cases=cases,
-        folder=folder_of(SOURCE, data_folder),
+        folder=folder_of(edition.source, data_folder),
         fingerprint=fingerprint(row.model_dump(exclude={"image"}) | dict(_FORMER_COLUMNS) for row in rows),
+        edition=edition,
     )
 
 
-def read_table(data_folder: Path | None) -> RowTable:
+def read_table(data_folder: Path | None, edition: Edition = PAPER) -> RowTable:
     """Reads the rows without checking them; the object ``qa`` of Figure 8 is taken apart into its fields."""
-    table = read_source(SOURCE, data_folder)
+    table = read_source(edition.source, data_folder)
     rows: list[Mapping[str, Any]] = []
     for row in table.rows:
         if isinstance(row.get("qa"), Mapping):

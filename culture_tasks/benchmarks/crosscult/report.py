@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, get_args
 
 import numpy as np
 
+from culture_tasks import vocabulary
+from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order
 from culture_tasks.benchmarks.crosscult.vocabulary import (
-    LANGUAGE_NAMES,
     LOCALITY_ROLES,
-    ORDERS,
-    PARTITIONS,
     SEQUENTIAL_ROLES,
     SINGLE_ROLES,
-    TARGETS,
     TOPICS,
-    Partition,
     Role,
 )
 from culture_tasks.benchmarks.interface import Scale
@@ -94,31 +92,21 @@ _ROUTING_SCORES = (
     FurtherScore("similarity", _SIMILARITY, _fact("similarity")),
     FurtherScore("threshold", _SIMILARITY, _fact("threshold")),
 )
-_CURVE = Derived(
-    "routing_error_by_threshold",
-    _ERRORS,
-    _errors_by_threshold,
-    dimension="threshold",
-    within=("role",),
-    units=lambda unit: unit in _ROLES,
-    of="similarity",
-)
-
-
+_CURVE = "routing_error_by_threshold"
 _OVERLAP = FurtherScore("rouge_l", Scale("percent", 0.0, 100.0))
 _SCORES = {"rouge_l": ("rouge_l", "ROUGE-L"), "score": ("judge_score", "LLM Judge")}
 """Each statistic's key in columns and published tables, and its header."""
 
 _ROLES: Mapping[str, Mapping[str, str]] = {
-    "crosscult_single": dict(
+    "single": dict(
         zip(SINGLE_ROLES, ("Reliability", "Generality", "Cross-Lang. Loc.", "Cross-Scen. Loc."), strict=True)
     ),
-    "crosscult_sequential": dict(zip(SEQUENTIAL_ROLES, ("Final Rel.", "Final Gen.", "Final Loc."), strict=True)),
+    "sequential": dict(zip(SEQUENTIAL_ROLES, ("Final Rel.", "Final Gen.", "Final Loc."), strict=True)),
 }
-_NUMBERS = {"crosscult_single": 2, "crosscult_sequential": 3}  # their tables in the paper
+"""The roles of each setting that has a table of them, with their headers."""
 
-_DIAGNOSTIC = "crosscult_diagnostic"
-_RETENTION = "crosscult_retention"
+_NUMBERS = {"single": 2, "sequential": 3}  # their tables in the paper
+
 _BASE_MODEL = "Base Model"
 
 
@@ -135,35 +123,50 @@ _METHODS = {"Base model": _base_model, "Method": _method}
 _METHODS_AND_JUDGE = {**_METHODS, "Judge": WITH_JUDGE["Judge"]}
 
 
-def _units(ran: Ran) -> Iterator[UnitOf]:
+def _setting(edition: Edition, unit: str) -> str:
+    """Returns the setting of which a unit is the whole group; empty for another unit."""
+    return next((setting for setting in _ROLES if unit == f"{edition.name}_{setting}"), "")
+
+
+def _retention_of(edition: Edition) -> str:
+    return f"{edition.name}_retention"
+
+
+def _units(edition: Edition, ran: Ran) -> Iterator[UnitOf]:
     """Yields groups and tasks, and the chains of insertions, whose steps have no number of their own."""
+    retention = _retention_of(edition)
     others = replace(
         ran,
-        tasks=tuple(task for task in ran.tasks if not task.startswith(_RETENTION)),
-        groups={group: tasks for group, tasks in ran.groups.items() if not group.startswith(_RETENTION)},
+        tasks=tuple(task for task in ran.tasks if not task.startswith(retention)),
+        groups={group: tasks for group, tasks in ran.groups.items() if not group.startswith(retention)},
     )
     yield from whole_groups_then_tasks(others)
     for group, tasks in ran.groups.items():
-        if group.startswith(f"{_RETENTION}_") and ran.anywhere.intersection(tasks):
+        if group.startswith(f"{retention}_") and ran.anywhere.intersection(tasks):
             yield UnitOf(group, tasks, headline=False)
 
 
-def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+def _tables(edition: Edition, units: Iterable[UnitOf]) -> Iterator[TableOf]:
     ran = [unit.key for unit in units]
     for unit in ran:
-        if unit in _ROLES:
-            yield _by_role(unit)
-            yield _routing(unit)
-            yield _thresholds(unit)
-        elif unit == _DIAGNOSTIC:
-            yield _by_language_and_topic()
-    timed = next((unit for unit in ran if _is_single(unit)), None)
+        if setting := _setting(edition, unit):
+            yield _by_role(edition, unit, setting)
+            yield _routing(edition, unit, setting)
+            yield _thresholds(unit, setting)
+        elif unit == edition.diagnostic:
+            yield _by_language_and_topic(edition)
+    timed = next((unit for unit in ran if _is_single(edition, unit)), None)
     if timed is not None:
-        yield _efficiency(timed)
-    orders = [order for order in ORDERS if f"{_RETENTION}_{'_'.join(order)}" in ran]
+        yield _efficiency(edition, timed)
+    orders = [order for order in edition.orders if f"{_retention_of(edition)}_{'_'.join(order)}" in ran]
     if orders:
-        yield _retention(_RETENTION, "score", "the judge's score from 0 to 10", orders)
-        yield _retention(f"{_RETENTION}_rouge_l", "rouge_l", "ROUGE-L in percent", orders)
+        yield _retention(edition, "score", "the judge's score from 0 to 10", orders)
+        yield _retention(edition, "rouge_l", "ROUGE-L in percent", orders)
+
+
+def _papers(edition: Edition, *tables: str) -> tuple[str, ...]:
+    """Returns published tables whose rows may stand below: those of the paper's own edition."""
+    return tables if edition is PAPER else ()
 
 
 def _both_scores(unit: str, place: _Place, *, setting: str = "", sums_up: bool = False) -> Iterator[ColumnOf]:
@@ -174,32 +177,32 @@ def _both_scores(unit: str, place: _Place, *, setting: str = "", sums_up: bool =
         yield ColumnOf(f"{group}_{key}", label, At(unit, statistic, where), over, printed=printed, sums_up=sums_up)
 
 
-def _by_role(unit: str) -> TableOf:
-    setting = unit.removeprefix("crosscult_")
-    columns = [column for place in _roles(unit) for column in _both_scores(unit, place, setting=setting)]
+def _by_role(edition: Edition, unit: str, setting: str) -> TableOf:
+    columns = [column for place in _roles(setting) for column in _both_scores(unit, place, setting=setting)]
     columns += _both_scores(unit, ("overall", "Overall", ()), setting=setting, sums_up=True)
     return TableOf(
-        key=f"crosscult_table_{_NUMBERS[unit]}",
+        key=f"{edition.name}_table_{_NUMBERS[setting]}",
         title=f"{unit}: ROUGE-L in percent and the judge's score from 0 to 10",
-        source=f"CrossCult-KIBench, Table {_NUMBERS[unit]}",
+        source=f"CrossCult-KIBench, Table {_NUMBERS[setting]}",
         columns=tuple(columns),
         headers=_METHODS_AND_JUDGE,
         question="changes",
         notes=("Overall: the mean over the roles, each weighing the same.",),
-        papers=(f"crosscult_table_{_NUMBERS[unit]}",),
+        papers=_papers(edition, f"crosscult_table_{_NUMBERS[setting]}"),
     )
 
 
-def _by_language_and_topic() -> TableOf:
-    places = (*_partitions_and_topics(PARTITIONS), ("all", "All", ()))
+def _by_language_and_topic(edition: Edition) -> TableOf:
+    places = (*_partitions_and_topics(edition, edition.codes), ("all", "All", ()))
+    cultures = "English of the U.S., Chinese of China, Arabic of the Arab region"
+    if edition is not PAPER:
+        cultures = ", ".join(f"{each.language} of {vocabulary.place(each.place).name}" for each in edition.partitions)
     return TableOf(
-        key=f"{_DIAGNOSTIC}_by_language",
-        title=f"{_DIAGNOSTIC}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
+        key=f"{edition.diagnostic}_by_language",
+        title=f"{edition.diagnostic}: ROUGE-L in percent and the judge's score from 0 to 10, by language and by topic",
         source="CrossCult-KIBench, Figure 1b",
-        columns=tuple(column for place in places for column in _both_scores(_DIAGNOSTIC, place)),
-        notes=(
-            "Each language asks of its own culture: English of the U.S., Chinese of China, Arabic of the Arab region.",
-        ),
+        columns=tuple(column for place in places for column in _both_scores(edition.diagnostic, place)),
+        notes=(f"Each language asks of its own culture: {cultures}.",),
     )
 
 
@@ -219,9 +222,9 @@ _COSTS: Mapping[Cost, tuple[str, str]] = {
 """The costs of a run, with their headers and their quantities in Table 4."""
 
 
-def _efficiency(unit: str) -> TableOf:
+def _efficiency(edition: Edition, unit: str) -> TableOf:
     return TableOf(
-        key="crosscult_table_4",
+        key=f"{edition.name}_table_4",
         title=f"{unit}: time, memory and size",
         source="CrossCult-KIBench, Table 4",
         columns=tuple(
@@ -236,7 +239,7 @@ def _efficiency(unit: str) -> TableOf:
             "process on a CPU. Answered: prompts, the plain model's among them. Found: prompts whose answer was there "
             "already.",
         ),
-        papers=("crosscult_table_4",),
+        papers=_papers(edition, "crosscult_table_4"),
     )
 
 
@@ -244,9 +247,10 @@ def _rate(role: str, label: str) -> str:
     return f"{'False activation' if role in LOCALITY_ROLES else 'Abstention'}: {label}"
 
 
-def _routing(unit: str) -> TableOf:
-    single = unit == "crosscult_single"
-    places: list[_Place] = [("all", "All", ()), *_partitions_and_topics(TARGETS if single else PARTITIONS)]
+def _routing(edition: Edition, unit: str, setting: str) -> TableOf:
+    single = setting == "single"
+    partitions = edition.targets if single else edition.codes
+    places: list[_Place] = [("all", "All", ()), *_partitions_and_topics(edition, partitions)]
     others = {"similarity": "Mean similarity", "threshold": "Threshold"}
     if not single:  # where more than one language is inserted
         others = {"wrong_entry": "Wrong entry", **others}
@@ -262,7 +266,7 @@ def _routing(unit: str) -> TableOf:
                 **{key: At(unit, "routing_error", (*of_role, *where)) for key, _, where in places},
                 **{key: At(unit, key, of_role) for key in others},
             }
-            for role, label, of_role in _roles(unit)
+            for role, label, of_role in _roles(setting)
         },
         line_header="Rate",
         notes=(
@@ -274,16 +278,16 @@ def _routing(unit: str) -> TableOf:
     )
 
 
-def _thresholds(unit: str) -> TableOf:
+def _thresholds(unit: str, setting: str) -> TableOf:
     return TableOf(
         key=f"{unit}_thresholds",
         title=f"{unit}: requests that other thresholds would route wrongly, in percent",
         source="",
-        columns=tuple(ColumnOf(role, _rate(role, label)) for role, label, _ in _roles(unit)),
+        columns=tuple(ColumnOf(role, _rate(role, label)) for role, label, _ in _roles(setting)),
         headers=_METHODS,
         question="changes",
         lines={
-            text: {role: At(unit, _CURVE.name, (*of_role, ("threshold", text))) for role, _, of_role in _roles(unit)}
+            text: {role: At(unit, _CURVE, (*of_role, ("threshold", text))) for role, _, of_role in _roles(setting)}
             for text in _THRESHOLDS[::2]
         },
         line_header="Threshold",
@@ -291,25 +295,26 @@ def _thresholds(unit: str) -> TableOf:
     )
 
 
-def _roles(unit: str) -> Iterator[_Place]:
-    return ((role, label, (("role", role),)) for role, label in _ROLES[unit].items())
+def _roles(setting: str) -> Iterator[_Place]:
+    return ((role, label, (("role", role),)) for role, label in _ROLES[setting].items())
 
 
-def _partitions_and_topics(partitions: Iterable[Partition]) -> Iterator[_Place]:
-    yield from ((partition, LANGUAGE_NAMES[partition], (("partition", partition),)) for partition in partitions)
+def _partitions_and_topics(edition: Edition, partitions: Iterable[str]) -> Iterator[_Place]:
+    yield from ((code, edition.languages[code], (("partition", code),)) for code in partitions)
     yield from ((topic, topic.title(), (("topic", topic),)) for topic in TOPICS)
 
 
-def _retention(key: str, statistic: str, scores: str, orders: Iterable[tuple[str, ...]]) -> TableOf:
+def _retention(edition: Edition, statistic: str, scores: str, orders: Iterable[Order]) -> TableOf:
+    retention = _retention_of(edition)
     return TableOf(
-        key=key,
-        title=f"CrossCult-KIBench: reliability after each insertion, {scores}",
+        key=retention if statistic == "score" else f"{retention}_{statistic}",
+        title=f"{edition.title}: reliability after each insertion, {scores}",
         source="CrossCult-KIBench, Figures 6 and 11-13",
         columns=tuple(
             ColumnOf(
                 f"{'_'.join(order)}_{partition}_after_{step}",
                 partition.upper(),
-                At(f"{_RETENTION}_{'_'.join(order)}", statistic, (("partition", partition), ("after", str(step)))),
+                At(f"{retention}_{'_'.join(order)}", statistic, (("partition", partition), ("after", str(step)))),
                 f"{', '.join(order).upper()}: step {step}",
             )
             for order in orders
@@ -328,22 +333,23 @@ def _retention(key: str, statistic: str, scores: str, orders: Iterable[tuple[str
 _SCORE, _ROUGE_L = "Score (0 to 10)", "ROUGE-L (percent)"
 
 
-def _is_single(unit: str) -> bool:
-    return unit.startswith("crosscult_single")
+def _is_single(edition: Edition, unit: str) -> bool:
+    return unit.startswith(f"{edition.name}_single")
 
 
-def _reliability(number: Number) -> Mark | None:
+def _reliability(edition: Edition, number: Number) -> Mark | None:
     is_reliability = number.held == {"role": "Reliability"} and number.dimension in ("topic", "partition")
     panel = "By language" if number.dimension == "partition" else f"By {number.dimension}"
-    return Mark(panel, number.model, number.group) if is_reliability and _is_single(number.unit) else None
+    return Mark(panel, number.model, number.group) if is_reliability and _is_single(edition, number.unit) else None
 
 
-def _after_insertions(number: Number) -> Mark | None:
+def _after_insertions(edition: Edition, number: Number) -> Mark | None:
     """Draws retention: a panel per model and chain, and a series per language of the insertion."""
-    if number.dimension != "after" or not number.unit.startswith(_RETENTION):
+    retention = _retention_of(edition)
+    if number.dimension != "after" or not number.unit.startswith(retention):
         return None
-    chain = number.unit.removeprefix(_RETENTION).strip("_").split("_")
-    names = " → ".join(LANGUAGE_NAMES.get(part, part) for part in chain if part)
+    chain = number.unit.removeprefix(retention).strip("_").split("_")
+    names = edition.in_order(list(filter(None, chain)), " → ")
     panel = " · ".join(filter(None, (number.model, names)))
     return Mark(panel, number.held.get("partition", number.title), number.group)
 
@@ -355,104 +361,112 @@ def _by_threshold(number: Number) -> Mark:
     return Mark(f"{number.model} · {number.title}", series, number.group)
 
 
-_FIGURES = (
-    FigureOf(
-        key="crosscult_reliability",
-        title="CrossCult-KIBench: single-insert reliability",
+def _figures(edition: Edition) -> Iterator[FigureOf]:
+    yield FigureOf(
+        key=f"{edition.name}_reliability",
+        title=f"{edition.title}: single-insert reliability",
         source="CrossCult-KIBench, Figure 5",
         kind="bars",
         groups="topic and language",
         value=_SCORE,
-        mark=_reliability,
+        mark=partial(_reliability, edition),
         question="changes",
-    ),
-    bars_by(
+    )
+    yield bars_by(
         "partition",
-        key="crosscult_diagnostic",
-        title="CrossCult-KIBench: scores with nothing inserted",
+        key=f"{edition.name}_diagnostic",
+        title=f"{edition.title}: scores with nothing inserted",
         source="CrossCult-KIBench, Figure 1b",
         value=_SCORE,
         groups="language",
-        units=lambda unit: unit == _DIAGNOSTIC,
-    ),
-    *(
-        FigureOf(
-            key=f"crosscult_retention{ending}",
-            title=f"CrossCult-KIBench: retention after each insertion{by}",
+        units=lambda unit: unit == edition.diagnostic,
+    )
+    for statistic, value, ending, by in (
+        ("score", _SCORE, "", ""),
+        ("rouge_l", _ROUGE_L, "_rouge_l", ", by ROUGE-L"),
+    ):
+        yield FigureOf(
+            key=f"{edition.name}_retention{ending}",
+            title=f"{edition.title}: retention after each insertion{by}",
             source="CrossCult-KIBench, Figures 6, 11-13",
             kind="lines",
             groups="insertions so far",
             value=value,
-            mark=_after_insertions,
+            mark=partial(_after_insertions, edition),
             statistic=statistic,
             series="language of the insertion",
             question="changes",
         )
-        for statistic, value, ending, by in (
-            ("score", _SCORE, "", ""),
-            ("rouge_l", _ROUGE_L, "_rouge_l", ", by ROUGE-L"),
-        )
-    ),
-    FigureOf(
-        key="crosscult_thresholds",
-        title="CrossCult-KIBench: requests that a threshold routes wrongly",
+    yield FigureOf(
+        key=f"{edition.name}_thresholds",
+        title=f"{edition.title}: requests that a threshold routes wrongly",
         source="",
         kind="lines",
         groups="threshold",
         value="Routed wrongly (percent)",
         mark=_by_threshold,
-        statistic=_CURVE.name,
+        statistic=_CURVE,
         series="role",
         question="changes",
-    ),
-)
+    )
 
 
-def _is_beside(first: RunFacts, second: RunFacts) -> bool:
-    return first.task == second.task and _is_single(second.task) and _method(first) == _BASE_MODEL != _method(second)
+def _is_beside(edition: Edition, first: RunFacts, second: RunFacts) -> bool:
+    is_single = first.task == second.task and _is_single(edition, second.task)
+    return is_single and _method(first) == _BASE_MODEL != _method(second)
 
 
-_WITHOUT_AND_WITH = ContrastOf(
-    kind="insertion",
-    key="crosscult_insertion",
-    title="CrossCult-KIBench, single-insert reliability without and with the insertion",
-    source="CrossCult-KIBench, Figure 5",
-    beside=_is_beside,
-    splits=(("role",), ("role", "topic"), ("role", "partition")),
-    fixed=(("role", "reliability"),),
-    words=("without the insertion", "with it"),
-    parts=("Base", "Edited"),
-    values={"score": _SCORE, "rouge_l": _ROUGE_L},
-    groups="topic and language",
-    series="model",
-    headers=_METHODS_AND_JUDGE,
-)
+def _without_and_with(edition: Edition) -> ContrastOf:
+    return ContrastOf(
+        kind="insertion",
+        key=f"{edition.name}_insertion",
+        title=f"{edition.title}, single-insert reliability without and with the insertion",
+        source="CrossCult-KIBench, Figure 5",
+        beside=partial(_is_beside, edition),
+        splits=(("role",), ("role", "topic"), ("role", "partition")),
+        fixed=(("role", "reliability"),),
+        words=("without the insertion", "with it"),
+        parts=("Base", "Edited"),
+        values={"score": _SCORE, "rouge_l": _ROUGE_L},
+        groups="topic and language",
+        series="model",
+        headers=_METHODS_AND_JUDGE,
+    )
 
-REPORT = BenchmarkReport(
-    fields=(
-        Field("role", get_args(Role)),
-        Field("topic", TOPICS),
-        Field(
-            "partition",
-            PARTITIONS,
-            names=LANGUAGE_NAMES,
-            places={"zh": "CN", "ar": "arab", "en": "US"},  # section 3.1
+
+def report_of(edition: Edition) -> BenchmarkReport:
+    """Returns how an edition is reported."""
+    curve = Derived(
+        _CURVE,
+        _ERRORS,
+        _errors_by_threshold,
+        dimension="threshold",
+        within=("role",),
+        units=lambda unit: bool(_setting(edition, unit)),
+        of="similarity",
+    )
+    places = {partition.code: partition.place for partition in edition.partitions}
+    longest = max(map(len, edition.orders), default=1)
+    return BenchmarkReport(
+        fields=(
+            Field("role", get_args(Role)),
+            Field("topic", TOPICS),
+            Field("partition", edition.codes, names=edition.languages, places=places),
+            Field("language", edition.codes, edition.languages),
+            Field("after", tuple(map(str, range(longest + 1)))),
+            Field("threshold", _THRESHOLDS),
         ),
-        Field("language", PARTITIONS, LANGUAGE_NAMES),
-        Field("after", ("0", "1", "2", "3")),
-        Field("threshold", _THRESHOLDS),
-    ),
-    splits=(
-        *(("role",), ("topic",), ("partition",)),
-        *(("role", "topic"), ("role", "partition"), ("role", "topic", "partition"), ("partition", "after")),
-    ),
-    culture="partition",
-    ability="reasoning",
-    further=(_OVERLAP, *_ROUTING_SCORES),
-    derived=(_CURVE,),
-    costs=tuple(_COSTS),
-    units=_units,
-    tables=_tables,
-    figures=_FIGURES,
-    contrasts=(_WITHOUT_AND_WITH,),
-)
+        splits=(
+            *(("role",), ("topic",), ("partition",)),
+            *(("role", "topic"), ("role", "partition"), ("role", "topic", "partition"), ("partition", "after")),
+        ),
+        culture="partition",
+        ability="reasoning",
+        further=(_OVERLAP, *_ROUTING_SCORES),
+        derived=(curve,),
+        costs=tuple(_COSTS),
+        units=partial(_units, edition),
+        tables=partial(_tables, edition),
+        figures=tuple(_figures(edition)),
+        contrasts=(_without_and_with(edition),),
+    )

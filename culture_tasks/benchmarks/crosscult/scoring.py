@@ -13,16 +13,14 @@ the reply for later runs and other methods.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc
+from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.benchmarks.crosscult.vocabulary import (
-    LANGUAGE_NAMES,
     LOCALITY_ROLES,
-    PARTITIONS,
-    TARGETS,
     TOPICS,
     Setting,
 )
@@ -32,12 +30,6 @@ from culture_tasks.text import answer_in, storable
 
 OVERLAP = "rouge_l"  # F in percent: 0 to 100, higher is nearer
 JUDGED = "judge_score"  # of the judge of Figure 10: 0 (opposite or irrelevant) to 10 (the same meaning)
-
-_GROUPS: Mapping[Setting, Mapping[str, tuple[str, ...]]] = {
-    "diagnostic": {"topic": TOPICS, "partition": PARTITIONS},
-    "single": {"topic": TOPICS, "partition": TARGETS},
-}
-"""Parts of the data with a mean of their own (Figures 1b and 5). The tasks of chains are about one partition each."""
 
 _FACTS = "case_id", "setting", "scenario", "order", "step", "image_id", "insertion_image_id", "request_scenario"
 
@@ -73,16 +65,21 @@ def _answer(run: Any) -> InsertionResponse:
     return InsertionResponse(str(run[0]), str(run[1]), str(run[2]) if len(run) > 2 else "{}")
 
 
-def metrics(setting: Setting) -> list[Metric]:
-    """Returns the metrics of a setting's tasks."""
-    groups = _GROUPS.get(setting, {})
+def metrics(setting: Setting, edition: Edition = PAPER) -> list[Metric]:
+    """Returns the metrics of a setting's tasks.
+
+    They have means for parts of the data (Figures 1b and 5), but for the tasks of chains, which are about one partition
+    each.
+    """
+    partitions = {"diagnostic": edition.codes, "single": edition.targets}.get(setting)
+    groups = {"topic": TOPICS, "partition": partitions} if partitions else {}
     return [
         MeanScore(name=OVERLAP, title="ROUGE-L", scale=Scale("percent", 0.0, 100.0), groups=groups),
         JudgedScore(name=JUDGED, title="the judge's score", scale=Scale("score", 0.0, 10.0), groups=groups),
     ]
 
 
-def score(doc: CrossCultDoc, responses: Sequence[str]) -> Answered:
+def score(doc: CrossCultDoc, responses: Sequence[str], edition: Edition = PAPER) -> Answered:
     """Scores the answers to a request, the texts of :class:`Insertions`; without any, it is not answered yet."""
     texts = list(responses) if len(responses) > 1 else _answer("".join(responses))
     answers = [InsertionResponse(*texts[place : place + 3]) for place in range(0, len(texts), 3)]
@@ -109,7 +106,7 @@ def score(doc: CrossCultDoc, responses: Sequence[str]) -> Answered:
         data={"data": doc["data"], "draw": doc["draw"]},
         facts={name: doc[name] for name in _FACTS} | routing,  # type: ignore[literal-required]
         rubric=CROSSCULT,
-        judge_language=LANGUAGE_NAMES[doc["language"]],
+        judge_language=edition[doc["language"]].language,
         values={OVERLAP: sum(overlaps) / len(overlaps)},
     )
 

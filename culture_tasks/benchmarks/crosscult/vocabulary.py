@@ -5,13 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-Partition = Literal["en", "zh", "ar"]
-"""A language and its culture: English in the U.S., Chinese in China, Arabic in the Arab region (section 3.1)."""
-
-PARTITIONS: tuple[Partition, ...] = get_args(Partition)
-TARGETS: tuple[Partition, ...] = ("zh", "ar")  # inserted in the single-insert setting (section 3.1)
-LANGUAGE_NAMES: Mapping[str, str] = {"en": "English", "zh": "Chinese", "ar": "Arabic"}  # in Figure 9 and for the judge
-
 Topic = Literal["social", "religious", "ethical"]  # of the World Values Survey (Table 1)
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 TOPIC_NAMES: Mapping[Topic, str] = {
@@ -35,7 +28,3 @@ SINGLE_ROLES: tuple[Role, ...] = ("reliability", "generality", "cross_language_l
 SEQUENTIAL_ROLES: tuple[Role, ...] = ("reliability", "generality", "locality")
 LOCALITY_ROLES: frozenset[str] = frozenset(("cross_language_locality", "cross_scenario_locality", "locality"))
 """Roles whose reference is what the model says without any insertion."""
-
-Order = tuple[Partition, ...]
-ORIGINAL_ORDER: Order = ("en", "zh", "ar")  # of a sequential-insert chain (section 3.1)
-ORDERS: tuple[Order, ...] = (ORIGINAL_ORDER, ("ar", "zh", "en"))  # and of the supplementary chains (Appendix F.1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from culture_tasks.benchmarks.registry import benchmarks
+from culture_tasks.benchmarks.registry import benchmarks, cultures
 from culture_tasks.benchmarks.training_cases import AnsweredQuestion, Locality, OffersTraining, TrainingCases
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.insertion.core.queries import Insertion, Message, Query, TrainingCase
@@ -27,10 +27,11 @@ def load_training_data(
     """Loads training cases, with their images checked.
 
     Without a folder they come from the Hub; ``limit`` takes this many, evenly spaced over all; without a name the
-    benchmark is the only one that offers any.
+    benchmark is the only one that offers any, cultures that people added aside.
     """
     offers = {name: entry for name, entry in benchmarks().items() if isinstance(entry, OffersTraining)}
-    name = next(iter(offers)) if benchmark is None and len(offers) == 1 else benchmark
+    published = [name for name in offers if name not in cultures()]
+    name = published[0] if benchmark is None and len(published) == 1 else benchmark
     if name not in offers:
         hint = "" if name is None else nearest(name, offers)
         raise SettingsError(

@@ -146,8 +146,11 @@ def _of_test(tested: Tested, margins: Sequence[Margin]) -> Check:
     change = f"B - A is {difference} ({p_value(test.p_holm)} after adjustment, {counted(test.n, 'item')})"
     if test.correction is not None and test.is_corrected:
         by_judge = amount(test.correction.judge, points, signed=True)
-        who, other = ("ratings", "judge") if test.correction.by == PEOPLE else (test.correction.by, "other judge")
-        change += f", corrected by {who} of {counted(test.correction.rated, 'item')}; the {other}'s is {by_judge}"
+        is_people = test.correction.by == PEOPLE
+        how, other = (
+            ("ratings of", "judge") if is_people else (f"the verdicts of {test.correction.by} on", "other judge")
+        )
+        change += f", corrected by {how} {counted(test.correction.rated, 'item')}; the {other}'s is {by_judge}"
     elif test.correction is not None:
         change += f", not corrected: {test.correction.missing}"
     if test.verdict != B_IS_WORSE:

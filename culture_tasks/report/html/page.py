@@ -128,7 +128,7 @@ def write_html(
         counts=", ".join(counted(number, name) for name, number in counts.items()),
         facts={
             "Made": f"{report.created}, culture-tasks {report.version}",
-            "Files left out": str(len(report.problems)),
+            "Files not included": str(len(report.problems)),
             "Options": "; ".join(f"{short_name(key)}: {value}" for key, value in report.options.items() if value)
             or "none",
         },

@@ -429,7 +429,7 @@ function cellText(cell, [total, , , failures, fair]) {
   const coverage = cell[CELL.coverage] === null ? "" : `, coverage ${Math.round(100 * cell[CELL.coverage])} %`;
   const kept = lieBeside ? total : new Set([...failures, ...fair]).size;
   const cut = kept < total
-    ? `${kept} of its ${counted(total, "sample")} are in this page: failures first, and a fair draw, the same items for all models.`
+    ? `${kept} of its ${counted(total, "sample")} are in this page: failures first, and a random sample, the same items for all models.`
     : total === 1 ? "Its sample is at hand." : `All ${total} samples are at hand.`;
   return `${counted(cell[CELL.n], "scored item")}${coverage}. ${cut} ${visible(cell[CELL.note])}`;
 }

@@ -10,6 +10,7 @@ import numpy as np
 from culture_tasks.benchmarks.interface import ComputedScore
 from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.report.numbers.observations import items_of
+from culture_tasks.report.wording import counted
 from culture_tasks.results.lineage import Lineage
 from culture_tasks.results.loaded_runs import Entered, LoadedRun
 
@@ -20,16 +21,15 @@ FEWEST_MODELS, FEWEST_ITEMS = 3, 50
 def with_other_models(entered: Sequence[Entered], lineages: Sequence[Lineage]) -> tuple[list[Entered], list[str]]:
     """Gives each run of a subset the runs of other models on all of its questions, one of each model.
 
-    Models that share a name, a checkpoint or a lineage are the same here. A run that another judge's verdicts make more
-    certain already is left as it is.
+    Models that share a name, a checkpoint or a lineage are the same here.
 
     Returns:
-        The rows, and a sentence for each run of a subset: which models help, or why none do.
+        The rows, and a sentence for each run of a subset: which models help, or why none do. Without any, one says so.
     """
     sentences: list[str] = []
 
     def helped(one: Entered, each: LoadedRun) -> LoadedRun:
-        if each.result.subset is None or each.columns is None or each.whole is not None:
+        if each.result.subset is None or each.columns is None:
             return each
         others = list(_others(one, each, entered, lineages))
         about = f"{one.entrant.label} on {title_of(each.run.task)}, {each.result.subset} documents:"
@@ -41,16 +41,18 @@ def with_other_models(entered: Sequence[Entered], lineages: Sequence[Lineage]) -
         return replace(each, others=tuple(others))
 
     rows = [replace(one, runs={task: helped(one, each) for task, each in one.runs.items()}) for one in entered]
-    return rows, sentences
+    return rows, sentences or ["No run is of a subset (CULTURE_SUBSET), so --control-variates changes nothing."]
 
 
 def _why_not(each: LoadedRun, others: int) -> str:
+    if each.whole is not None:
+        return f"the verdicts of {each.whole.run.settings.judged_by} on all of them correct it already"
     if each.kind is not None and isinstance(each.kind.metrics[each.kind.metric], ComputedScore):
         return "its score is no mean of the questions' scores"
     if (scored := int(np.count_nonzero(~np.isnan(items_of(each)[1])))) < FEWEST_ITEMS:
-        return f"{scored} questions have a score, and {FEWEST_ITEMS} are needed"
+        return f"only {counted(scored, 'question')} got a score, and {FEWEST_ITEMS} are needed"
     if others < FEWEST_MODELS:
-        return f"{others} other models have run all questions, and {FEWEST_MODELS} are needed"
+        return f"only {counted(others, 'other model')} ran all questions, and {FEWEST_MODELS} are needed"
     return ""
 
 

@@ -118,6 +118,8 @@ class Corrections:
         one, two = self._sampled[key, first], self._sampled[key, second]
         if one is None or two is None:
             return _none("there are no verdicts on all responses of both")
+        if one.by != two.by:
+            return None
         if (key, one.by, first, second) not in self._pairs:
             self._pairs[key, one.by, first, second] = _CheckedPair(measured, one, two)
         where: Where = () if culture is None else ((measured.reported.culture, culture),)
@@ -176,7 +178,7 @@ class _CheckedPair:
         scale = measured.unit.scale
         people = second.people[twos], first.people[ones]
         if first.by != PEOPLE:
-            strata = _pooled(strata, ~np.isnan(np.stack(people)))
+            strata = pooled(strata, ~np.isnan(np.stack(people)))
         of_tasks = Counter(stratum.task for stratum in strata)
         self._by, self._sizes = first.by, Counter(strata)
         shares = {
@@ -216,8 +218,8 @@ class _CheckedPair:
         return PairCorrection(difference, int(np.count_nonzero(self._rated & inside)), missing, self._by)
 
 
-def _pooled(strata: Sequence[Stratum], graded: Mask) -> list[Stratum]:
-    """Puts cultures with fewer than two graded responses of either entrant in some task together with others.
+def pooled(strata: Sequence[Stratum], graded: Mask) -> list[Stratum]:
+    """Puts cultures with fewer than two graded responses in some task together with others; a row per entrant.
 
     Every response had the same chance to be graded, so that strata may be put together.
     """
@@ -230,10 +232,10 @@ def _pooled(strata: Sequence[Stratum], graded: Mask) -> list[Stratum]:
     counts = Counter(stratum.culture for stratum in compress(strata, both))
     few = {stratum.culture for stratum in lacking(strata)}
     others = sorted({stratum.culture for stratum in strata} - few, key=lambda culture: counts[culture])
-    pooled = list(strata)
+    found = list(strata)
     while few:
-        pooled = [one._replace(culture="", name="other cultures") if one.culture in few else one for one in strata]
-        if not (lacking(pooled) and others):
+        found = [one._replace(culture="", name="other cultures") if one.culture in few else one for one in strata]
+        if not (lacking(found) and others):
             break
         few.add(others.pop(0))
-    return pooled
+    return found

@@ -147,6 +147,7 @@ def _of_entrant(
     benchmarks = [unit.measured.unit.benchmark or unit.key for unit, _ in own]
     firsts = [benchmarks.index(benchmark) for benchmark in benchmarks]
     flags: set[Flag] = {flag for unit, _ in own for flag in unit.measured.unit.cells[entrant].flags}
+    flags -= {"control_variates"}
     sizes = [items.scores.size for _, items in own]
     benchmark = np.repeat(np.array(firsts, dtype=np.int64), sizes) << 32
     countries = np.concatenate([items.countries for _, items in own])

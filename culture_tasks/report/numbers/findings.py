@@ -187,11 +187,11 @@ class _Writer:
         if not standing.ranked:
             certainty = "; there are no samples to test that with"
         elif not rivals:
-            certainty = ", and the tests tell it from all others"
+            certainty = ", significantly above all others"
         elif len(rivals) == len(standing.ranked) - 1:
-            certainty = ", but the tests don't tell it from any other"
+            certainty = ", but is not significantly different from any other"
         else:
-            certainty = f", but the tests don't tell it from {self.models(rivals)}"
+            certainty = f", but is not significantly different from {self.models(rivals)}"
         models = self.number_of_models(mean.cells)
         shared = f"that {counted(models, 'model')} share" if models > 1 else "of the same model under several settings"
         return (
@@ -209,7 +209,9 @@ class _Writer:
             return f"{self.model(key)} was run alone: {_spaced(numbers)}." if numbers else ""
         if len(self.headline) < 2:
             return ""
-        return f"No mean ranks the {self.number_of_models(models)} models: no two of them share two benchmarks."
+        return (
+            f"The {self.number_of_models(models)} models can't be ranked by a mean: no two ran the same two benchmarks."
+        )
 
     def best_of_each(self, certain: bool) -> str:
         """Says who leads where the tests are sure of it, or where they aren't."""
@@ -218,8 +220,12 @@ class _Writer:
             ranked, best = unit.standing.ranked, unit.standing.best
             if len(ranked) > 1 and (len(best) == 1) == certain:
                 rivals = self.models(key for key in best if key != ranked[0])
-                leader = f"{self.model(ranked[0])} on {self.unit(unit.key)} ({_value(unit.cells[ranked[0]])})"
-                leaders.append(leader if certain else f"{leader} does not differ significantly from {rivals}")
+                leader, score = self.model(ranked[0]), _value(unit.cells[ranked[0]])
+                leaders.append(
+                    f"{leader} on {self.unit(unit.key)} ({score})"
+                    if certain
+                    else f"on {self.unit(unit.key)}, {leader} ({score}) and {rivals} are not significantly different"
+                )
         start = "Significantly best" if certain else "No clear winner"
         return f"{start}: {_spaced(leaders)}." if leaders else ""
 

@@ -176,17 +176,20 @@ def observe(
 
 
 def _sampled_parts(runs: Iterable[tuple[int, LoadedRun]], statistic: str) -> dict[int, SampledPart]:
-    """Returns what numbered runs were drawn from, where they are of subsets and the statistic is one of their items."""
-    return {
-        number: SampledPart(
-            subset.drawn_from,
-            None if each.whole is None else each.whole.columns,
-            each.others if statistic == SCORE else (),
-        )
-        for number, each in runs
-        if (subset := each.result.subset) is not None
-        and (statistic == SCORE or subset.items == subset.of_documents)  # else the items are clusters
-    }
+    """Returns what numbered runs were drawn from, if each is of a subset or of all documents.
+
+    There is nothing for a statistic of documents where whole clusters were drawn.
+    """
+    parts: dict[int, SampledPart] = {}
+    for number, each in runs:
+        if (subset := each.result.subset) is not None:
+            if statistic != SCORE and subset.items != subset.of_documents:
+                return {}
+            whole = None if each.whole is None else each.whole.columns
+            parts[number] = SampledPart(subset.drawn_from, whole, each.others if statistic == SCORE else ())
+        elif each.run.settings.limit is not None or each.run.items < (each.result.expected or 0):
+            return {}
+    return parts
 
 
 def with_samples(runs: Iterable[LoadedRun]) -> list[tuple[LoadedRun, Columns]]:
@@ -453,9 +456,11 @@ def _with_help(scores: Floats, items: Codes, whole: Columns, scale: Scale) -> In
 def cell_of(
     observed: Observations, scale: Scale, flags: Sequence[Flag] = (), where: Where = (), *, min_coverage: float = 0.0
 ) -> Cell:
-    """Returns the cell of some observations; low coverage adds a flag."""
+    """Returns the cell of some observations; low coverage and other models' scores add flags."""
     found = interval(observed, scale) if observed.scores.size else None
-    own: set[Flag] = set(flags) - {"low_coverage"}
+    own: set[Flag] = set(flags) - {"low_coverage", "control_variates"}
+    if observed.is_drawn and any(part.others for part in observed.drawn_from.values()):
+        own.add("control_variates")
     if observed.coverage is not None and observed.coverage < min_coverage:
         own.add("low_coverage")
     return from_interval(found, scale, flags=own, runs=observed.runs, where=where, coverage=observed.coverage)

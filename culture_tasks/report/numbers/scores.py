@@ -216,10 +216,7 @@ def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
     if "from_result_file" in flags:
         name = metric if metric in runs[0].result.metrics else f"{metric}{LEXICAL}"
         return harness_cell(runs[0], name, scale, flags)
-    observed = measured.observe(key)
-    if observed.is_drawn and any(part.others for part in observed.drawn_from.values()):
-        flags.add("control_variates")
-    cell = cell_of(observed, scale, tuple(flags), min_coverage=measured.min_coverage)
+    cell = cell_of(measured.observe(key), scale, tuple(flags), min_coverage=measured.min_coverage)
     subsets = [
         f"{title_of(each.run.task)}: {each.result.subset} documents"
         + ("" if each.whole is None else f", with the verdicts of {each.whole.run.settings.judged_by} on all")

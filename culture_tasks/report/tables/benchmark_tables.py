@@ -219,9 +219,9 @@ def _contrast_table(
 
 _ABOUT_GAINS = (
     "Difference: trained minus base, on the items that both have a score for, with the interval of its paired test; "
-    "bold where the test tells the two apart. Test and interval are adjusted over a model's columns in this table "
-    "(Holm), so with many columns the intervals are wide. Gain: how much better the trained model's score is, in "
-    "percent of the base's. Items needed: how many common items would tell the two apart at this difference 4 times "
+    "bold where the two are significantly different. Test and interval are adjusted over a model's columns in this "
+    "table (Holm), so with many columns the intervals are wide. Gain: how much better the trained model's score is, in "
+    "percent of the base's. Items needed: how many common items would make this difference significant 4 times "
     "out of 5, after the same adjustment."
 )
 

@@ -102,7 +102,7 @@ def _notes(context: Context, countries: Countries) -> Iterator[str]:
     for unit, why in countries.beside.items():
         reasons.setdefault(why, []).append(unit)
     for why, units in reasons.items():
-        yield f"Not in it ({why}): {_titles(context, units)}."
+        yield f"Not included ({why}): {_titles(context, units)}."
 
 
 def _titles(context: Context, units: Sequence[str]) -> str:

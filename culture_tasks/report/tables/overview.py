@@ -45,8 +45,8 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     if any(unit.standing.ranked for unit in headline):
         notes.append(
             "A rank (#) is the places that the tests leave a model; the first is 1 plus the number of models that are "
-            "significantly better. Bold: no other model is significantly better; where the tests tell none apart, "
-            "none is bold."
+            "significantly better. Bold: no other model is significantly better; where no two are significantly "
+            "different, none is bold."
         )
     if any("corrected" in cell.flags for unit in headline for cell in unit.cells.values()):
         notes.append(
@@ -54,7 +54,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
             "enough of them, and are the judge's own elsewhere; scores of cultures are always the judge's own."
         )
     if not means and len(headline) > 1:
-        notes.append("There is no mean: no two models share two of these columns.")
+        notes.append("The models can't be ranked by a mean: no two ran the same two benchmarks.")
     table = Table("summary", "Scores", ("Model",), notes=tuple(notes), question="best")
     order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]
     return grid(context, table, places, rows=dict.fromkeys((*order, *context.entrants)))
@@ -72,7 +72,7 @@ def _about_mean(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -
     for column, why in mean.beside.items():
         reasons.setdefault(why, []).append(titles[column])
     for why, columns in reasons.items():
-        yield f"Not in it ({why}): {'; '.join(columns)}."
+        yield f"Outside the mean ({why}): {'; '.join(columns)}."
 
 
 def cuts(context: Context) -> Iterator[Table]:
@@ -149,8 +149,8 @@ def comparison_table(
         rows.append(row_of((title, *labels, test.verdict, test.test), values, columns))
     note = (
         "On the items that both answered. Holm's adjustment is over all pairs of a benchmark, or of a mean. The "
-        "interval is the test's own, with the same adjustment: it leaves 0 out exactly where the two are told "
-        "apart. Items needed: how many common items would tell the two apart at this difference 4 times out of 5, "
+        "interval is the test's own, with the same adjustment: it excludes 0 exactly where the two are significantly "
+        "different. Items needed: how many common items would make this difference significant 4 times out of 5, "
         "after the same adjustment. A task of the harnesses is tested where its samples are there and their mean is "
         "its score."
     )

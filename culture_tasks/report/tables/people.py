@@ -23,7 +23,7 @@ from culture_tasks.people.spotcheck_design import Rated, doubts
 from culture_tasks.people.spotcheck_draw import Population, Response, read_population
 from culture_tasks.report.model import Cell, CheckedScore, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections, Stratum
+from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections, Stratum, pooled
 from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe, ordered
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
@@ -46,8 +46,8 @@ _ABOUT_THREE_LEVELS = (
 )
 _ABOUT_PANELS = (
     "A panel is several judges, weighted by people's ratings where that pays, culture by culture; else it is one of "
-    "them. The weights for a rated response are learned from other ratings, so that its interval is as honest as that "
-    "of one judge."
+    "them, or their mean. The weights for a rated response are learned from other ratings, so that its interval is as "
+    "honest as that of one judge."
 )
 _ABOUT_AGREEMENT = (
     "Between people: Krippendorff's alpha (ordinal) of the raters, on responses that several of them rated. The others "
@@ -219,6 +219,8 @@ class CheckedUnit:
         self._people = _means_of(self._raters)
         reported = measured.reported.field_named(measured.reported.culture)
         self._strata = _strata(checked, reported, ~np.isnan(self._people))
+        if self.has_three_levels:
+            self._strata = pooled(self._strata, ~np.isnan(self._own_scores[None]))
         sizes, of_tasks = Counter(self._strata), Counter(stratum.task for stratum in self._strata)
         self._weights = {each.run.run.task: _weight(each) for each in checked}
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
@@ -226,11 +228,9 @@ class CheckedUnit:
             for stratum, size in sizes.items()
         }
         self._judge, self._better = self._levels()
-        self._corrected, self._alone = (
-            self._mean(self._judge, self._better),
-            self._mean(np.full(self._judge.size, np.nan)),
-        )
-        present = {stratum.culture for stratum in self._strata}
+        self._corrected = self._mean(self._judge, self._better)
+        self._alone = self._mean(np.full(self._judge.size, np.nan))
+        present = {stratum.culture for stratum in self._strata} - {""}
         others = sorted(one for one in present if one not in reported.order)
         found = [*(one for one in reported.order if one in present), *others]
         self.cultures = found if len(found) > 1 else []
@@ -270,7 +270,7 @@ class CheckedUnit:
         people = self._cell(self._corrected.overall, None)
         is_whole = {each.run.task for each in self._runs} == {each.run.task for each in self.measured.runs[self.key]}
         ends = (people.low, people.high) if is_whole else (None, None)
-        flags = ordered({*cell.flags, "corrected"})
+        flags = ordered({*cell.flags, "corrected"} - {"control_variates"})
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
 
     @property

@@ -57,7 +57,7 @@ def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[st
         yield from (_folded(f"Figure: {chart.title}", pictures[chart.key]) for chart in charts)
     if report.problems:
         lines = [f"- {markdown_cell(one.path)}: {one.kind}, {markdown_cell(one.detail)}" for one in report.problems]
-        yield _folded(f"Files that were not used ({len(lines)})", "\n".join(lines))
+        yield _folded(f"Files not included ({len(lines)})", "\n".join(lines))
 
 
 def _bullets(findings: Sequence[Finding]) -> Iterator[str]:

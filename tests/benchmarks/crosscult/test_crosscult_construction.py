@@ -4,7 +4,8 @@ from support.crosscult_cases import raw_cases
 from culture_tasks.benchmarks import registry
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
 from culture_tasks.benchmarks.crosscult.draw import make_draw
-from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES, ORDERS, SINGLE_ROLES
+from culture_tasks.benchmarks.crosscult.editions import PAPER
+from culture_tasks.benchmarks.crosscult.vocabulary import LOCALITY_ROLES, SINGLE_ROLES
 from culture_tasks.benchmarks.interface import Group, Task
 
 SIX = {f"s{number}": topic for number, topic in enumerate(("social", "religious", "ethical") * 2)}
@@ -96,7 +97,7 @@ def test_a_chain_is_asked_about_each_step_after_all_three_insertions(release):
 
 
 def test_retention_follows_a_partition_from_its_own_step_on(release):
-    for order in ORDERS:
+    for order in PAPER.orders:
         first = documents(release, f"crosscult_retention_{'_'.join(order)}_{order[0]}_after_1")[0]
         last = documents(release, f"crosscult_retention_{'_'.join(order)}_{order[0]}_after_3")[0]
         assert [insertion["partition"] for insertion in last["insertions"]] == list(order)

@@ -10,8 +10,8 @@ from support.crosscult_cases import paper_sized, raw_cases, rows, write_folder
 
 from culture_tasks.benchmarks.crosscult.documents import Release, load_release
 from culture_tasks.benchmarks.crosscult.draw import FILE_NAME, DrawOptions, draw_in_force, make_draw
+from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.crosscult.raw_cases import load
-from culture_tasks.benchmarks.crosscult.vocabulary import ORIGINAL_ORDER
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError
 
@@ -41,7 +41,7 @@ def test_the_number_of_documents_is_that_of_table_1(whole):
     assert sum(1 for _ in release.diagnostic()) == 3 * 9_800
     assert sum(1 for _ in release.single("generality")) == 4_000
     assert sum(1 for _ in release.sequential("locality", "zh")) == 2_000
-    assert sum(1 for _ in release.retention(ORIGINAL_ORDER, "en", 2)) == 2_000
+    assert sum(1 for _ in release.retention(PAPER.orders[0], "en", 2)) == 2_000
 
 
 def test_items_come_from_where_the_paper_says(whole):

@@ -2,7 +2,7 @@ import unicodedata
 
 from support.papers import printed
 
-from culture_tasks.benchmarks.crosscult.documents import system_prompt
+from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.crosscult.rubrics import CROSSCULT
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.prompt_files import load
@@ -16,14 +16,14 @@ def words(text):
 
 def test_system_prompts_are_those_of_figure_9():
     lines = printed("crosscult", "figure_9").splitlines()
-    assert {f"English {system_prompt('en')}", f"Chinese {system_prompt('zh')}"} <= set(lines)
+    assert {f"English {PAPER['en'].system_prompt}", f"Chinese {PAPER['zh'].system_prompt}"} <= set(lines)
 
 
 def test_the_arabic_prompt_is_figure_9_in_logical_order():
     lines = printed("crosscult", "figure_9").splitlines()
     visual = next(line for line in lines if line.startswith("Arabic ")).removeprefix("Arabic ")
     logical = unicodedata.normalize("NFC", visual[::-1]).translate(ARABIC_SHAPES)
-    ours = system_prompt("ar")
+    ours = PAPER["ar"].system_prompt
     assert sorted(words(ours)) == sorted(words(logical))
     differing = [(one, other) for one, other in zip(ours.split(), logical.split(), strict=True) if one != other]
     assert differing in ([], [("الإجابة", "اإلجابة")])  # the ligature lam-alef is turned around as one character

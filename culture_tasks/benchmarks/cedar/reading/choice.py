@@ -21,6 +21,7 @@ from culture_tasks.benchmarks.cedar.reading.mentions import (
     SPACED,
     UNSPACED,
     WORD,
+    AddedWords,
     Mention,
     alternation,
     clause_around,
@@ -81,8 +82,8 @@ def _without_lists(text: str, mentions: Sequence[Mention]) -> list[Mention]:
     return [mention for run in runs if len({listed.emotion for listed in run}) < _OPTIONS for mention in run]
 
 
-def _parsed(text: str) -> FoldedReply:
-    mentions = _without_lists(text, find_mentions(text))
+def _parsed(text: str, added: AddedWords | None) -> FoldedReply:
+    mentions = _without_lists(text, find_mentions(text, added))
     spans = [found.span() for found in _SENTENCE.finditer(text)]
     sentences = [Sentence(*span, here) for span in spans if (here := _within(mentions, *span))]
     stated = [
@@ -248,6 +249,8 @@ def _describes(text: str, mention: Mention) -> bool:
     if mention.language in UNSPACED:
         noun = _OF_NOUN.match(text, mention.end)
         return noun is not None and not _plain()[1].match(text, noun.end())
+    if mention.language is None:
+        return False
     before, after = clause_around(text, mention)
     following = WORD.match(after)
     adjectives = language_file(mention.language).get("adjectives", "(?!)")
@@ -307,7 +310,7 @@ def _corrects(reply: FoldedReply) -> bool:
     return any(map(pattern("corrections").search, gaps))
 
 
-def read_reply(reply: str) -> Emotion | None:
+def read_reply(reply: str, added: AddedWords | None = None) -> Emotion | None:
     r"""Returns the emotion that a reply chooses, or None where it chooses none or more than one.
 
     Words of all seven languages count, in any inflection that belongs to one label alone. In order: JSON, ``\\boxed``
@@ -315,12 +318,15 @@ def read_reply(reply: str) -> Emotion | None:
     in quotes; the label that opens the reply where others only explain it; the only label there is. A denied label
     ("not sadness") never counts, nor does one that is asked about or part of a repeated option list. A reply that
     declines to answer is read in the first two forms only. Time is linear in the reply's length.
+
+    Of a culture that was added, its words and the English ones count (:class:`AddedWords`). What tells an answer, a
+    denial or a doubt is that of the seven languages.
     """
     text = fold(cut_reasoning(reply)).strip()
     following = _NEW_PROMPT.search(text)
-    if following and find_mentions(text[: following.start()]):
+    if following and find_mentions(text[: following.start()], added):
         text = text[: following.start()]
-    parsed = _parsed(text)
+    parsed = _parsed(text, added)
     if _corrects(parsed):
         return None
     for rule in _COMMITTED if _declining().search(text) else RULES:

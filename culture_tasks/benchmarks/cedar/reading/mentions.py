@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -27,7 +29,7 @@ Entry: TypeAlias = tuple[Emotion, Language]  # of an emotion word
 
 SPACED: Final[tuple[Language, ...]] = ("en", "es", "sw", "ar", "hi")
 UNSPACED: Final[tuple[Language, ...]] = ("ja", "zh")
-HAN_OR_KANA: Final = "々〆〇ぁ-ゖゝ-ゟァ-ヺー-ヿ㐀-䶿一-鿿豈-﫿"
+HAN_OR_KANA: Final = "々〆〇ぁ-ゖゝ-ゟァ-ヺー-ヿ㐀-䶿一-鿿\uf900-\ufaff"
 # Letters and digits of any script but Han and kana; Devanagari by range, as its vowel signs are no letters to "\w".
 # A hyphen or an apostrophe may join two of them: "didn't", "pain-free".
 WORD: Final = re.compile(rf"(?:[^\W_ऀ-ॿ{HAN_OR_KANA}]|[ऀ-ॣ०-९ॱ-ॿ])+(?:['-](?:[^\W_ऀ-ॿ{HAN_OR_KANA}]|[ऀ-ॣ०-९ॱ-ॿ])+)*")
@@ -36,6 +38,9 @@ RUN: Final = re.compile(f"[{HAN_OR_KANA}]+")
 # Where a spaced word begins and ends.
 _BEGINS: Final = r"(?<![^\W_])(?<![ऀ-ॣ])"
 _ENDS: Final = r"(?![^\W_])(?![ऀ-ॣ])"
+
+# A letter of a script without spaces between words: Thai, Lao, Burmese, Khmer, Han, kana.
+_UNSPACED_SCRIPT: Final = re.compile(f"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff{HAN_OR_KANA}]")
 
 _LONGEST_WORD = 40
 # A word in Arabic letters, diacritics aside.
@@ -58,12 +63,53 @@ _PARTICLES: Final = ("です", "でし", "だ", "を", "が", "の", "と", "で
 
 
 class Mention(NamedTuple):
-    """An emotion word in a folded text: where it begins and ends, its label, and the language whose word it is."""
+    """An emotion word in a folded text: where it begins and ends, its label, and the language whose word it is.
+
+    The language is None for a word of a culture that was added.
+    """
 
     start: int
     end: int
     emotion: Emotion
-    language: Language
+    language: Language | None
+
+
+@dataclass(frozen=True)
+class AddedWords:
+    """The emotion words of a culture that was added.
+
+    Attributes:
+        language: Code of its language.
+        forms: The label of each word. A ``*`` at its end allows any ending, for languages that join words to it.
+    """
+
+    language: str
+    forms: Mapping[str, Emotion]
+
+    @cached_property
+    def _words(self) -> Mapping[str, tuple[Emotion, bool]]:
+        """The label of each folded word, and whether it may have any ending."""
+        forms = sorted(self.forms, key=lambda form: form.endswith("*"))
+        return {fold(form.removesuffix("*")).strip(): (self.forms[form], form.endswith("*")) for form in forms}
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(
+            "|".join(re.escape(word) for word in sorted(self._words, key=lambda word: (-len(word), word)))
+        )
+
+    def mentions(self, text: str) -> Iterator[Mention]:
+        """Yields the words in a folded text, whole words alone in scripts that write spaces between them."""
+        for found in self._pattern.finditer(text):
+            emotion, is_open = self._words[found.group()]
+            edges = text[found.start() - 1 : found.start()], "" if is_open else text[found.end() : found.end() + 1]
+            if _UNSPACED_SCRIPT.match(found.group()) or not any(map(_continues_a_word, edges)):
+                yield Mention(*found.span(), emotion, None)
+
+
+def _continues_a_word(character: str) -> bool:
+    """Whether a character is a letter, a digit or a mark, such as a vowel sign."""
+    return bool(character) and unicodedata.category(character)[0] in "LMN"
 
 
 @cache
@@ -224,9 +270,24 @@ def _unspaced(text: str) -> Iterator[Mention]:
             place += size or 1
 
 
-def find_mentions(text: str) -> list[Mention]:
-    """Returns the emotion words of a folded text, in order: whole words; in Japanese and Chinese the longest."""
-    return sorted([*_spaced(text), *_unspaced(text)])
+def find_mentions(text: str, added: AddedWords | None = None) -> list[Mention]:
+    """Returns the emotion words of a folded text, in order: whole words; in Japanese and Chinese the longest.
+
+    With words of a culture that was added, these, and of the lexicon those of English and of the culture's language.
+    """
+    known = [*_spaced(text), *_unspaced(text)]
+    if added is None:
+        return sorted(known)
+    own = list(added.mentions(text))
+    labels = {place: mention.emotion for mention in own for place in range(mention.start, mention.end)}
+    known = [
+        mention
+        for mention in known
+        if mention.language in ("en", added.language)
+        and all(labels.get(place, mention.emotion) == mention.emotion for place in range(mention.start, mention.end))
+    ]
+    taken = {place for mention in known for place in range(mention.start, mention.end)}
+    return sorted([*known, *(mention for mention in own if taken.isdisjoint(range(mention.start, mention.end)))])
 
 
 # Denials: "not sadness", "sadness doesn't fit", "悲しみではなく"

@@ -1,0 +1,121 @@
+"""The editions of CrossCult-KIBench: the paper's, and those that people make of a further culture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from culture_tasks.data.releases import ReleaseFacts
+from culture_tasks.data.sources import Source
+from culture_tasks.prompt_files import load
+
+RAW_CASES = 9_800  # Table 1
+
+Order = tuple[str, ...]
+"""Partitions in the order in which a chain inserts them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """A language and its culture, such as Chinese in China (section 3.1).
+
+    Attributes:
+        code: Code of the language (ISO 639), which names the partition: no two of an edition share a language.
+        language: Name of the language in English, as in Figure 9 and for the judge.
+        place: Code of the country or region (:mod:`culture_tasks.vocabulary`).
+        question: Field of a raw case that holds its question.
+        answer: Field that holds its answer.
+        gloss: Field that may hold the answer in English; empty where the answer is in English.
+        system: System prompt in the language; empty for the one of Figure 9.
+    """
+
+    code: str
+    language: str
+    place: str
+    question: str
+    answer: str
+    gloss: str = ""
+    system: str = ""
+
+    @property
+    def system_prompt(self) -> str:
+        """The system prompt of the language."""
+        return self.system or load(__package__, f"system_{self.code}.v1").text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edition:
+    """A set of raw cases, and what is inserted of it.
+
+    Attributes:
+        name: Name of the benchmark, with which those of its tasks begin.
+        title: Its name for readers.
+        source: Where its raw cases are.
+        partitions: Its partitions, in order.
+        targets: Partitions that are inserted in the single-insert setting.
+        orders: Orders of the chains, that of the sequential setting first; empty without chains.
+        diagnostic: Name of the task in which nothing is inserted.
+        seed: Seed of the default draw.
+    """
+
+    name: str
+    title: str
+    source: Source
+    partitions: tuple[Partition, ...]
+    targets: tuple[str, ...]
+    orders: tuple[Order, ...]
+    diagnostic: str
+    seed: int = 0
+
+    def __getitem__(self, code: str) -> Partition:
+        return next(partition for partition in self.partitions if partition.code == code)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of its partitions."""
+        return tuple(partition.code for partition in self.partitions)
+
+    @property
+    def languages(self) -> dict[str, str]:
+        """The names of the languages, by code."""
+        return {partition.code: partition.language for partition in self.partitions}
+
+    def in_order(self, order: Sequence[str], between: str = ", ") -> str:
+        """Returns the names of a chain's languages in order."""
+        return between.join(self.languages.get(code, code) for code in order)
+
+
+PAPER = Edition(
+    name="crosscult",
+    title="CrossCult-KIBench",
+    source=Source(
+        folder="crosscult",
+        stems=("cases", "raw_cases", "crosscult", "crosscult_kibench", "data"),
+        hub="crosscult-kibench/CrossCult-KIBench",
+        split="all",
+        image_column="image",
+        release=ReleaseFacts(rows=RAW_CASES),
+    ),
+    partitions=(  # section 3.1; the fields are those of Figure 8
+        Partition(code="en", language="English", place="US", question="question_en", answer="answer_us_en"),
+        Partition(
+            code="zh",
+            language="Chinese",
+            place="CN",
+            question="question_zh",
+            answer="answer_china_zh",
+            gloss="answer_china_zh_en",
+        ),
+        Partition(
+            code="ar",
+            language="Arabic",
+            place="arab",
+            question="question_ar",
+            answer="answer_arab_ar",
+            gloss="answer_arab_ar_en",
+        ),
+    ),
+    targets=("zh", "ar"),  # section 3.1
+    orders=(("en", "zh", "ar"), ("ar", "zh", "en")),  # section 3.1, and the supplementary chains of Appendix F.1
+    diagnostic="crosscult_diagnostic",
+)

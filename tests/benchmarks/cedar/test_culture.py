@@ -1,0 +1,613 @@
+"""A language that a group adds to CEDAR, and new scenes: scripted people and models through all steps."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from culture_tasks.benchmarks.cedar.benchmark import BENCHMARK
+from culture_tasks.benchmarks.cedar.culture import FORM
+from culture_tasks.benchmarks.cedar.documents import prompt_file
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES
+from culture_tasks.benchmarks.cedar.scenes import PIECES, Scenes, decide, row_name
+from culture_tasks.benchmarks.cultures import MODEL, BuiltCulture, Config, Entry, State
+from culture_tasks.benchmarks.interface import Picture
+from culture_tasks.cultures.collecting import collect
+from culture_tasks.cultures.giving_out import give_out
+from culture_tasks.cultures.project import CONFIG, Project, problems_with
+from culture_tasks.errors import DataError
+from culture_tasks.settings import Settings
+from culture_tasks.text_tables import write_csv
+
+PERSIAN = dict(
+    zip(
+        EMOTIONS,
+        (
+            *("خشم", "انزجار", "ترس", "شادی", "غم", "تعجب", "سرگرمی"),
+            *("هیبت", "رضایت", "اشتیاق", "خجالت", "درد", "آرامش", "همدردی"),
+        ),
+        strict=True,
+    )
+)
+INSTRUCTION = {
+    "text_instruction": "روایت زیر را بخوانید و یک احساس را انتخاب کنید.",
+    "image_instruction": "تصویر و پرسش زیر را بخوانید و یک احساس را انتخاب کنید.",
+    "narrative": "روایت",
+    "question": "پرسش",
+    "options": "گزینه‌ها",
+    "closing": "اکنون، [پاسخ شما]:",
+}
+GOLD = EMOTIONS[:6]  # of scenes 1 to 12, by turns
+TOML = """
+name = "iran"
+title = "Iran"
+like = "cedar"
+way = "{way}"
+language = "fa"
+place = "IR"
+
+[options]
+second_text = 12
+second_multimodal = 12
+{options}
+
+[people]
+a = []
+b = []
+"""
+
+
+def project(folder, way="language", options=""):
+    folder.mkdir(exist_ok=True)
+    (folder / CONFIG).write_text(TOML.format(way=way, options=options), encoding="utf-8")
+    return Project.open(folder)
+
+
+def english(folder, number=12):
+    """Writes English scenes, of which the third image and the fourth have no narrative, as in the release."""
+    for kind, stem in (("multilingual", "english_inq_sample"), ("text", "english_nq")):
+        rows = [
+            {
+                "id": at,
+                "narrative": "" if kind == "multilingual" and at in (3, 4) else f"You enter room {at}.",
+                "question": f"How do you feel in room {at} ({kind})?",
+                "answer": "awe",
+                "english_ver_answer": "awe",
+            }
+            for at in range(1, number + 1)
+        ]
+        path = folder / "cedar" / kind / f"{stem}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(rows), encoding="utf-8")
+    (folder / "cedar" / "images").mkdir()
+    for at in range(1, number + 1):
+        Image.new("RGB", (8, 8), (at * 10, 0, 0)).save(folder / "cedar" / "images" / f"{at}.png")
+    return folder
+
+
+def fill_in(project, data, step, person, answer):
+    """Has a person fill in the rows of a step that they may: ``answer`` gives values, None for a skip."""
+    found, state = project.step(step), project.state(data)
+    entries = []
+    for row in found.rows(state):
+        if person in row.not_for or row.writer not in ("", person):
+            continue
+        if len(state.of(step, row.name)) >= row.people and not person.startswith(MODEL):
+            continue
+        values = answer(row)
+        if values is None:
+            entries.append(Entry(step=step, row=row.name, person=person, skipped="no"))
+        elif values:
+            assert problems_with(found, values) == []
+            entries.append(Entry(step=step, row=row.name, person=person, values=values))
+    project.add(entries, "test")
+    return len(entries)
+
+
+def number_of(row):
+    return int(row.name.rpartition("-")[2])
+
+
+def translated(row):
+    found = {"question": f"پرسش {row.name}؟"}
+    return found | ({"narrative": f"روایت {row.name}."} if "Original narrative" in row.shown else {})
+
+
+def read_back(project, path, data):
+    """Collects a file and returns the number of new entries."""
+    return sum(line.outcome == "new" for line in collect(project, [path], data).lines)
+
+
+def words(project, data):
+    fill_in(project, data, "words", "a", lambda row: {"translation": (PERSIAN | INSTRUCTION)[row.name]})
+    fill_in(project, data, "words_back", "b", lambda row: {"english": row.name})
+
+
+def take_over(project, data):
+    """All steps before the labels: a skips scene 11, and b finds scene 12 impossible and corrects scene 1."""
+    words(project, data)
+    fill_in(project, data, "translate", "a", lambda row: None if number_of(row) == 11 else translated(row))
+
+    def checked(row):
+        if number_of(row) == 12:
+            return {"possible": False}
+        fixed = {"question": "پرسش بهتر؟"} if row.name == "text-1" else {}
+        return {"possible": True, "fluency": 9, "fidelity": 8} | dict(row.values) | fixed
+
+    assert fill_in(project, data, "check", "a", checked) == 0  # nobody checks what they translated
+    fill_in(project, data, "check", "b", checked)
+
+
+def label(project, data):
+    """Five label; the fifth is careless, two contradict the rest on scene 2, and one stops after three rows."""
+    right = lambda row: {"emotion": GOLD[(number_of(row) - 1) % 6]}  # noqa: E731
+
+    def contradicting(row):
+        return {"emotion": "relief"} if number_of(row) == 2 else right(row)
+
+    for person, answer in (("p1", right), ("p2", right), ("p3", contradicting), ("p4", contradicting)):
+        fill_in(project, data, "label", person, answer)
+    stopped = iter(range(3))
+    fill_in(project, data, "label", "p5", lambda row: {"emotion": "awe"} if next(stopped, None) is not None else {})
+    fill_in(project, data, "label", "p6", right)
+
+
+@pytest.fixture
+def done(tmp_path):
+    """A project with all labels, and its data folder."""
+    data = english(tmp_path / "data")
+    iran = project(tmp_path / "iran")
+    take_over(iran, data)
+    label(iran, data)
+    for person in ("q1", "q2"):
+        fill_in(iran, data, "second", person, lambda row: {"emotion": GOLD[(number_of(row) - 1) % 6]})
+    return iran, data
+
+
+def built_culture(project, data, folder):
+    """Writes what a form builds, as the engine does."""
+    state = project.state(data)
+    built = project.form.build(state)
+    told = "write" if project.config.way == "scenes" else "translate"
+    brought = [row for row in project.step(told).rows(state) if not row.writer or state.entries[told].get(row.name)]
+    names = [one.row for one in built.dropped]
+    assert len(set(names)) == len(names)
+    assert len(brought) == len(names) + sum(map(len, built.tables.values()))  # every row is built, or says why not
+    (folder / "data" / "images").mkdir(parents=True)
+    for name, rows in built.tables.items():
+        (folder / "data" / name).write_text(json.dumps(list(rows)), encoding="utf-8")
+    for name, source in built.images.items():
+        (folder / "data" / "images" / name).write_bytes((state.folder / "images" / source).read_bytes())
+    config = project.config
+    return built, BuiltCulture(
+        folder=folder,
+        name=config.name,
+        title=config.title,
+        like=config.like,
+        way=config.way,
+        language=config.language,
+        place=config.place,
+        files={},
+        marks=tuple(built.marks),
+        facts=json.loads(json.dumps(built.facts)),
+    )
+
+
+def test_a_language_goes_through_all_steps(done, tmp_path):
+    iran, data = done
+    state = iran.state(data)
+    scenes = Scenes(state)
+    # p5 labels text 1 to 3 alone, as awe. Of scene 2, p6 decides image-2 (3 disgust, 2 relief); text-2 has no majority
+    # among six (3 disgust, 2 relief, 1 awe), and waits for a seventh.
+    assert scenes.decisions["text-2"] == (None, None, 7)
+    assert scenes.decisions["image-2"] == ("disgust", "relief", 5)
+    built, culture = built_culture(iran, data, tmp_path / "built")
+    ids = {name: [row["id"] for row in rows] for name, rows in built.tables.items()}
+    every = [str(at) for at in range(1, 11)]
+    assert ids == {"iran_nq.json": [at for at in every if at != "2"], "iran_inq.json": every}
+    first = built.tables["iran_nq.json"][0]
+    assert first == {
+        "id": "1",
+        "narrative": "روایت text-1.",
+        "question": "پرسش بهتر؟",
+        "answer": "خشم",
+        "english_ver_answer": "anger",
+        "minority": None,
+    }
+    assert built.tables["iran_inq.json"][1]["minority"] == "relief"
+    assert built.tables["iran_inq.json"][2]["narrative"] == ""
+    assert {(one.row, one.reason) for one in built.dropped} == {
+        ("text-2", "6 of 7 labels"),
+        *((f"{kind}-11", "skipped by its translator") for kind in ("image", "text")),
+        *((f"{kind}-12", "impossible in the culture") for kind in ("image", "text")),
+    }
+    figures = {(one.name, one.of): one for one in FORM.agreement(state)}
+    assert figures["mean fluency", "check"].value == 9.0
+    assert figures["mean fidelity", "check"].printed == "9.16"
+    assert figures["alpha, second labels and gold", "multimodal"][2:4] == (1.0, 10)
+    assert figures["alpha, second labels and gold", "text"].missing == "9 of the 10 that it needs at least"
+    raw = figures["raw agreement of the first labels", "multimodal"]
+    assert raw.value == pytest.approx((9 + 0.4) / 10)  # scene 2: 4 of 10 pairs agree (3 of disgust, 1 of relief)
+    assert built.marks == [
+        "How well other people agree with its labels (text) isn't known: 9 of the 10 that it needs at least."
+    ]
+    assert FORM.build(state) == built
+    # The benchmark of what was built.
+    benchmark = BENCHMARK.culture(culture)
+    group, *tasks = benchmark.entries()
+    assert [group.name, *(task.name for task in tasks)] == ["cedar_iran", "cedar_iran_text", "cedar_iran_multimodal"]
+    assert benchmark.check(None).problems == []
+    for task in tasks:
+        documents = task.data.load(Settings())
+        assert [row["id"] for row in documents.rows] == ids[f"iran_{'nq' if task is tasks[0] else 'inq'}.json"]
+        assert (documents.images is not None) == task.shows_images
+    doc = tasks[0].data.load(Settings()).rows[0]
+    assert tasks[0].prompt(doc).parts == (
+        f"{INSTRUCTION['text_instruction']}\n\n[روایت]: روایت text-1.\n[پرسش]: پرسش بهتر؟\n\n"
+        f"[گزینه‌ها]: {', '.join(PERSIAN.values())}\n{INSTRUCTION['closing']}",
+    )
+    record = tasks[0].score(doc, ["پاسخ: خَشم", "anger", "ترس", "شاید"])
+    assert record.labels == ["anger", "anger", "fear", None]
+    assert record.score == 0.5
+    assert record.groups["culture"] == "iran"
+    assert record.prompt.name == "text_iran.by_group"
+    values = {metric.name: metric for metric in tasks[0].metrics()}
+    assert values["lsepp_anger"].value([record.values["lsepp_anger"]]) == 0.5  # 2 predictions of 4 gold labels
+    assert values["unparsed"].stderr([record.values["unparsed"]] * 2) == pytest.approx(0.0)
+    report = benchmark.report()
+    assert report.field_named("culture").places == {"iran": "IR"}
+    assert not report.is_as_published(["cedar_iran_text"])
+
+
+def test_nobody_gives_second_labels_who_had_another_part(done):
+    iran, data = done
+    state = iran.state(data)
+    for row in iran.step("second").rows(state):
+        assert row.not_for == {"a", "b", *(f"p{at}" for at in range(1, 7))}
+    assert all(row.not_for == {"q1", "q2"} for row in iran.step("label").rows(state))
+
+
+def test_sheets_of_labels_have_the_words_of_the_language(tmp_path):
+    data = english(tmp_path / "data")
+    iran = project(tmp_path / "iran")
+    take_over(iran, data)
+    given = give_out(iran, iran.state(data), "label", tmp_path / "sheets", people=["a"])
+    page = (tmp_path / "sheets" / f"{given.sheets[0].name}.html").read_text(encoding="utf-8")
+    assert f'<span dir="auto">{PERSIAN["awe"]}</span>' in page
+    assert '<span dir="auto">awe</span>' not in page
+    path = tmp_path / "sheets" / f"{given.sheets[0].name}.csv"
+    header, *lines = csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""))
+    place = next(at for at, name in enumerate(header) if name.startswith("emotion:"))
+    assert all(word in header[place] for word in PERSIAN.values())
+    lines = [[PERSIAN["awe"] if at == place else cell for at, cell in enumerate(line)] for line in lines]
+    write_csv(path, header, lines)
+    assert read_back(iran, path, data)
+    assert set(Scenes(iran.state(data)).labels("label", "text-3")) == {"awe"}
+
+
+def test_images_of_the_release_are_taken_over(done):
+    iran, data = done
+    state = iran.state(data)
+    assert FORM.images(state)["1.png"] == data / "cedar" / "images" / "1.png"
+    assert list(FORM.check(state)) == []
+    (iran.folder / "inputs").mkdir()
+    (iran.folder / "inputs" / "scenes.json").write_text(
+        json.dumps([{"id": "x", "narrative": "", "question": "How?", "image": "../../secret.png"}])
+    )
+    (problem,) = FORM.check(iran.state(data))
+    assert "no image '../../secret.png'" in problem
+
+
+def test_without_scenes_the_message_says_where_they_belong(tmp_path):
+    iran = project(tmp_path / "iran")
+    (problem,) = FORM.check(iran.state(None))
+    assert "inputs/scenes.json" in problem
+    with pytest.raises(DataError, match="row 'anger': nobody has translated it"):
+        FORM.build(iran.state(None))
+
+
+@pytest.mark.parametrize(
+    ("row", "word", "message"),
+    [
+        ("closing", "{x}", "Expected no braces"),
+        ("fear", "خشم", "are alike once case and accents are set aside"),
+    ],
+)
+def test_words_that_can_t_be_used_are_refused(done, row, word, message):
+    iran, data = done
+    iran.add([Entry(step="words", row=row, person="a", values={"translation": word})], "test")
+    with pytest.raises(DataError, match=message):
+        FORM.build(iran.state(data))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("further_words = ['anger']", "Expected 'emotion=form'"),
+        ("further_words = ['angre=x']", "'angre' is no gold label"),
+        ("floor_multimodal = 1.1", "alpha, second labels and gold, multimodal: 1.00. Expected at least 1.1"),
+    ],
+)
+def test_options_that_can_t_be_kept_are_refused(done, options, message):
+    iran, data = done
+    with pytest.raises(DataError, match=message):
+        FORM.build(project(iran.folder, options=options).state(data))
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({}, ("روایت text-3.", "پرسش text-3؟")),  # nothing but ratings: the translation stands
+        ({"narrative": "الف", "question": "ب"}, ("الف", "ب")),
+        ({"question": "ب"}, None),  # the narrative was deleted, and the original has one
+        ({"narrative": "الف"}, ("الف", "پرسش text-3؟")),
+    ],
+)
+def test_what_a_check_leaves_of_a_text(done, values, told):
+    iran, data = done
+    rated = {"possible": True, "fluency": 9, "fidelity": 8}
+    iran.add([Entry(step="check", row="text-3", person="b", values=rated | values)], "test")
+    assert Scenes(iran.state(data)).texts.get("text-3") == told
+
+
+def test_drafts_that_nobody_changed_are_counted_and_limited(done):
+    iran, data = done
+    rows = [row for row in iran.step("translate").rows(iran.state(data)) if row.name.startswith("text")]
+    drafts = [
+        Entry(
+            step="translate",
+            row=row.name,
+            person="model:m",
+            values=translated(row) if number_of(row) < 5 else {"question": "چه؟"},
+        )
+        for row in rows[:8]
+    ]
+    iran.add(drafts, "test")
+    with pytest.raises(DataError, match=r"2 of 7 texts are as a model drafted them. Expected a share of 0.2 at most"):
+        FORM.build(project(iran.folder, options="most_unchanged = 0.2").state(data))
+    # Of the 8 drafts, text-2 isn't built; b corrected text-1.
+    assert "2 of 7 texts are drafts of a model (m) that nobody changed." in FORM.build(iran.state(data)).marks
+
+
+@pytest.mark.parametrize("modality", MODALITIES)
+def test_the_prompt_of_english_words_is_the_paper_s(tmp_path, modality):
+    entries = {
+        "words": {
+            name: [Entry(step="words", row=name, person="a", values={"translation": text})]
+            for name, text in {**{emotion: emotion for emotion in EMOTIONS}, **PIECES}.items()
+        }
+    }
+    from culture_tasks.benchmarks.cedar.culture import _facts
+
+    options = {option.name: option.default for option in FORM.options("language")}
+    config = Config(name="x", title="X", like="cedar", language="en", place="GB", way="language", options=options)
+    facts = _facts(Scenes(State(config=config, folder=tmp_path, entries=entries)))
+    assert facts["prompts"][modality] == prompt_file("en", modality).text
+
+
+RULES = {"labels": 5, "further_labels": 2, "minority_labels": 2}
+
+
+@pytest.mark.parametrize(
+    ("rule", "labels", "expected"),
+    [
+        ("majority", "aaabb", ("anger", "fear", 5)),
+        ("majority", "aaabc", ("anger", None, 5)),
+        ("majority", "aabbc", (None, None, 7)),
+        ("majority", "aabbcaa", ("anger", "fear", 7)),
+        ("majority", "aabbcac", (None, None, 7)),
+        ("majority", "aaab", (None, None, 5)),
+        ("plurality", "aabcd", ("anger", None, 5)),
+        ("plurality", "aabbc", (None, None, 7)),
+        ("plurality", "aabbccd", (None, None, 7)),
+        ("majority_then_plurality", "aabcd", (None, None, 7)),
+        ("majority_then_plurality", "aabcdad", ("anger", "sadness", 7)),
+        ("majority_then_plurality", "aabbcde", (None, None, 7)),
+        ("majority_then_plurality", "aaabbcc", ("anger", None, 7)),
+        ("majority", "", (None, None, 5)),
+    ],
+)
+def test_gold_labels_by_rule(rule, labels, expected):
+    names = {"a": "anger", "b": "fear", "c": "awe", "d": "sadness", "e": "pain"}
+    assert decide([names[one] for one in labels], {**RULES, "gold_rule": rule}) == expected
+
+
+def test_names_of_rows_hold_any_id():
+    assert row_name("text", "12") == "text-12"
+    assert row_name("text", "a b/ü").startswith("text-a-b---")
+    assert row_name("text", "a b") != row_name("text", "a/b")
+
+
+def test_forms_in_replies(tmp_path):
+    from culture_tasks.benchmarks.cedar.reading.choice import read_reply
+    from culture_tasks.benchmarks.cedar.reading.mentions import AddedWords
+
+    korean = AddedWords("ko", {"분노": "anger", "분노*": "anger", "슬픔": "sadness", "기쁨": "happiness"})
+    thai = AddedWords("th", {"ความโกรธ": "anger", "ความกลัว": "fear"})
+    bengali = AddedWords("bn", {"রাগ": "anger"})
+    peru = AddedWords("es", {"roche": "embarrassment", "pena": "embarrassment"})
+    for words, reply, expected in (
+        (korean, "분노", "anger"),
+        (korean, "정답은 분노입니다.", "anger"),
+        (korean, "정답은 슬픔입니다.", None),  # the group gave no open form of it
+        (korean, "슬픔", "sadness"),
+        (korean, "분노 또는 슬픔", None),
+        (korean, "I choose sadness.", "sadness"),
+        (korean, "hasira", None),  # another language's word
+        (thai, "คำตอบคือความโกรธค่ะ", "anger"),
+        (bengali, "রাগ", "anger"),
+        (bengali, "রাগি", None),  # the word goes on with a vowel sign
+        (peru, "Roche.", "embarrassment"),
+        (peru, "pena", "embarrassment"),
+        (peru, "No es enojo, es tristeza.", "sadness"),
+        (peru, "anger", "anger"),
+    ):
+        assert read_reply(reply, words) == expected, reply
+    assert read_reply("rage* (") is not None
+
+
+def test_facts_that_can_t_be_used_are_refused():
+    with pytest.raises(DataError, match="Build the culture again"):
+        BENCHMARK.culture(
+            BuiltCulture(
+                folder=Path("x"),
+                name="iran",
+                title="Iran",
+                like="cedar",
+                way="language",
+                language="fa",
+                place="IR",
+                files={},
+                marks=(),
+                facts={"prompts": {}},
+            )
+        )
+
+
+# New scenes
+
+NEW = "shortest = 10\nlongest = 80\nblanks = 3\ncontrast_languages = ['en']\n"
+SEEDS = "id,sentence\n1,Guests leave early.\n2,A gift is refused.\n3,A child sings.\n"
+
+
+def ask(project, data, step, model, replies):
+    """Has a model fill in a step: what it is shown, and what its replies are read as."""
+    found, shown = project.step(step), {}
+    for row in found.rows(project.state(data)):
+        shown[row.name] = found.ask.prompt(row)
+        values = found.ask.read(replies[row.name] if isinstance(replies, dict) else replies)
+        assert problems_with(found, values) == []
+        project.add([Entry(step=step, row=row.name, person=f"{MODEL}{model}", values=values)], "test")
+    return shown
+
+
+def test_new_scenes_go_through_all_steps(tmp_path):
+    data = english(tmp_path / "data")
+    new = project(tmp_path / "new", "scenes", NEW)
+    (problem,) = FORM.check(project(tmp_path / "nobody", "scenes", "blanks = 0").state(None))
+    assert "inputs/seeds.csv" in problem
+    (new.folder / "inputs").mkdir()
+    (new.folder / "inputs" / "seeds.csv").write_text(SEEDS)
+    (new.folder / "images").mkdir()
+    for at in (1, 2):
+        Image.new("RGB", (8, 8), (at, 9, 9)).save(new.folder / "images" / f"my photo {at}.png")
+    photos = {at: row_name("image", f"my photo {at}.png") for at in (1, 2)}
+    # Drafts of a model: seed 3 has none.
+    story = '```JSON\n{"scenario": "home", "narrative": "Guests leave Mr Li.", "question": "How does he feel?"}\n```'
+    step = new.step("draft")
+    for row in step.rows(new.state(data))[:2]:
+        assert f"Here is the given content: {row.shown['Sentence']}\n" in step.ask.prompt(row).parts[0]
+        new.add([Entry(step="draft", row=row.name, person="model:m", values=step.ask.read(story))], "test")
+    you = '{"refined_narrative": "Guests leave you, sadly.", "refined_question": "How do you feel?"}'
+    shown = ask(new, data, "second_person", "m", you)
+    assert "[narrative]: Guests leave Mr Li. [question]: How does he feel?" in shown["seed-1"].parts[0]
+    replies = {"seed-1": '{"hidden_emotion_narrative": "Guests leave you."}', "seed-2": "No need to modify."}
+    shown = ask(new, data, "no_emotion_words", "m", replies)
+    assert shown["seed-1"].parts[0].count("[narrative]: Guests leave you, sadly.") == 1
+    rows = {row.name: row for row in new.step("write").rows(new.state(data))}
+    assert rows["seed-1"].values == {"narrative": "Guests leave you.", "question": "How do you feel?"}
+    assert rows["seed-2"].values["narrative"] == "Guests leave you, sadly."
+    assert rows[photos[1]].image == "my photo 1.png"
+    assert rows["blank-b-3"].writer == "b"
+    # a confirms the draft of seed 1, writes seed 2, both photos and three blanks, of which one is CEDAR's, and skips
+    # seed 3.
+    texts = {
+        "seed-1": rows["seed-1"].values,
+        "seed-2": {"narrative": "مهمان هدیه را نمی‌گیرد.", "question": "چه حسی داری؟"},
+        "blank-a-1": {"narrative": "You enter room 1.", "question": "How do you feel in room 1 (text)?"},
+        "blank-a-2": {"narrative": "کوتاه", "question": "چه حسی داری؟"},
+        "blank-a-3": {"narrative": "مهمان هدیه را نمی‌گیرد.", "question": "چه حسی داری؟"},
+        **{row: {"question": "زن کنار در چه حسی دارد؟"} for row in photos.values()},
+    }
+    fill_in(new, data, "write", "a", lambda row: None if row.name == "seed-3" else texts.get(row.name, {}))
+    unsafe = {"narrative": "همسایه در را می‌شکند.", "question": "چه حسی داری؟"}
+    fill_in(new, data, "write", "b", lambda row: unsafe if row.name == "blank-b-1" else {})
+    # Filters of models; rows without three provisional labels stay.
+    written = [row.name for row in new.step("social").rows(new.state(data))]
+    assert written == ["seed-1", "seed-2", photos[1], photos[2], "blank-a-1", "blank-a-2", "blank-a-3", "blank-b-1"]
+    ask(new, data, "social", "m", "Social-related")
+    ask(new, data, "safe", "m", {name: "unsafe" if name == "blank-b-1" else '"Safe".' for name in written})
+    shown = ask(new, data, "provisional", "m1", "fear")
+    assert shown["seed-2-fa"].parts[0].startswith("You are a native Persian speaker from a Persian-speaking country.")
+    assert f"{photos[1]}-fa" not in shown
+    for model in ("m2", "m3"):
+        ask(new, data, "provisional", model, dict.fromkeys(shown, "joy") | {"blank-a-2-en": "fear"})
+    aligned = '{"rewritten_narrative": "", "rewritten_question": "زن کنار در چه حس می‌کند؟"}'
+    shown = ask(new, data, "align", "m", {photos[1]: aligned, photos[2]: aligned})
+    assert isinstance(shown[photos[1]].parts[0], Picture)
+    assert "زن کنار در چه حس می‌کند؟" in ask(new, data, "with_image", "m", "awe")[photos[1]].parts[1]
+    ask(new, data, "without_image", "m", {photos[1]: "relief", photos[2]: "awe"})
+    words(new, data)
+    checked = lambda row: {"possible": True, "clean": row.name != "seed-1"} | dict(row.values)  # noqa: E731
+    fill_in(new, data, "check", "b", checked)
+    for person in ("p1", "p2", "p3", "p4", "p5"):
+        fill_in(new, data, "label", person, lambda row: {"emotion": "fear"})
+    expected = {
+        "seed-3": "skipped by its writer",
+        "blank-b-1": "unsafe, by a model",
+        photos[2]: "its image isn't needed: a model names the same emotion without it",
+        **dict.fromkeys(("seed-1", "seed-2", "blank-a-1", "blank-a-3"), "the same provisional label in all languages"),
+        "blank-a-2": "its narrative has fewer than 10 characters",
+    }
+    assert {one.row: one.reason for one in Scenes(new.state(data)).dropped.values()} == expected
+    # Without a contrast language the provisional labels say nothing.
+    new = project(new.folder, "scenes", NEW.replace("['en']", "[]"))
+    fill_in(new, data, "check", "b", checked)
+    for person in ("p1", "p2", "p3", "p4", "p5"):
+        fill_in(new, data, "label", person, lambda row: {"emotion": "fear"})
+    built, culture = built_culture(new, data, tmp_path / "built")
+    del expected["seed-2"]
+    expected |= {
+        "seed-1": "it names an emotion",
+        "blank-a-1": "a scene of CEDAR",
+        "blank-a-3": "the same text as seed-2",
+    }
+    assert {one.row: one.reason for one in built.dropped} == expected
+    assert {name: [row["id"] for row in rows] for name, rows in built.tables.items()} == {
+        "iran_nq.json": ["seed-2"],
+        "iran_inq.json": [photos[1]],
+    }
+    assert built.tables["iran_inq.json"][0]["question"] == "زن کنار در چه حس می‌کند؟"
+    assert built.images == {"my photo 1.png": "my photo 1.png"}
+    assert built.marks[0] == "1 of 2 texts are drafts of a model (m) that nobody changed."
+    assert "Its scenes were filtered by the emotions that models chose (m, m1, m2, m3)." in built.marks
+    assert any("by one culture alone" in mark for mark in built.marks)
+    assert [len(task.data.load(Settings()).rows) for task in BENCHMARK.culture(culture).entries()[1:]] == [1, 1]
+    # Another culture's labels of the same scenes.
+    contrast = [{"id": "seed-2", "narrative": "", "question": "?", "english_ver_answer": "fear"}]
+    (new.folder / "inputs" / "contrast_korea.json").write_text(json.dumps(contrast))
+    assert not any("one culture" in mark for mark in FORM.build(new.state(data)).marks)
+    new = project(new.folder, "scenes", NEW + "same_label = 'drop'\n")
+    assert Scenes(new.state(data)).dropped["seed-2"].reason == "the same provisional label in all languages"
+    new = project(new.folder, "scenes", NEW.replace("['en']", "[]") + "same_label = 'drop'\n")
+    assert Scenes(new.state(data)).dropped["seed-2"].reason == "the same gold label in all cultures"
+
+
+@pytest.mark.parametrize(
+    ("step", "reply", "message"),
+    [
+        ("draft", "Sorry.", "expected JSON with narrative and question"),
+        ("draft", '{"narrative": 1, "question": "?"}', "expected texts as narrative and question"),
+        ("no_emotion_words", '{"narrative": "x"}', "expected JSON with hidden_emotion_narrative"),
+        ("social", "Perhaps", "expected 'not social-related' or 'social-related'"),
+        ("provisional", "fear or awe", "expected one of the 14 emotions"),
+    ],
+)
+def test_replies_of_models_that_can_t_be_read(tmp_path, step, reply, message):
+    with pytest.raises(ValueError, match=message):
+        project(tmp_path / "new", "scenes").step(step).ask.read(reply)
+
+
+def test_a_translation_is_drafted_with_the_language_s_name(done):
+    iran, data = done
+    step = iran.step("translate")
+    row = step.rows(iran.state(data))[0]
+    (prompt,) = step.ask.prompt(row).parts
+    assert "from English into Persian" in prompt
+    assert "[narrative]: You enter room 1.\n[question]: How do you feel in room 1 (text)?\n" in prompt
+    assert step.ask.read('{"narrative": "", "question": "چه؟"}') == {"question": "چه؟"}
