@@ -70,10 +70,11 @@ class Project:
             )
         return self.steps[name]
 
-    def state(self, data_folder: Path | None = None) -> State:
+    def state(self, data_folder: Path | None = None, *, with_images: bool = True) -> State:
         """Returns all that is known now: the entries are read anew.
 
-        Images of published data that the form needs are copied into the project where it hasn't got them.
+        Images of published data that the form needs are copied into the project where it hasn't got them, unless
+        nobody looks at images.
         """
         newest: dict[str, dict[str, dict[str, Entry]]] = {}
         for entry in self.entries():
@@ -82,7 +83,7 @@ class Project:
             step: {row: list(by_person.values()) for row, by_person in rows.items()} for step, rows in newest.items()
         }
         state = State(config=self.config, folder=self.folder, entries=entries, data_folder=data_folder)
-        for name, image in self.form.images(state).items():
+        for name, image in (self.form.images(state) if with_images else {}).items():
             target = self.folder / "images" / name
             if not target.is_file():
                 target.parent.mkdir(parents=True, exist_ok=True)

@@ -386,7 +386,7 @@ def read_value(column: Column, text: str, label: Any = str) -> object:
     if column.kind == "texts":
         return [line.strip() for line in text.split("\n") if line.strip()]
     if column.kind == "choice":
-        names = {}
+        names: dict[object, str] = {}
         for value, own in column.choices.items():
             for name in (label(own), own):  # a label may explain itself behind a colon
                 names |= {_folded(name.partition(":")[0]): value, _folded(name): value}
