@@ -443,6 +443,8 @@ def test_forms_in_replies(tmp_path):
         (thai, "คำตอบคือความโกรธค่ะ", "anger"),
         (bengali, "রাগ", "anger"),
         (bengali, "রাগি", None),  # the word goes on with a vowel sign
+        (AddedWords("am", {"ቁጣ": "anger", "ደስታ": "happiness"}), "መልሱ፦ ቁጣ።", "anger"),
+        (AddedWords("am", {"ቁጣ": "anger"}), "ቁጣው", None),
         (peru, "Roche.", "embarrassment"),
         (peru, "pena", "embarrassment"),
         (peru, "No es enojo, es tristeza.", "sadness"),
