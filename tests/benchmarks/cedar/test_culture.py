@@ -581,8 +581,15 @@ def test_new_scenes_go_through_all_steps(tmp_path):
     assert any("by one culture alone" in mark for mark in built.marks)
     assert [len(task.data.load(Settings()).rows) for task in BENCHMARK.culture(culture).entries()[1:]] == [1, 1]
     # Another culture's labels of the same scenes.
-    contrast = [{"id": "seed-2", "narrative": "", "question": "?", "english_ver_answer": "fear"}]
+    contrast = [{"id": "seed-2", "narrative": "", "question": "?", "english_ver_answer": "feer"}]
     (new.folder / "inputs" / "contrast_korea.json").write_text(json.dumps(contrast))
+    with pytest.raises(
+        DataError, match=r"contrast_korea.json, row 1, field 'english_ver_answer': .* Did you mean 'fear'"
+    ):
+        FORM.build(new.state(data))
+    (new.folder / "inputs" / "contrast_korea.json").write_text(
+        json.dumps([contrast[0] | {"english_ver_answer": "Fear"}])
+    )
     assert not any("one culture" in mark for mark in FORM.build(new.state(data)).marks)
     new = project(new.folder, "scenes", NEW + "same_label = 'drop'\n")
     assert Scenes(new.state(data)).dropped["seed-2"].reason == "the same provisional label in all languages"
