@@ -94,6 +94,7 @@ def _add_table(actions: argparse._SubParsersAction[Any]) -> None:
     folder = "folder for states, results, logs and the report"
     table.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", dest="out", help=folder)
     table.add_argument("--plan", action="store_true", help="print the plan and stop")
+    table.add_argument("--json", action="store_true", help="print the plan as JSON and stop")
     add_tasks(table, f"tasks or groups (default: {','.join(_TASKS)})", default=_TASKS)
     table.add_argument("--limit", type=at_least(1), metavar="N", help="evaluate on this many documents of each task")
     table.add_argument("--fit-limit", type=at_least(1), metavar="N", help="fit on this many training cases")
@@ -131,7 +132,11 @@ def _fill_table(options: argparse.Namespace) -> int:
     documents = [doc for name in tasks for doc in _documents(name, options.limit)]
     tokens = max(task.decoding.max_tokens for task in tasks.values())
     estimator = row_estimator(chosen, models.of_rows[rows[0].name][EVALUATED], data, documents, tokens)
-    print("\n".join(_plan(rows, models, data, estimator)))
+    plan = _plan(rows, models, data, estimator)
+    if options.json:
+        print_json(plan)
+        return 0
+    print("\n".join(_plan_in_words(plan)))
     judge = (settings.judge or "that of the paper").partition(",")[0]  # a local judge's arguments may hold a key
     print(f"Data: {settings.data_folder or 'the Hub'}. Judge: {judge}.\nFolder: {chosen.out}\n", flush=True)
     if options.plan:
@@ -186,37 +191,71 @@ def _documents(task: str, limit: int | None) -> list[dict[str, Any]]:
     return some
 
 
-def _plan(rows: Sequence[MethodRow], models: TableModels, data: TrainingData, estimator: RowEstimator) -> Iterator[str]:
-    """Yields the plan: rows with hours and memory, the numbers of requests, and downloads."""
+def _plan(
+    rows: Sequence[MethodRow], models: TableModels, data: TrainingData, estimator: RowEstimator
+) -> dict[str, Any]:
+    """Returns the plan: rows with hours and memory, None where not known, the requests, and where models are."""
     from culture_tasks.insertion.estimates import ASSUMED
     from culture_tasks.insertion.table import estimate
 
-    lines: list[tuple[str, ...]] = []
-    hours, stored = 0.0, set[str]()
+    planned: list[dict[str, Any]] = []
+    stored = set[str]()
     for row in rows:
         expected = estimate(
             row.method, row.config, models.of_rows[row.name], estimator, backend=row.backend is not None, stored=stored
         )
         fitted = row.is_fitted(data)
         finished = fitted and row.is_evaluated()
-        to_do = "finished" if finished else "evaluation" if fitted else "fit, evaluation"
-        cells = ["not known"] * 4
-        if expected is not None:
-            fit = ("-", "-") if fitted else (f"{expected.fit_hours:.1f}", f"{expected.fit_gib:.0f}")
-            rest = ("-", "-") if finished else (f"{expected.hours:.1f}", f"{expected.gib:.0f}")
-            cells = [*fit, *rest]
-            hours += (0 if fitted else expected.fit_hours) + (0 if finished else expected.hours)
-        lines.append((row.name, to_do, row.backend or "transformers", *cells))
+        planned.append(
+            {
+                "method": row.name,
+                "fitted": fitted,
+                "evaluated": finished,
+                "backend": row.backend or "transformers",
+                "fit_hours": expected and (0.0 if fitted else expected.fit_hours),
+                "fit_gib": expected and (0.0 if fitted else expected.fit_gib),
+                "evaluation_hours": expected and (0.0 if finished else expected.hours),
+                "evaluation_gib": expected and (0.0 if finished else expected.gib),
+            }
+        )
+    counts = estimator.requests
+    return {
+        "rows": planned,
+        "hours": sum((row["fit_hours"] or 0.0) + (row["evaluation_hours"] or 0.0) for row in planned),
+        "device": estimator.device.name,
+        "assumed": ASSUMED,
+        "requests": {"alone": counts.alone, "after": counts.after, "insertions": counts.insertions},
+        "training_cases": estimator.cases.count,
+        "tokens_per_request": estimator.prompt.tokens,
+        "models": {
+            name: {"place": place, "download_gib": download / 2**30 if place == "Hub" else 0.0}
+            for name, (place, download) in models.located.items()
+        },
+    }
+
+
+def _plan_in_words(plan: Mapping[str, Any]) -> Iterator[str]:
+    lines: list[tuple[str, ...]] = []
+    for row in plan["rows"]:
+        to_do = "finished" if row["evaluated"] else "evaluation" if row["fitted"] else "fit, evaluation"
+        numbers = [
+            "not known" if row[f"{step}_hours"] is None else "-" if done else f"{row[f'{step}_{unit}']:.{digits}f}"
+            for step, done in (("fit", row["fitted"]), ("evaluation", row["evaluated"]))
+            for unit, digits in (("hours", 1), ("gib", 0))
+        ]
+        lines.append((row["method"], to_do, row["backend"], *numbers))
     yield as_text(("method", "to do", "answers by", "fit, hours", "GiB", "evaluation, hours", "GiB"), lines)
-    counts, cases, prompt = estimator.requests, estimator.cases, estimator.prompt
+    counts = plan["requests"]
     yield (
-        f"\nRequests: {counts.alone} to the plain model, {counts.after} after {counts.insertions} insertions. "
-        f"Training cases: {cases.count}. A request has {prompt.tokens:.0f} tokens."
+        f"\nRequests: {counts['alone']} to the plain model, {counts['after']} after {counts['insertions']} insertions. "
+        f"Training cases: {plan['training_cases']}. A request has {plan['tokens_per_request']:.0f} tokens."
     )
-    yield f"{hours:.1f} hours, estimated for one {estimator.device.name}, not measured. Assumed: {ASSUMED}."
+    yield f"{plan['hours']:.1f} hours, estimated for one {plan['device']}, not measured. Assumed: {plan['assumed']}."
     yield "Models:"
-    for name, (place, download) in models.located.items():
-        yield f"  {name}: {f'{download / 2**30:.1f} GiB to download' if place == 'Hub' else f'in the {place}'}"
+    for name, model in plan["models"].items():
+        in_place = f"in the {model['place']}"
+        missing = f"{model['download_gib']:.1f} GiB to download"
+        yield f"  {name}: {missing if model['place'] == 'Hub' else in_place}"
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -116,18 +116,20 @@ def _graded(options: argparse.Namespace) -> int:
         for session, graded in work:
             hold_session(session)
             rejudging.submit(_tasks(graded), failed_only=failed_only)
-        if rounds is not None and (status := _status(rounds, options.batches)) is not None:
-            return status
+        if rounds is not None:
+            with redirect_stdout(sys.stderr if options.json else sys.stdout):
+                status = _status(rounds, options.batches)
+            if status is not None:
+                return status
         if rounds is not None:
             rounds.end_verdicts()
         written: list[dict[str, Any]] = []
         for session, graded in work:
             for run, tasks in graded:
                 new = rejudging.finish(run, tasks, progress=_progress, prices=prices, now=datetime.now())
-                judge = session.settings.judge if len(work) > 1 else None
-                written.append(_summary(new, tasks, judge=judge))
+                written.append(_summary(new, tasks, session.settings.judge))
                 if not options.json:
-                    _print(written[-1], prices)
+                    _print(written[-1], prices, shows_judge=len(work) > 1)
         if options.json:
             print_json({"currency": prices.currency, "runs": written})
         if rounds is not None:
@@ -230,7 +232,7 @@ def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
     return with_progress(documents, "verdicts")
 
 
-def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], *, judge: str | None) -> dict[str, Any]:
+def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> dict[str, Any]:
     """Returns what was written: the scores of a run's tasks, and what its verdicts cost."""
     scores: list[dict[str, Any]] = []
     for task in tasks:
@@ -250,8 +252,8 @@ def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], *, judge: str | None) 
     return {"result_file": run.result_file, "judge": spec, "scores": scores, "costs": costs}
 
 
-def _print(summary: Mapping[str, Any], prices: Prices) -> None:
-    judge = f", judge {summary['judge']}" if summary["judge"] else ""
+def _print(summary: Mapping[str, Any], prices: Prices, *, shows_judge: bool) -> None:
+    judge = f", judge {summary['judge']}" if shows_judge else ""
     print(printable(f"{summary['result_file']}{judge}"))
     rows = [
         [f"{value:.4f}" if isinstance(value, float) else printable(str(value)) for value in score.values()]

@@ -171,9 +171,11 @@ def assign(
         units.setdefault(f"group {row.group}" if row.group else f"row {row.name}", []).append(row)
     seed = f"{state.config.seed}\n{step.name}"
 
+    turns = {key: f"{turn:09}" for turn, key in enumerate(units)}
+
     def scarcity(key: str) -> tuple[int, int, str]:
         free = min(len(allowed(row)) - places[row.name] for row in units[key])
-        return free, -len(units[key]), _digest(f"{seed}\n{key}")
+        return free, -len(units[key]), turns[key] if units[key][0].writer else _digest(f"{seed}\n{key}")
 
     given: dict[str, list[tuple[str, list[Row]]]] = defaultdict(list)
     shares = Counter[str]()
@@ -201,7 +203,6 @@ def assign(
         for row in unit:
             if places[row.name] > 0 and not (row.writer and row.writer in had[row.name]):
                 short[row.name] = places[row.name]
-    turns = {key: f"{turn:09}" for turn, key in enumerate(units)}
     ordered = {person: _ordered(given[person], f"{seed}\n{person}", turns) for person in doers if given[person]}
     still_out = sum(len(out[name] - back[name]) for name in out)
     return Assignment(ordered, still_out, later, short)
@@ -396,8 +397,11 @@ def read_value(column: Column, text: str, label: Any = str) -> object:
     if column.kind == "texts":
         return [line.strip() for line in text.split("\n") if line.strip()]
     if column.kind == "choice":
-        names = {_folded(name): value for value, own in column.choices.items() for name in (label(own), own)}
-        names.update({_folded(value): value for value in column.choices})
+        names = {}
+        for value, own in column.choices.items():
+            for name in (label(own), own):  # a label may explain itself behind a colon
+                names |= {_folded(name.partition(":")[0]): value, _folded(name): value}
+        names |= {_folded(value): value for value in column.choices}
         return text if text in column.choices else names.get(folded, text)
     if column.kind == "yes_no":
         if folded in (*_TRUE, _folded(label("Yes"))):

@@ -71,8 +71,8 @@ def weighted_panel(
         clusters: The cluster of each response, such as its image; None means that each stands alone.
 
     Returns:
-        Scores and weights, these as means over the five parts. With fewer than ten ratings all judges count alike, with
-        weights that add up to 1.
+        Scores and weights, these as means over the five parts. With fewer than ten ratings, or five clusters, all
+        judges count alike, with weights that add up to 1.
 
     Raises:
         ValueError: If the shapes differ.
@@ -98,13 +98,14 @@ def weighted_panel(
     many = int(codes.max(initial=-1)) + 1
     x = np.stack([_centred(filled(own, codes, many), codes) for own in table], axis=1)
     rated = np.flatnonzero(~np.isnan(y))
-    if rated.size < 2 * _FOLDS:
+    units = cluster_numbers(clusters, every)[rated]
+    if rated.size < 2 * _FOLDS or np.unique(units).size < _FOLDS:
         return Panel(x.mean(axis=1), np.full((many, len(table)), 1.0 / len(table)))
-    differing = np.count_nonzero(np.abs(table - y)[:, rated] > 0.0, axis=1)
+    differing = np.count_nonzero(~(np.abs(table - y)[:, rated] == 0.0), axis=1)  # a missing score is none that agrees
     if differing.min() < FEW_DIFFERING:
         alone = np.arange(len(table)) == differing.argmin()
         return Panel(table[differing.argmin()], np.tile(alone.astype(np.float64), (many, 1)))
-    part = _parts(cluster_numbers(clusters, every)[rated], codes[rated])
+    part = _parts(units, codes[rated])
     f, of_rated, members = x[rated], y[rated], codes[rated]
     learned = [
         _learned(f[part != k], of_rated[part != k], members[part != k], part[part != k], many) for k in range(_FOLDS)

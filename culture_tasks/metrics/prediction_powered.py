@@ -187,9 +187,7 @@ def corrected_mean(
       the judge's departure from its stratum's mean, to the farther end of the scale.
 
     Where fewer than five rated scores differ between judge and people, both half widths are at least those of people
-    alone, whose weight of the judge is 0: so few differences don't tell how large one may be. With a better judge it is
-    its scores that count, and the half widths are at least those of people and the other judge, if five of that one's
-    scores differ.
+    alone, whose weight of the judge is 0: so few differences don't tell how large one may be.
 
     With a better judge's scores g of n'_h responses, drawn at random too, among which are those that people rated:
 
@@ -197,7 +195,10 @@ def corrected_mean(
       rated);
     * lambda and s_h^2 are as above with g in place of f and n'_h in place of N_h; kappa is the same of f, with
       a_h = w_h^2 (1 / n'_h - 1 / N_h);
-    * the variance has a_h times the variance of Y - kappa f besides, and u^2 has a_h times the m^2 of Y - kappa f.
+    * the variance has a_h times the variance of Y - kappa f besides, and u^2 has a_h times the m^2 of Y - kappa f;
+    * five of its scores must differ from people's, as those of the other judge without it. Where the overall interval
+      for questions like these is wider than without the better judge, since more may have been missed, all is as
+      without it.
 
     s_h^2 is a weighted mean of the stratum's own variance and that over all strata, which counts as five ratings. t has
     as many degrees of freedom as ratings less strata less one, or clusters less one if these are fewer. For a mean over
@@ -270,11 +271,15 @@ def corrected_mean(
         ends=ends,
         confidence=confidence,
     )
-    differing = [np.count_nonzero(np.abs(own - y[inside]) > 0.0) for own in (f[inside], middle) if own is not None]
-    at_least = None
-    if differing[-1] < FEW_DIFFERING:
-        at_least = fit_of(f[inside] if differing[0] >= FEW_DIFFERING else np.full(numbers.size, np.nan))
-    fit = fit_of(f[inside], better=middle, at_least=at_least)
+
+    def fitted(better: Floats | None) -> _Fit:
+        differing = np.count_nonzero(np.abs((f[inside] if better is None else better) - y[inside]) > 0.0)
+        people_alone = fit_of(np.full(numbers.size, np.nan)) if differing < FEW_DIFFERING else None
+        return fit_of(f[inside], better=better, at_least=people_alone)
+
+    fit = fitted(middle)
+    if middle is not None:
+        fit = min(fit, fitted(None), key=lambda one: one.reach)
     scored = [label for label, is_usable in zip(labels, usable, strict=True) if is_usable]
     by_stratum |= {label: fit.at(alone) for label, alone in zip(scored, np.eye(weights.size), strict=True)}
     return CorrectedMean(fit.at(weights) if usable.all() else _waiting(by_stratum), by_stratum, fit)
@@ -533,6 +538,11 @@ class _Fit:
             return point._replace(reason="the ratings show no spread")
         point = point._replace(low=value - reach, high=value + reach)
         return point._replace(set_low=value - in_set, set_high=value + in_set)
+
+    @property
+    def reach(self) -> float:
+        """Half the width of the overall interval for questions like these."""
+        return self._half_width(self._counts, self.shares)
 
     @property
     def versions(self) -> tuple[_Fit, ...]:

@@ -365,6 +365,7 @@ def test_values_come_back_from_csv_as_they_were_sent(tmp_path_factory, question,
         (STEPS[1].columns[1], "maybe", "maybe"),
         (STEPS[0].columns[2], "a  JOKE", "joke"),
         (STEPS[0].columns[2], "نكتة", "joke"),
+        (replace(STEPS[0].columns[2], choices={"x": "Norms: how to behave"}), "norms", "x"),
         (STEPS[0].columns[1], "one\n\n two ", ["one", "two"]),
     ],
 )

@@ -80,6 +80,10 @@ def test_the_plan_names_rows_requests_and_models_and_runs_nothing(
     assert "not measured" in plan
     assert plan.count("in the folder") == 4
     assert caplog.text.count("own data, not the benchmark's release") == 1
+    assert main([*command("--json", "--limit", "4", options=[*others, "mend.layers=2"])]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert {row["method"] for row in content["rows"]} == set(rows)
+    assert content["hours"] == pytest.approx(sum(row["fit_hours"] + row["evaluation_hours"] for row in content["rows"]))
     assert not (tmp_path / "table").exists()
 
     monkeypatch.setattr(method_class("finetune"), "work", classmethod(lambda cls, *given: None))

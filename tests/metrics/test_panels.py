@@ -77,11 +77,16 @@ def test_a_judge_that_hardly_errs_is_taken_as_it_is_and_few_ratings_leave_all_al
     panel = weighted_panel(judges, people, STRATA.tolist())
     assert (panel.scores == judges[1]).all()
     assert panel.weights.tolist() == [[0.0, 1.0]] * 2
+    few = weighted_panel(judges, people, STRATA.tolist(), clusters=np.arange(SIZE) % 4)
+    assert few.weights.tolist() == [[0.5, 0.5]] * 2
     people[np.flatnonzero(rated)[9:]] = np.nan
     assert weighted_panel(judges, people, STRATA.tolist()).weights.tolist() == [[0.5, 0.5]] * 2
 
 
 def test_missing_scores_count_as_the_mean_of_the_stratum():
+    judges, people = world([(0.5, 0.5), (1.0, 1.0)])
+    judges[1, ~np.isnan(people)] = np.nan  # agrees with nobody
+    assert (weighted_panel(judges, people, STRATA.tolist()).weights @ [1.0, -1.0] > 0.3).all()
     judges, people = world([(0.5, 0.5), (1.0, 1.0)])
     judges[0, :20] = np.nan
     filled = judges.copy()

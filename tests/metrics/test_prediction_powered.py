@@ -211,7 +211,7 @@ def test_more_ratings_go_where_they_narrow_the_interval_most():
 def three_levels(size=600, seed=7):
     rng = np.random.default_rng(seed)
     truth = rng.normal(6, 1.5, size)
-    cheap, better = truth + rng.normal(0.8, 1.5, size), truth + rng.normal(-0.4, 0.5, size)
+    cheap, better = truth + rng.normal(0.8, 3.0, size), truth + rng.normal(-0.4, 1.0, size)
     order = rng.permutation(size)
     return truth, cheap, np.where(order < 200, better, NAN), np.where(order < 50, truth, NAN), better
 
@@ -253,6 +253,15 @@ def test_a_rated_response_that_the_better_judge_has_no_score_of_still_counts():
     assert found.value == pytest.approx(
         corrected_mean(cheap, people, better=better, ends=(0, 12)).overall.value, abs=0.1
     )
+
+
+def test_a_better_judge_whose_interval_is_wider_is_left_out():
+    truth, cheap, _, people, _ = three_levels()
+    exact = np.where(
+        np.arange(600) % 3 == 0, truth, people
+    )  # agrees with people, so that little is known of its errors
+    with_it, without = (corrected_mean(cheap, people, better=own, ends=(0, 12)) for own in (exact, None))
+    assert with_it.overall == without.overall
 
 
 def test_a_difference_of_three_levels_is_that_of_the_differences():

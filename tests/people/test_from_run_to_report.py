@@ -39,8 +39,8 @@ def test_two_judges_and_people(tmp_path, monkeypatch, fixture_data, capsys):
     assert main(report) == 0
     content = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
     tables = {table["key"]: table for table in content["tables"]}
-    checked = [row for row in tables["spotcheck"]["rows"] if row["labels"][2] == "all"]
-    assert len(checked) == 2
+    checked = [row for row in tables["spotcheck"]["rows"] if row["labels"][3] == "all"]
+    assert sorted(row["labels"][1] for row in checked) == ["a panel of stern and mild", "mild", "stern"]
     assert all(row["cells"][1]["low"] is not None for row in checked)
     [panel] = [row for row in tables["judges"]["rows"] if row["labels"][2] == "all"]
     labels = [column["label"] for column in tables["judges"]["columns"]]
