@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.cultures import Column, Row, State, Step
+from culture_tasks.benchmarks.cultures import Column, Config, Row, State, Step
 from culture_tasks.cultures.project import Project, expected, problems_with
 from culture_tasks.data.tables import read_file
 from culture_tasks.errors import DataError, SettingsError, nearest
@@ -171,9 +171,11 @@ def assign(
         units.setdefault(f"group {row.group}" if row.group else f"row {row.name}", []).append(row)
     seed = f"{state.config.seed}\n{step.name}"
 
+    turns = {key: f"{turn:09}" for turn, key in enumerate(units)}
+
     def scarcity(key: str) -> tuple[int, int, str]:
         free = min(len(allowed(row)) - places[row.name] for row in units[key])
-        return free, -len(units[key]), _digest(f"{seed}\n{key}")
+        return free, -len(units[key]), turns[key] if units[key][0].writer else _digest(f"{seed}\n{key}")
 
     given: dict[str, list[tuple[str, list[Row]]]] = defaultdict(list)
     shares = Counter[str]()
@@ -201,7 +203,6 @@ def assign(
         for row in unit:
             if places[row.name] > 0 and not (row.writer and row.writer in had[row.name]):
                 short[row.name] = places[row.name]
-    turns = {key: f"{turn:09}" for turn, key in enumerate(units)}
     ordered = {person: _ordered(given[person], f"{seed}\n{person}", turns) for person in doers if given[person]}
     still_out = sum(len(out[name] - back[name]) for name in out)
     return Assignment(ordered, still_out, later, short)
@@ -241,9 +242,12 @@ def _digest(text: str) -> str:
 # Sheets
 
 
-def name_on_sheets(seed: int, step: str, row: str) -> str:
-    """Returns what sheets call a row: nothing that a spreadsheet takes for a number, or that says where it is from."""
-    return f"r{_digest(f'{seed} {step} {row}')[:10]}"
+def name_on_sheets(config: Config, step: str, row: str) -> str:
+    """Returns what sheets of a project call a row.
+
+    No other project has this name, no spreadsheet takes it for a number, and it doesn't say where the row is from.
+    """
+    return f"r{_digest(f'{config.like} {config.name} {config.seed} {step} {row}')[:10]}"
 
 
 def texts_of(row: Row) -> list[str]:
@@ -261,10 +265,10 @@ def make_sheet(
     project: Project, step: Step, person: str, units: Iterable[Sequence[Row]], before: Sequence[Sheet]
 ) -> tuple[Sheet, dict[str, Row]]:
     """Returns the sheet of a person, and its rows by their names on it."""
-    seed, rows, shown = project.config.seed, {}, {}
+    rows, shown = {}, {}
     for unit in units:
         for row in unit:
-            name = name_on_sheets(seed, step.name, row.name)
+            name = name_on_sheets(project.config, step.name, row.name)
             own = f"{GOLD}{step.name}" if row.name.startswith(GOLD) else step.name
             rows[name] = SheetRow(own, row.name, check_of(name, texts_of(row)), dict(row.values))
             shown[name] = row
@@ -393,8 +397,11 @@ def read_value(column: Column, text: str, label: Any = str) -> object:
     if column.kind == "texts":
         return [line.strip() for line in text.split("\n") if line.strip()]
     if column.kind == "choice":
-        names = {_folded(name): value for value, own in column.choices.items() for name in (label(own), own)}
-        names.update({_folded(value): value for value in column.choices})
+        names = {}
+        for value, own in column.choices.items():
+            for name in (label(own), own):  # a label may explain itself behind a colon
+                names |= {_folded(name.partition(":")[0]): value, _folded(name): value}
+        names |= {_folded(value): value for value in column.choices}
         return text if text in column.choices else names.get(folded, text)
     if column.kind == "yes_no":
         if folded in (*_TRUE, _folded(label("Yes"))):

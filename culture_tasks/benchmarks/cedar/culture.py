@@ -320,5 +320,7 @@ def _marks(scenes: Scenes, figures: Sequence[Figure]) -> Iterator[str]:
         yield f"Its scenes were filtered by the emotions that models chose ({', '.join(models)})."
     if near := scenes.near_published():
         yield f"{near} scenes are much like published ones."
+    if scenes.is_new and not scenes.published_texts:
+        yield "Its scenes weren't compared with CEDAR's, which weren't at hand."
     if scenes.is_new and not scenes.contrast:
         yield "Its scenes are labelled by one culture alone, so it isn't known whether cultures differ on them."

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, OPTION_WORDS, Language
 from culture_tasks.benchmarks.cedar.scenes import (
+    ALIGN,
     CHECK,
     DRAFT,
     LABEL,
@@ -216,14 +217,12 @@ def _labelling() -> Sequence[Step]:
         scenes = Scenes(state)
         if not scenes.has_words:
             return []
-        words: Mapping[str, Mapping[str, str]] = {"emotion": {emotion: scenes.words[emotion] for emotion in EMOTIONS}}
         not_for = scenes.people(second=not second)
         return [
             Row(
                 name=scene.row,
                 shown=_shown(scene._replace(**scenes.texts[scene.row]._asdict())),
                 image=scene.image,
-                labels=words,
                 not_for=not_for,
                 people=2 if second else scenes.decisions[scene.row].people,
             )
@@ -245,6 +244,7 @@ def _labelling() -> Sequence[Step]:
             source="section 2.5: at least five, and two more without a majority",
             columns=(_EMOTION,),
             rows=partial(rows, second=False),
+            labels=_in_words,
         ),
         Step(
             name=SECOND,
@@ -254,8 +254,14 @@ def _labelling() -> Sequence[Step]:
             source="appendix A.5: two people",
             columns=(_EMOTION,),
             rows=partial(rows, second=True),
+            labels=_in_words,
         ),
     )
+
+
+def _in_words(state: State) -> Mapping[str, str]:
+    words = Scenes(state).words
+    return {emotion: words[emotion] for emotion in EMOTIONS if emotion in words}
 
 
 # The steps of new scenes
@@ -349,6 +355,21 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
         rows=_in_each_language,
         ask=_ask("provisional.v1", {**texts, "language": "Language"}, _emotion),
     )
+    yield model(
+        name=ALIGN,
+        title="Texts aligned with their images",
+        about="A model leaves in the text what the image doesn't show. People find it in place of what was written, to "
+        "be checked and corrected.",
+        source="section 2.4, by GPT-4.5; Appendix D",
+        columns=_TEXTS,
+        rows=lambda state: [row for row in _written(state) if row.image],
+        ask=_ask(
+            "align.v1",
+            texts,
+            partial(_json_reply, narrative="rewritten_narrative", question="rewritten_question"),
+            with_image=True,
+        ),
+    )
     for name, title, prompt in (
         (WITH_IMAGE, "Labels with image", "with_image.v1"),
         (WITHOUT_IMAGE, "Labels without image", "without_image.v1"),
@@ -360,7 +381,7 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
             "dropped.",
             source="section 2.4, by GPT-4.5; Appendix D",
             columns=(_EMOTION,),
-            rows=lambda state: [row for row in _written(state) if row.image],
+            rows=_to_look_at,
             ask=_ask(prompt, texts, _emotion, with_image=name == WITH_IMAGE),
         )
 
@@ -392,6 +413,13 @@ def _rows_to_write(state: State) -> list[Row]:
 
 def _written(state: State) -> list[Row]:
     return [Row(name=scene.row, shown=_shown(scene), image=scene.image) for scene in Scenes(state).all]
+
+
+def _to_look_at(state: State) -> list[Row]:
+    """Returns the scenes with an image, as people check them."""
+    scenes = Scenes(state)
+    texts = {scene.row: scene._replace(**scenes.told[scene.row]._asdict()) for scene in scenes.all if scene.image}
+    return [Row(name=row, shown=_shown(scene), image=scene.image) for row, scene in texts.items()]
 
 
 def _in_each_language(state: State) -> list[Row]:
