@@ -186,12 +186,12 @@ def make_nepal(user: Commands) -> None:
         "write": lambda row: (
             SKIP if len(seen) % 9 == 8 and not seen.add(row["[row]"]) else write(row)  # type: ignore[func-returns-value]
         ),
-        "answer": lambda row: {"answers": "momo"},
+        "answer": lambda _: {"answer": "momo"},
     }
 
     def write(row: dict[str, str]) -> dict[str, str]:
         seen.add(row["[row]"])
-        return {"question": f"What is on plate {len(seen)}?", "answers": "momo\ndumpling", "facet": "food"}
+        return {"question": f"What is on plate {len(seen)}?", "answer": "momo", "variants": "mo:mo", "facet": "food"}
 
     for step, answer in answers.items():
         sheets = user.sheets("nepal", step)
