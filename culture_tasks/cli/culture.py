@@ -186,9 +186,9 @@ def _collect(options: argparse.Namespace) -> int:
     from culture_tasks.settings import Settings
 
     project = Project.open(options.project)
-    state = project.state(Settings.from_environment().data_folder)
+    data_folder = Settings.from_environment().data_folder
     try:
-        collected = collect(project, options.files, state, overwrite=options.replace)
+        collected = collect(project, options.files, data_folder, overwrite=options.replace)
     except OSError as error:
         raise unwritable("culture collect", options.project, error) from None
     failed = [line for line in collected.lines if line.outcome in ("refused", "conflict")]

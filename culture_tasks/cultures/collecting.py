@@ -13,7 +13,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -107,8 +108,8 @@ class _Found:
 class _Reader:
     """Reads files of a project's sheets."""
 
-    def __init__(self, project: Project, state: State) -> None:
-        self._project, self._state = project, state
+    def __init__(self, project: Project, data_folder: Path | None) -> None:
+        self._project, self._data_folder = project, data_folder
         self._sheets = {sheet.name: sheet for sheet in read_sheets(project)}
         self._labels: Labels = read_labels(project.folder, project.config.language)
         self._rows: dict[str, dict[str, Row]] = {}
@@ -240,7 +241,7 @@ class _Reader:
         found.problem = self._changed(found, found.row, step, line)
         for column in step.columns:
             text = normal(unguarded(line.get(column.name, "")))
-            value = read_value(column, text, self._labels)
+            value = read_value(column, text, self._labels_by_step[step.name])
             if value is not None:
                 found.values[column.name] = value
             before = found.row.values.get(column.name)
@@ -259,6 +260,15 @@ class _Reader:
             found.values, found.empty = {}, True
         return found
 
+    @cached_property
+    def _state(self) -> State:
+        return self._project.state(self._data_folder, with_images=False)
+
+    @cached_property
+    def _labels_by_step(self) -> Mapping[str, Labels]:
+        steps = self._project.steps.items()
+        return {name: replace(self._labels, own=step.labels(self._state)) for name, step in steps}
+
     def _changed(self, found: _Found, row: SheetRow, step: Step, line: Mapping[str, str]) -> str:
         """Returns what is wrong with the columns that nobody fills in; empty where they are as they were sent."""
         name = line[ROW].strip()
@@ -273,9 +283,7 @@ class _Reader:
         if not shown:
             self.notes.append((found.file, "the columns of what is shown are missing, so they weren't compared"))
             return ""
-        if step.name not in self._rows:
-            self._rows[step.name] = {each.name: each for each in step.rows(self._state)}
-        sent = self._rows[step.name].get(row.row)
+        sent = self._shown_now(step).get(row.row)
         changes = []
         if sent is not None and check_of(name, texts_of(sent)) == row.check:
             given = [shown[key] for key in sorted(shown, key=lambda key: (len(key), key)) if normal(shown[key])]
@@ -291,6 +299,16 @@ class _Reader:
             "sorted by itself, or the encoding changed?)."
         )
 
+    def _shown_now(self, step: Step) -> Mapping[str, Row]:
+        """Returns the rows of a step; none where data that they need can't be read now."""
+        if step.name not in self._rows:
+            try:
+                rows = step.rows(self._state)
+            except DataError:
+                rows = ()
+            self._rows[step.name] = {row.name: row for row in rows}
+        return self._rows[step.name]
+
     def _placed(self, file: str, place: str, sheet: str, row: str, content: str) -> _Found:
         """Returns a row with its sheet; it has a problem where no sheet has it."""
         found = _Found(file, place, content, sheet=self._sheets.get(sheet))
@@ -302,7 +320,8 @@ class _Reader:
             return found
         found.row = found.sheet.rows.get(row)
         if found.row is None:
-            found.problem = f"no row {row!r:.60} on the sheet {sheet}.{nearest(row, found.sheet.rows)}"
+            hint = nearest(row, found.sheet.rows) or " Is the file of another project?"
+            found.problem = f"no row {row!r:.60} on the sheet {sheet}.{hint}"
         elif found.sheet.step not in self._project.steps:
             found.problem = f"no step {found.sheet.step!r} in this project any more. Was 'way' changed in culture.toml?"
         return found
@@ -336,20 +355,22 @@ def _converted(sent: str, got: str) -> bool:
     return bool(_NUMBERS.fullmatch(sent) and _DATE.fullmatch(got))
 
 
-def collect(project: Project, files: Sequence[Path], state: State, *, overwrite: bool = False) -> Collected:
+def collect(
+    project: Project, files: Sequence[Path], data_folder: Path | None = None, *, overwrite: bool = False
+) -> Collected:
     """Reads files that came back and adds what is new to the project's entries.
 
     Args:
         project: The project.
         files: CSV files, and files that pages saved.
-        state: The project's state, by which rows are compared with what was sent.
+        data_folder: The user's data folder, for messages that say what of a row was changed.
         overwrite: Whether another value of the same person for the same row replaces the earlier one; of several in
             these files, the last one does.
 
     Raises:
         DataError: If the project's own files can't be read.
     """
-    reader = _Reader(project, state)
+    reader = _Reader(project, data_folder)
     found: list[_Found] = []
     for path in files:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,7 +67,7 @@ def give_out(
     for person, units in assignment.units.items():
         mixed = with_gold(units, gold, step, person, state, () if again else before)
         made.append(make_sheet(project, step, person, mixed, before))
-    labels = read_labels(project.folder, project.config.language)
+    labels = replace(read_labels(project.folder, project.config.language), own=step.labels(state))
     shown = dict.fromkeys(label for _, rows in made for row in rows.values() for label in row.shown)
     lacking = write_labels(project.folder, labels, (*labels_of_page(), *labels_of_step(step), *shown))
     folder.mkdir(parents=True, exist_ok=True)

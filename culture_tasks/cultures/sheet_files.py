@@ -161,7 +161,7 @@ def _header(step: Step, rows: Collection[Row], labels: Labels) -> list[str]:
 
 
 def _expected(column: Column, labels: Labels) -> str:
-    words = ", ".join(map(labels, column.choices.values())) if column.choices else expected(column)
+    words = " | ".join(labels(one).partition(":")[0] for one in column.choices.values()) or expected(column)
     return words if column.required else f"{words}; {labels('may stay empty')}"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.checked_runs import write_sample
 from support.reports import report_of, row_of, tables_of
-from support.sample_files import COUNTRIES, JUDGE, vqa_samples, write_run
+from support.sample_files import COUNTRIES, JUDGE, care_sample, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.metrics.prediction_powered import corrected_difference
@@ -102,3 +102,17 @@ def test_ranks_and_differences_of_the_report_are_corrected(tmp_path):
     assert row_of(table, row)["difference"].value == pytest.approx(right.difference)
     assert row_of(table, row)["judge"].value == pytest.approx(float(np.mean(JUDGED["b"] - JUDGED["a"])))
     assert row_of(table, row)["rated"].value == 120
+
+
+def test_a_mean_has_the_corrected_difference_beside_that_of_the_judges(tmp_path):
+    for side, rating in (("a", 6.0), ("b", 5.0)):
+        write(tmp_path, side)
+        care = [care_sample(number, rating + number % 3) for number in range(60)]
+        write_run(tmp_path / side, side, {"care_zh": care}, "20260103_000000")
+    report = report_of(tmp_path, compare_anyway=True)
+    [test] = [test for mean in report.means for test in mean.comparisons if test.is_corrected]
+    right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN}).over()
+    assert test.difference == pytest.approx((100 * right.difference - 100 / 9) / 2)
+    own = float(np.mean(JUDGED["b"] - JUDGED["a"]))
+    assert test.correction.judge == pytest.approx((100 * own - 100 / 9) / 2)
+    assert (test.correction.by, test.correction.rated) == ("judge-2", 120)

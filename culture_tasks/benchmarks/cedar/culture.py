@@ -258,7 +258,10 @@ def _facts(scenes: Scenes) -> Mapping[str, Any]:
         forms.append((word.strip(), english_label(emotion, "en", place)))
     owners: dict[str, tuple[str, str]] = {}
     for word, emotion in forms:
-        other, owner = owners.setdefault(fold(word.removesuffix("*")).strip(), (word, emotion))
+        folded = fold(word.removesuffix("*")).strip()
+        if not folded:
+            raise DataError(f"{folder}, step {WORDS!r}: found {word!r} for {emotion}. Expected a word with letters.")
+        other, owner = owners.setdefault(folded, (word, emotion))
         if owner != emotion:
             raise DataError(
                 f"{folder}, step {WORDS!r}: {word!r} for {emotion} and {other!r} for {owner} are alike once case and "
@@ -320,5 +323,7 @@ def _marks(scenes: Scenes, figures: Sequence[Figure]) -> Iterator[str]:
         yield f"Its scenes were filtered by the emotions that models chose ({', '.join(models)})."
     if near := scenes.near_published():
         yield f"{near} scenes are much like published ones."
+    if scenes.is_new and not scenes.published_texts:
+        yield "Its scenes weren't compared with CEDAR's, which weren't at hand."
     if scenes.is_new and not scenes.contrast:
         yield "Its scenes are labelled by one culture alone, so it isn't known whether cultures differ on them."

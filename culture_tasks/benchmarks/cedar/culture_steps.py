@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, OPTION_WORDS, Language
 from culture_tasks.benchmarks.cedar.scenes import (
+    ALIGN,
     CHECK,
     DRAFT,
     LABEL,
@@ -37,7 +38,7 @@ from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as load_prompt
 
 _NATIVE = "native speakers of the language who live in the culture, or lived there for years"
-_OTHERS = "native speakers who have no other part in making the data"
+_OTHERS = "native speakers with no other part in making the data: enter them with this step alone"
 _RATING = "1 is worst, 10 is best"
 _NARRATIVE, _QUESTION = "Narrative", "Question"
 _ORIGINAL = {_NARRATIVE: "Original narrative", _QUESTION: "Original question"}
@@ -101,7 +102,7 @@ def _words(config: Config) -> Sequence[Step]:
             about="Translate the 14 words for emotions and the parts of the instruction that models are given. Each "
             "emotion needs a word that no other has, as a noun that stands alone in a list. Words don't match one to "
             "one between languages: choose the word that people would use for the situation, not the one that a "
-            "dictionary has first.",
+            "dictionary has first. Keep the square brackets in the last part.",
             who=_NATIVE,
             source=source,
             columns=(translation,),
@@ -155,7 +156,7 @@ def _translate(config: Config) -> Step:
         "your own words for relatives and titles. Leave the narrative empty where there is none. Skip a scene that "
         "can't happen in your culture. Where a draft is there, rewrite it, or confirm it if it is as you would say it.",
         who=_NATIVE,
-        source="section 2.5: by GPT-4.5, verified by native speakers; its prompt isn't printed",
+        source="CEDAR, section 2.5: by GPT-4.5, verified by native speakers; its prompt isn't printed",
         columns=_TEXTS,
         rows=rows,
         ask=_ask(
@@ -205,7 +206,7 @@ def _check(config: Config) -> Step:
             "culture."
         ),
         who="another native speaker than the one who wrote it",
-        source="section 2.3: 100 were looked at by people" if is_new else "section 2.5 and appendix A.4",
+        source="CEDAR, section 2.3: 100 were looked at by people" if is_new else "CEDAR, section 2.5 and appendix A.4",
         columns=(Column(name="possible", title="Possible in the culture", kind="yes_no"), *quality, *texts),
         rows=rows,
     )
@@ -216,14 +217,12 @@ def _labelling() -> Sequence[Step]:
         scenes = Scenes(state)
         if not scenes.has_words:
             return []
-        words: Mapping[str, Mapping[str, str]] = {"emotion": {emotion: scenes.words[emotion] for emotion in EMOTIONS}}
         not_for = scenes.people(second=not second)
         return [
             Row(
                 name=scene.row,
                 shown=_shown(scene._replace(**scenes.texts[scene.row]._asdict())),
                 image=scene.image,
-                labels=words,
                 not_for=not_for,
                 people=2 if second else scenes.decisions[scene.row].people,
             )
@@ -242,20 +241,27 @@ def _labelling() -> Sequence[Step]:
             title="Labels",
             about=about,
             who=_NATIVE,
-            source="section 2.5: at least five, and two more without a majority",
+            source="CEDAR, section 2.5: at least five, and two more without a majority",
             columns=(_EMOTION,),
             rows=partial(rows, second=False),
+            labels=_in_words,
         ),
         Step(
             name=SECOND,
             title="Second labels",
             about=about,
             who=_OTHERS,
-            source="appendix A.5: two people",
+            source="CEDAR, appendix A.5: two people",
             columns=(_EMOTION,),
             rows=partial(rows, second=True),
+            labels=_in_words,
         ),
     )
+
+
+def _in_words(state: State) -> Mapping[str, str]:
+    words = Scenes(state).words
+    return {emotion: words[emotion] for emotion in EMOTIONS if emotion in words}
 
 
 # The steps of new scenes
@@ -270,8 +276,8 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
     yield model(
         name=DRAFT,
         title="Drafts",
-        about="A model makes a narrative and a question of each sentence.",
-        source="section 2.3, by GPT-4.5; Appendix D",
+        about="Optional: a model makes a narrative and a question of each sentence.",
+        source="CEDAR, section 2.3, by GPT-4.5; Appendix D",
         columns=_TEXTS,
         rows=lambda state: [
             Row(name=name, shown={_SENTENCE: one.sentence}) for name, one in Scenes(state).seeds.items()
@@ -281,8 +287,8 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
     yield model(
         name=SECOND_PERSON,
         title="Drafts in the second person",
-        about="A model rewrites the drafts, so that the main character is 'you'.",
-        source="section 2.3, by Llama3.3-70B; Appendix D",
+        about="Optional: a model rewrites the drafts, so that the main character is 'you'.",
+        source="CEDAR, section 2.3, by Llama3.3-70B; Appendix D",
         columns=_TEXTS,
         rows=lambda state: _drafted(state, DRAFT),
         ask=_ask(
@@ -294,8 +300,8 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
     yield model(
         name=NO_EMOTION_WORDS,
         title="Drafts without emotions",
-        about="A model takes out of the narratives what says what anybody feels.",
-        source="section 2.3, by Llama3.3-70B; Appendix D",
+        about="Optional: a model takes out of the narratives what says what anybody feels.",
+        source="CEDAR, section 2.3, by Llama3.3-70B; Appendix D",
         columns=(
             Column(name="changed", title="Changed", kind="yes_no"),
             Column(name="narrative", title=_NARRATIVE, kind="long_text", only_if=("changed", True)),
@@ -313,7 +319,7 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
         "to each other, what happened before), or nothing, and say in the question where the person in the image is. "
         "Where a draft is there, rewrite it. Leave out real people, children in danger and violence.",
         who=_NATIVE,
-        source="sections 2.2 to 2.4: by models, from sentences of other data sets",
+        source="CEDAR, sections 2.2 to 2.4: by models, from sentences of other data sets",
         columns=(
             _narrative(config),
             _TEXTS[1],
@@ -333,8 +339,8 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
         yield model(
             name=name,
             title=title,
-            about="A model reads the scenes that were written; the others are dropped.",
-            source=f"{source}; Appendix D",
+            about=f"Optional: a model reads what was written. Scenes that aren't {name} are dropped.",
+            source=f"CEDAR, {source}; Appendix D",
             columns=keep,
             rows=_written,
             ask=_ask(prompt, texts, partial(_one_of, outcomes)),
@@ -342,12 +348,27 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
     yield model(
         name=PROVISIONAL,
         title="Provisional labels",
-        about="Three models choose an emotion as speakers of each language. Scenes on which they all differ, or which "
-        "have the same provisional label in all languages, are dropped. The labels serve for nothing else.",
-        source="section 2.3, by Claude4.5-Sonnet, Gemini2.5-Flash and GPT-4.5; Appendix D",
+        about="Optional: three models choose an emotion as speakers of each language. Scenes on which they all differ, "
+        "or which have the same provisional label in all languages, are dropped. The labels serve for nothing else.",
+        source="CEDAR, section 2.3, by Claude4.5-Sonnet, Gemini2.5-Flash and GPT-4.5; Appendix D",
         columns=(_EMOTION,),
         rows=_in_each_language,
         ask=_ask("provisional.v1", {**texts, "language": "Language"}, _emotion),
+    )
+    yield model(
+        name=ALIGN,
+        title="Texts aligned with their images",
+        about="Optional: a model leaves in the text what the image doesn't show. People find it in place of what was "
+        "written, to be checked and corrected.",
+        source="CEDAR, section 2.4, by GPT-4.5; Appendix D",
+        columns=_TEXTS,
+        rows=lambda state: [row for row in _written(state) if row.image],
+        ask=_ask(
+            "align.v1",
+            texts,
+            partial(_json_reply, narrative="rewritten_narrative", question="rewritten_question"),
+            with_image=True,
+        ),
     )
     for name, title, prompt in (
         (WITH_IMAGE, "Labels with image", "with_image.v1"),
@@ -356,11 +377,11 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
         yield model(
             name=name,
             title=title,
-            about="A model chooses an emotion with the image and without it. Where it is the same, the scene is "
-            "dropped.",
-            source="section 2.4, by GPT-4.5; Appendix D",
+            about="Optional: a model chooses an emotion with the image and without it. Where it is the same, the scene "
+            "is dropped.",
+            source="CEDAR, section 2.4, by GPT-4.5; Appendix D",
             columns=(_EMOTION,),
-            rows=lambda state: [row for row in _written(state) if row.image],
+            rows=_to_look_at,
             ask=_ask(prompt, texts, _emotion, with_image=name == WITH_IMAGE),
         )
 
@@ -392,6 +413,13 @@ def _rows_to_write(state: State) -> list[Row]:
 
 def _written(state: State) -> list[Row]:
     return [Row(name=scene.row, shown=_shown(scene), image=scene.image) for scene in Scenes(state).all]
+
+
+def _to_look_at(state: State) -> list[Row]:
+    """Returns the scenes with an image, as people check them."""
+    scenes = Scenes(state)
+    texts = {scene.row: scene._replace(**scenes.told[scene.row]._asdict()) for scene in scenes.all if scene.image}
+    return [Row(name=row, shown=_shown(scene), image=scene.image) for row, scene in texts.items()]
 
 
 def _in_each_language(state: State) -> list[Row]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.cedar.documents import FOLDER, SOURCES, CedarRow, image_name
+from culture_tasks.benchmarks.cedar.documents import FOLDER, SOURCES, CedarRow, english_label, image_name
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, MODALITIES, Emotion, Language, Modality
 from culture_tasks.benchmarks.cultures import MODEL, Dropped, Entry, State
 from culture_tasks.data.sources import read_source
@@ -33,7 +33,8 @@ from culture_tasks.metrics.subsets import draw
 WORDS, WORDS_BACK = "words", "words_back"
 TRANSLATE, WRITE, CHECK, LABEL, SECOND = "translate", "write", "check", "label", "second"
 DRAFT, SECOND_PERSON, NO_EMOTION_WORDS = "draft", "second_person", "no_emotion_words"
-SOCIAL, SAFE, PROVISIONAL, WITH_IMAGE, WITHOUT_IMAGE = "social", "safe", "provisional", "with_image", "without_image"
+SOCIAL, SAFE, PROVISIONAL = "social", "safe", "provisional"
+ALIGN, WITH_IMAGE, WITHOUT_IMAGE = "align", "with_image", "without_image"
 
 NEW_SCENES = "scenes"
 """The way in which a group makes scenes; in the other it takes those that there are over into its language."""
@@ -49,7 +50,7 @@ PIECES: Mapping[str, str] = {
 }
 """What the prompts of Figures 9 and 10 consist of beside the words for emotions, in English."""
 
-_DRAFTS = (DRAFT, SECOND_PERSON, NO_EMOTION_WORDS)
+_DRAFTS = (DRAFT, SECOND_PERSON, NO_EMOTION_WORDS, ALIGN)
 _MODELS = 3  # whose provisional labels decide (section 2.3)
 
 
@@ -247,7 +248,7 @@ class Scenes:
                 found[name] = drafts[-1][1]
         return found
 
-    def drafts_of(self, row: str, until: str = NO_EMOTION_WORDS) -> list[tuple[str, Told]]:
+    def drafts_of(self, row: str, until: str = ALIGN) -> list[tuple[str, Told]]:
         """Returns what models drafted of a scene, each with its model; of a new one also what is between its steps."""
         if not self.is_new:
             return [(_model(entry), _told(entry.values)) for entry in self.state.by_models(TRANSLATE, row)]
@@ -299,9 +300,14 @@ class Scenes:
 
     @cached_property
     def told(self) -> Mapping[str, Told]:
-        """The scenes in the culture's language, before a second person has checked them."""
+        """The scenes in the culture's language as a second person finds them to check.
+
+        What a model has aligned with an image takes the place of what its writer wrote.
+        """
         found = {scene.row: latest(self.state.of(self.step, scene.row)) for scene in self.all}
-        return {row: _told(values) for row, values in found.items() if values}
+        written = {row: _told(values) for row, values in found.items() if values}
+        aligned = {row: latest(self.state.by_models(ALIGN, row)) for row in written if self.is_new}
+        return written | {row: _told(values) for row, values in aligned.items() if values}
 
     @cached_property
     def fallen(self) -> Mapping[str, Dropped]:
@@ -311,9 +317,12 @@ class Scenes:
     @cached_property
     def texts(self) -> Mapping[str, Told]:
         """The scenes that can be labelled, as the check left them."""
-        return {
-            row: _told(self._checks[row][-1].values, told) for row, told in self.told.items() if row not in self.fallen
-        }
+        return {row: self._checked(row) for row in self.told if row not in self.fallen}
+
+    def _checked(self, row: str) -> Told:
+        """Returns a scene as the check left it; a narrative that was deleted is there no more, where a question is."""
+        values, told = self._checks[row][-1].values, self.told[row]
+        return _told(values) if values.get("question") else _told(values, told)
 
     @cached_property
     def _checks(self) -> Mapping[str, Sequence[Entry]]:
@@ -332,7 +341,7 @@ class Scenes:
             if told is None:
                 is_skipped = bool(self.state.skipped(self.step, scene.row))
                 yield scene.row, self.step, "skipped by its translator" if is_skipped else "nobody has translated it"
-            elif scene.narrative.strip() and not told.narrative:
+            elif scene.narrative.strip() and not told.narrative and not self.is_new:
                 yield scene.row, self.step, "its narrative isn't translated"
             elif reason := self.filtered(scene):
                 yield (scene.row, *reason)
@@ -341,14 +350,12 @@ class Scenes:
                 yield scene.row, CHECK, "skipped in the check" if is_skipped else "nobody has checked it"
             elif not all(entry.values.get("possible") for entry in checks):
                 yield scene.row, CHECK, "impossible in the culture"
-            elif self.is_new and not self._is_long_enough(scene, _told(checks[-1].values, told), options["shortest"]):
+            elif scene.narrative.strip() and not self._checked(scene.row).narrative and not self.is_new:
+                yield scene.row, CHECK, "its narrative was deleted"
+            elif self.is_new and not scene.image and len(self._checked(scene.row).narrative) < options["shortest"]:
                 yield scene.row, CHECK, f"its narrative has fewer than {options['shortest']} characters"
             elif self.is_new and not checks[-1].values.get("clean"):
                 yield scene.row, CHECK, "it names an emotion"
-
-    @staticmethod
-    def _is_long_enough(scene: Scene, told: Told, shortest: int) -> bool:
-        return bool(scene.image) or len(told.narrative) >= shortest
 
     def filtered(self, scene: Scene) -> tuple[str, str] | None:
         """Returns the step of models by which a new scene falls out, and why."""
@@ -434,7 +441,7 @@ class Scenes:
         """Every scene that isn't part of what is built, by row."""
         found = dict(self.fallen)
         seen: dict[tuple[str, str, str], str] = {}
-        shipped = self._shipped()
+        shipped = frozenset(self.published_texts) if self.is_new else frozenset()
         for scene in self.all:
             if scene.row in found:
                 continue
@@ -451,15 +458,13 @@ class Scenes:
                 found[scene.row] = Dropped(LABEL, scene.row, reason)
             elif self._is_alike_elsewhere(scene.id, decision.gold):
                 found[scene.row] = Dropped(LABEL, scene.row, "the same gold label in all cultures")
-            seen.setdefault(key, scene.row)
+            else:
+                seen[key] = scene.row
         return found
 
-    def _shipped(self) -> frozenset[Told]:
-        """Returns the published scenes without image that new ones may not repeat."""
-        return frozenset(self._published_texts) if self.is_new else frozenset()
-
     @cached_property
-    def _published_texts(self) -> Sequence[Told]:
+    def published_texts(self) -> Sequence[Told]:
+        """The published scenes without image, as far as they are at hand, in English and the culture's language."""
         languages = [known for known in LANGUAGES if known in ("en", self.state.config.language)]
         return [
             Told(row.narrative.strip(), row.question.strip())
@@ -472,18 +477,20 @@ class Scenes:
     def near_published(self) -> int:
         """Returns how many of the new scenes that are built are much like a published one."""
         ours = [" ".join(told) for row, told in self.texts.items() if row not in self.dropped] if self.is_new else []
-        alike = near_duplicates(ours, [" ".join(told) for told in self._published_texts]) if ours else ()
+        alike = near_duplicates(ours, [" ".join(told) for told in self.published_texts]) if ours else ()
         return len({pair.first for pair in alike})
 
     @cached_property
-    def contrast(self) -> Mapping[str, Sequence[str]]:
+    def contrast(self) -> Mapping[str, Sequence[Emotion]]:
         """The gold labels of the other cultures, which the group brings in, by the id of the scene."""
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[Emotion]] = {}
         folder = self.state.folder / "inputs"
         for path in sorted(folder.glob("contrast*")) if self.is_new else ():
-            for row in validated(read_file(path), SceneRow):
+            table = read_file(path)
+            for index, row in enumerate(validated(table, SceneRow)):
                 if row.english_ver_answer:
-                    found.setdefault(row.id, []).append(row.english_ver_answer.strip())
+                    place = f"{table.where(index)}, field 'english_ver_answer'"
+                    found.setdefault(row.id, []).append(english_label(row.english_ver_answer, "en", place))
         return found
 
     def _is_alike_elsewhere(self, identifier: str, gold: Emotion) -> bool:

@@ -158,6 +158,7 @@ function recall() {
   try {
     const kept = JSON.parse(localStorage.getItem(body.dataset.store) ?? "null");
     if (kept) unsaved = fill(kept) > 0;
+    find("#help").open = !unsaved;
   } catch {
     // what another version has kept
   }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -14,9 +16,13 @@ from culture_tasks.benchmarks.cedar.documents import prompt_file
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES
 from culture_tasks.benchmarks.cedar.scenes import PIECES, Scenes, decide, row_name
 from culture_tasks.benchmarks.cultures import MODEL, BuiltCulture, Config, Entry, State
+from culture_tasks.benchmarks.interface import Picture
+from culture_tasks.cultures.collecting import collect
+from culture_tasks.cultures.giving_out import give_out
 from culture_tasks.cultures.project import CONFIG, Project, problems_with
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
+from culture_tasks.text_tables import write_csv
 
 PERSIAN = dict(
     zip(
@@ -110,6 +116,11 @@ def number_of(row):
 def translated(row):
     found = {"question": f"پرسش {row.name}؟"}
     return found | ({"narrative": f"روایت {row.name}."} if "Original narrative" in row.shown else {})
+
+
+def read_back(project, path, data):
+    """Collects a file and returns the number of new entries."""
+    return sum(line.outcome == "new" for line in collect(project, [path], data).lines)
 
 
 def words(project, data):
@@ -258,8 +269,25 @@ def test_nobody_gives_second_labels_who_had_another_part(done):
     state = iran.state(data)
     for row in iran.step("second").rows(state):
         assert row.not_for == {"a", "b", *(f"p{at}" for at in range(1, 7))}
-        assert list(row.labels["emotion"].values()) == list(PERSIAN.values())
     assert all(row.not_for == {"q1", "q2"} for row in iran.step("label").rows(state))
+
+
+def test_sheets_of_labels_have_the_words_of_the_language(tmp_path):
+    data = english(tmp_path / "data")
+    iran = project(tmp_path / "iran")
+    take_over(iran, data)
+    given = give_out(iran, iran.state(data), "label", tmp_path / "sheets", people=["a"])
+    page = (tmp_path / "sheets" / f"{given.sheets[0].name}.html").read_text(encoding="utf-8")
+    assert f'<span dir="auto">{PERSIAN["awe"]}</span>' in page
+    assert '<span dir="auto">awe</span>' not in page
+    path = tmp_path / "sheets" / f"{given.sheets[0].name}.csv"
+    header, *lines = csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""))
+    place = next(at for at, name in enumerate(header) if name.startswith("emotion:"))
+    assert all(word in header[place] for word in PERSIAN.values())
+    lines = [[PERSIAN["awe"] if at == place else cell for at, cell in enumerate(line)] for line in lines]
+    write_csv(path, header, lines)
+    assert read_back(iran, path, data)
+    assert set(Scenes(iran.state(data)).labels("label", "text-3")) == {"awe"}
 
 
 def test_images_of_the_release_are_taken_over(done):
@@ -287,6 +315,7 @@ def test_without_scenes_the_message_says_where_they_belong(tmp_path):
     ("row", "word", "message"),
     [
         ("closing", "{x}", "Expected no braces"),
+        ("awe", "\u064b", "Expected a word with letters"),
         ("fear", "خشم", "are alike once case and accents are set aside"),
     ],
 )
@@ -309,6 +338,22 @@ def test_options_that_can_t_be_kept_are_refused(done, options, message):
     iran, data = done
     with pytest.raises(DataError, match=message):
         FORM.build(project(iran.folder, options=options).state(data))
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({}, ("روایت text-3.", "پرسش text-3؟")),  # nothing but ratings: the translation stands
+        ({"narrative": "الف", "question": "ب"}, ("الف", "ب")),
+        ({"question": "ب"}, None),  # the narrative was deleted, and the original has one
+        ({"narrative": "الف"}, ("الف", "پرسش text-3؟")),
+    ],
+)
+def test_what_a_check_leaves_of_a_text(done, values, told):
+    iran, data = done
+    rated = {"possible": True, "fluency": 9, "fidelity": 8}
+    iran.add([Entry(step="check", row="text-3", person="b", values=rated | values)], "test")
+    assert Scenes(iran.state(data)).texts.get("text-3") == told
 
 
 def test_drafts_that_nobody_changed_are_counted_and_limited(done):
@@ -398,31 +443,32 @@ def test_forms_in_replies(tmp_path):
         (thai, "คำตอบคือความโกรธค่ะ", "anger"),
         (bengali, "রাগ", "anger"),
         (bengali, "রাগি", None),  # the word goes on with a vowel sign
+        (AddedWords("am", {"ቁጣ": "anger", "ደስታ": "happiness"}), "መልሱ፦ ቁጣ።", "anger"),
+        (AddedWords("am", {"ቁጣ": "anger"}), "ቁጣው", None),
         (peru, "Roche.", "embarrassment"),
         (peru, "pena", "embarrassment"),
         (peru, "No es enojo, es tristeza.", "sadness"),
         (peru, "anger", "anger"),
+        (AddedWords("fa", {"": "awe", "*": "awe", "(": "pain"}), "nothing fits.", None),
+        (AddedWords("fa", {}), "fear", "fear"),
     ):
         assert read_reply(reply, words) == expected, reply
-    assert read_reply("rage* (") is not None
 
 
-def test_facts_that_can_t_be_used_are_refused():
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"prompts": {}},
+        {"prompts": [], "forms": {}},
+        {"prompts": {"text": 1}, "forms": {}},
+        {"prompts": {"text": "{narrative} {answer}"}, "forms": {}},
+        {"prompts": {"text": "{narrative}"}, "forms": {"x": "joy"}},
+    ],
+)
+def test_facts_that_can_t_be_used_are_refused(facts):
+    names = {"name": "iran", "title": "Iran", "like": "cedar", "way": "language", "language": "fa", "place": "IR"}
     with pytest.raises(DataError, match="Build the culture again"):
-        BENCHMARK.culture(
-            BuiltCulture(
-                folder=Path("x"),
-                name="iran",
-                title="Iran",
-                like="cedar",
-                way="language",
-                language="fa",
-                place="IR",
-                files={},
-                marks=(),
-                facts={"prompts": {}},
-            )
-        )
+        BENCHMARK.culture(BuiltCulture(folder=Path("x"), **names, files={}, marks=(), facts=facts))
 
 
 # New scenes
@@ -493,7 +539,10 @@ def test_new_scenes_go_through_all_steps(tmp_path):
     assert f"{photos[1]}-fa" not in shown
     for model in ("m2", "m3"):
         ask(new, data, "provisional", model, dict.fromkeys(shown, "joy") | {"blank-a-2-en": "fear"})
-    ask(new, data, "with_image", "m", "awe")
+    aligned = '{"rewritten_narrative": "", "rewritten_question": "زن کنار در چه حس می‌کند؟"}'
+    shown = ask(new, data, "align", "m", {photos[1]: aligned, photos[2]: aligned})
+    assert isinstance(shown[photos[1]].parts[0], Picture)
+    assert "زن کنار در چه حس می‌کند؟" in ask(new, data, "with_image", "m", "awe")[photos[1]].parts[1]
     ask(new, data, "without_image", "m", {photos[1]: "relief", photos[2]: "awe"})
     words(new, data)
     checked = lambda row: {"possible": True, "clean": row.name != "seed-1"} | dict(row.values)  # noqa: E731
@@ -525,12 +574,22 @@ def test_new_scenes_go_through_all_steps(tmp_path):
         "iran_nq.json": ["seed-2"],
         "iran_inq.json": [photos[1]],
     }
+    assert built.tables["iran_inq.json"][0]["question"] == "زن کنار در چه حس می‌کند؟"
     assert built.images == {"my photo 1.png": "my photo 1.png"}
+    assert built.marks[0] == "1 of 2 texts are drafts of a model (m) that nobody changed."
+    assert "Its scenes were filtered by the emotions that models chose (m, m1, m2, m3)." in built.marks
     assert any("by one culture alone" in mark for mark in built.marks)
     assert [len(task.data.load(Settings()).rows) for task in BENCHMARK.culture(culture).entries()[1:]] == [1, 1]
     # Another culture's labels of the same scenes.
-    contrast = [{"id": "seed-2", "narrative": "", "question": "?", "english_ver_answer": "fear"}]
+    contrast = [{"id": "seed-2", "narrative": "", "question": "?", "english_ver_answer": "feer"}]
     (new.folder / "inputs" / "contrast_korea.json").write_text(json.dumps(contrast))
+    with pytest.raises(
+        DataError, match=r"contrast_korea.json, row 1, field 'english_ver_answer': .* Did you mean 'fear'"
+    ):
+        FORM.build(new.state(data))
+    (new.folder / "inputs" / "contrast_korea.json").write_text(
+        json.dumps([contrast[0] | {"english_ver_answer": "Fear"}])
+    )
     assert not any("one culture" in mark for mark in FORM.build(new.state(data)).marks)
     new = project(new.folder, "scenes", NEW + "same_label = 'drop'\n")
     assert Scenes(new.state(data)).dropped["seed-2"].reason == "the same provisional label in all languages"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -14,6 +15,8 @@ from hypothesis import settings as settings_of
 from hypothesis import strategies as st
 from PIL import Image
 from support.crosscult_cases import rows, write_folder
+from support.cultures import cultures_in
+from support.in_process import run_lm_eval, run_lmms_eval
 
 from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK
 from culture_tasks.benchmarks.crosscult.culture.built import benchmark_of
@@ -187,6 +190,31 @@ def test_methods_are_trained_on_the_published_cases_unless_a_culture_is_named(pe
     assert {case.insertion.answer[:3] for case in own_cases.cases} == {"بله"}
 
 
+@pytest.mark.slow
+def test_methods_insert_into_a_model_in_a_harness(persian, data, monkeypatch, tiny_vlm):
+    folder = build(persian, settings(monkeypatch, data)).culture.folder
+    tasks = ["crosscult_own_single", "crosscult_own_sequential_reliability_en", "crosscult_own"]
+    arguments = f"pretrained={tiny_vlm},method=finetune,steps=2,device=cpu,answers=off"
+    with cultures_in(folder):
+        results = run_lmms_eval("knowledge_insertion", tasks, model_args=arguments, bootstrap_iters=0)
+        diagnostic = run_lm_eval(
+            "hf-multimodal",
+            ["crosscult_own"],
+            folder / "tasks" / "lm_eval",
+            model_args=f"pretrained={tiny_vlm}",
+            device="cpu",
+            limit=4,
+            bootstrap_iters=0,
+        )
+    locality = results["samples"]["crosscult_own_single_cross_language_locality"]
+    chain = results["samples"]["crosscult_own_sequential_reliability_en"]
+    records = [sample["judge_score_lexical"] for sample in (*locality, *chain)]
+    assert {record["groups"]["partition"] for record in records} == {"fa", "en"}
+    assert all(record["groups"]["language"] != "fa" for record in records)
+    asked = [sample["judge_score_lexical"]["groups"]["partition"] for sample in diagnostic["samples"]["crosscult_own"]]
+    assert asked == ["en", "zh", "ar", "fa"]
+
+
 def test_cases_can_be_brought_in_without_a_data_folder(tmp_path):
     own = project(tmp_path / "own", "partition", "fa", "IR", contrasts=["zh"], cases=2)
     write_folder(tmp_path, rows(6, 3))
@@ -241,7 +269,8 @@ def test_a_changed_answer_is_checked_again(persian, data):
 def test_agreement_has_an_interval_or_says_why_not(persian, data):
     alpha, accepted = FORM.agreement(persian.state(data))
     assert (alpha.n, accepted.n) == (19, 19)
-    assert alpha.low <= alpha.value <= alpha.high
+    assert alpha.value == 0.0  # as often as by chance: one of 38 verdicts isn't that the answer holds
+    assert math.isnan(alpha.low)  # and in a third of resamples none is
     assert accepted.value == pytest.approx(18 / 19)
     empty = FORM.agreement(State(config=persian.config, folder=persian.folder, data_folder=data))
     assert [figure.missing for figure in empty] == [

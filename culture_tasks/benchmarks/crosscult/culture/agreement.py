@@ -17,7 +17,7 @@ def agreement_on(state: State, partition: Partition) -> Iterator[Figure]:
     import numpy as np
 
     from culture_tasks.metrics.rater_agreement import krippendorff_alpha
-    from culture_tasks.metrics.resampling import replicates
+    from culture_tasks.metrics.resampling import LEAST_DEFINED, replicates
 
     config = state.config
     step = step_of("check", config, partition)
@@ -34,21 +34,12 @@ def agreement_on(state: State, partition: Partition) -> Iterator[Figure]:
         for column, codes_of_text in enumerate(both):
             ratings[: len(codes_of_text), column] = codes_of_text
         alpha = krippendorff_alpha(ratings, "nominal")
-        floor = config.options["least_alpha"]
-        low = high = float("nan")
-        if alpha.reason is None:
-            drawn = replicates(lambda places: krippendorff_alpha(ratings[:, places], "nominal").value, range(len(both)))
-            low, high = np.nanquantile(drawn, [0.025, 0.975]).tolist()
-        yield Figure(
-            name,
-            step,
-            alpha.value,
-            len(both),
-            low,
-            high,
-            floor=floor if floor > -1.0 else None,
-            missing=alpha.reason or "",
-        )
+        draws = replicates(lambda places: krippendorff_alpha(ratings[:, places], "nominal").value, range(len(both)))
+        defined = draws[np.isfinite(draws)]
+        enough = defined.size >= LEAST_DEFINED * draws.size
+        low, high = np.quantile(defined, [0.025, 0.975]).tolist() if enough else (float("nan"), float("nan"))
+        floor = config.options["least_alpha"] if config.options["least_alpha"] > -1.0 else None
+        yield Figure(name, step, alpha.value, len(both), low, high, floor=floor, missing=alpha.reason or "")
     accepted = [float(found.count(HOLDS) >= config.options["agree"]) for found in verdicts]
     yield share_of("answers accepted", step, accepted)
 

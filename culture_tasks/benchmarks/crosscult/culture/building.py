@@ -108,13 +108,7 @@ def build(state: State) -> Built:
 
 def _row(config: Config, case: _Case) -> dict[str, Any]:
     item = case.item
-    row = {
-        "id": item.name,
-        "scenario": item.scenario,
-        "topic": item.topic,
-        "split": case.part,
-        "image": case.image,
-    }
+    row = {"id": item.name, "scenario": item.scenario, "topic": item.topic, "split": case.part, "image": case.image}
     if item.description:
         row["description"] = item.description
     for partition in partitions_of(config):
@@ -147,7 +141,7 @@ def _accepted(state: State) -> tuple[list[_Case], list[Dropped]]:
             verdicts = verdicts_on(state, step_of("check", config, partition), text)
             if verdicts.count(HOLDS) < config.options["agree"]:
                 said = ", ".join(f"{VERDICTS[name]}: {number}" for name, number in Counter(verdicts).items())
-                reason = f"{verdicts.count('holds')} of the {config.options['agree']} natives needed say that it holds"
+                reason = f"{verdicts.count(HOLDS)} of the {config.options['agree']} natives needed say that it holds"
                 reasons.append(
                     Dropped(step_of("check", config, partition), item.name, f"{reason} ({said or 'nobody checked it'})")
                 )

@@ -22,7 +22,8 @@ from culture_tasks.data.tables import SUFFIXES
 TABLE = "cases"
 """Name without suffix of the table of raw cases, brought in or built."""
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")  # what the name of a row may not hold
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")  # a text that can be the name of a row as it is
+_UNSAFE = re.compile(r"[^A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,10 @@ class Items(NamedTuple):
 
 def row_name(text: str) -> str:
     """Returns a name for a row that is the same whenever the text is."""
-    if len(text) <= 60 and not _UNSAFE.search(text):
+    if _SAFE.fullmatch(text):
         return text
-    return f"{_UNSAFE.sub('-', text)[:40]}.{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    readable = _UNSAFE.sub("-", text)[:40].strip("-") or "row"
+    return f"{readable}.{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def published_edition(state: State) -> Edition:
@@ -133,7 +135,7 @@ def usable_scenarios(state: State) -> tuple[list[Scenario], list[Dropped]]:
         name = str(entry.values["name"])
         if name in usable:
             dropped.append(Dropped("scenario", row.name, f"{usable[name].row} has the same name {name!r}"))
-        elif state.config.options["must_differ"] and len({entry.values[stance] for stance in stances}) == 1:
+        elif state.config.options["must_differ"] and len({entry.values.get(stance) for stance in stances}) == 1:
             dropped.append(Dropped("scenario", row.name, "it is judged alike in all partitions"))
         else:
             usable[name] = Scenario(row.name, entry.values)

@@ -38,7 +38,8 @@ class CrossCultForm(CultureForm):
     paper = (
         "The paper's authors wrote 49 sheets of scenarios, took or generated images and screened them; a model wrote "
         "one question for each image and an answer for each partition (Appendix C.2). It reports no native annotators "
-        "and no agreement. A partition is a language in a place, a proxy and no identity (Appendix A)."
+        "and no agreement. A partition is a language in a place, a proxy and no identity (Appendix A). A "
+        "further partition is built with the published images and texts: share it only as their licences allow."
     )
 
     def options(self, way: str) -> Sequence[Option]:
