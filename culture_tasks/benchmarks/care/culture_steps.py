@@ -38,7 +38,8 @@ CATEGORY_ABOUT = {
     "paper to a public toilet.",
     "literacy": "Proverbs, idioms, slang, literature and film. To translate a text is no such question.",
 }
-_CATEGORY_LINES = "\n".join(f"{title}: {CATEGORY_ABOUT[name]}" for name, title in RELEASED_NAMES.items())
+CATEGORY_TITLES: dict[str, str] = {category: RELEASED_NAMES[category] for category in CATEGORIES}
+_CATEGORY_LINES = "\n".join(f"{title}: {CATEGORY_ABOUT[name]}" for name, title in CATEGORY_TITLES.items())
 
 _SCOPE_LABELS = {
     "sub_nationwide": "A part of a country, such as a city",
@@ -71,9 +72,7 @@ _FLAGS = (
 )
 
 _LABELS = (
-    Column(
-        name="category", title="Kind of question", kind="choice", about=_CATEGORY_LINES, choices=dict(RELEASED_NAMES)
-    ),
+    Column(name="category", title="Kind of question", kind="choice", about=_CATEGORY_LINES, choices=CATEGORY_TITLES),
     Column(name="scope", title="Where it holds", kind="choice", choices=_SCOPE_LABELS),
     Column(name="culture", title="Whose culture", kind="choice", choices=CULTURE_LABELS),
 )
