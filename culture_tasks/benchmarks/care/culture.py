@@ -16,17 +16,17 @@ from culture_tasks.benchmarks.care.culture_questions import (
     Question,
     candidate_name,
     candidates,
-    drawn_test,
-    published,
+    care_questions,
+    draw_test,
     rating_of,
     respond_row,
     responses_to,
-    usable,
-    written,
+    usable_questions,
+    written_questions,
 )
 from culture_tasks.benchmarks.care.culture_steps import CATEGORY_TITLES, OPTIONS, STEPS, draft_step
 from culture_tasks.benchmarks.care.documents import CATEGORIES, SCOPES
-from culture_tasks.benchmarks.culture_rows import alike, check_drafts, clean, negative_options
+from culture_tasks.benchmarks.culture_rows import check_drafts, clean, nearest_texts, negative_options
 from culture_tasks.benchmarks.cultures import Built, Config, CultureForm, Dropped, Figure, Option, State, Step
 from culture_tasks.errors import DataError
 
@@ -87,7 +87,7 @@ def _agreement_of_labels(state: State) -> Iterator[Figure]:
 
     same: list[float] = []
     clusters: list[str] = []
-    for question in written(state, []):
+    for question in written_questions(state, []):
         checks = [entry.values for entry in state.of("check", question.name) if entry.values["related"]]
         same += [float(values["category"] == question.category) for values in checks]
         clusters += [question.name] * len(checks)
@@ -137,7 +137,7 @@ class CareForm(CultureForm):
     def agreement(self, state: State) -> Sequence[Figure]:
         """Returns the agreement of first and second raters (Tables 2 and 11), and of writers and checkers."""
         figures = list(_agreement_of_labels(state))
-        pairs = list(_rated_twice(state, usable(state, [])))
+        pairs = list(_rated_twice(state, usable_questions(state, [])))
         if pairs:
             figures += _agreement_of(pairs, "all", state.config.options)
             for category in CATEGORIES:
@@ -171,8 +171,8 @@ def _label(question: Question, config: Config) -> str:
 def _built(state: State, figures: Sequence[Figure]) -> Built:
     config, options = state.config, state.config.options
     dropped: list[Dropped] = _stale_candidates(state)
-    questions = usable(state, dropped)
-    test = drawn_test(state, questions)
+    questions = usable_questions(state, dropped)
+    test = draw_test(state, questions)
     if not test:
         raise DataError(
             f"culture: no question is left for the test, of {len(dropped)} that were written, drafted or brought in."
@@ -234,7 +234,7 @@ def _without_near(
     """Returns the questions outside of the test, without those much like one in it where these are to be dropped."""
     if state.config.options["near_duplicates"] == "keep":
         return others
-    near = {others[each.first].name for each in alike(others, [question.text for question in test])}
+    near = {others[each.first].name for each in nearest_texts(others, [question.text for question in test])}
     dropped += [Dropped("write", name, "it is much like a question of the test") for name in sorted(near)]
     return [question for question in others if question.name not in near]
 
@@ -242,8 +242,8 @@ def _without_near(
 def _near_rows(state: State, test: Sequence[Question], others: Sequence[Question]) -> list[dict[str, Any]]:
     """Returns the questions of the test that are much like one of the others, or of CARE's own tests."""
     rows = []
-    for where, texts in (("outside of the test", [each.text for each in others]), ("CARE", published(state))):
-        for each in alike(test, texts):
+    for where, texts in (("outside of the test", [each.text for each in others]), ("CARE", care_questions(state))):
+        for each in nearest_texts(test, texts):
             question = test[each.first]
             rows.append(
                 {
