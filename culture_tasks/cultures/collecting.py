@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from culture_tasks.benchmarks.cultures import Entry, Row, State, Step
+from culture_tasks.cultures.cells import read_value, unguarded
 from culture_tasks.cultures.labels import Labels, read_labels
 from culture_tasks.cultures.project import Project, problems_with
-from culture_tasks.cultures.sheet_files import CHECK, DONE, IMAGE, ROW, SHEET, SKIP, unguarded
-from culture_tasks.cultures.sheets import Sheet, SheetRow, check_of, normal, read_sheets, read_value, texts_of
+from culture_tasks.cultures.sheet_files import CHECK, DONE, IMAGE, ROW, SHEET, SKIP
+from culture_tasks.cultures.sheets import Sheet, SheetRow, check_of, normal, read_sheets, texts_of
 from culture_tasks.errors import DataError, nearest
 
 COLLECTED = "collected"
