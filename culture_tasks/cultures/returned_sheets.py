@@ -211,26 +211,27 @@ class SheetReader:
             return returned
         step = self._project.steps[returned.sheet.step]
         returned.problem = self._changed(returned, returned.sent, step, line)
-        for column in step.columns:
-            text = normal(unguarded(line.get(column.name, "")))
-            value = read_value(column, text, self._labels_by_step[step.name])
-            if value is not None:
-                returned.values[column.name] = value
-            before = returned.sent.values.get(column.name)
-            if value != before and column.kind != "number" and _DATE.fullmatch(text):
-                self.notes.append(
-                    (file, f"{place}, column {column.name!r}: {text!r} may be a date that a spreadsheet made. Check it")
-                )
-        skip, done = (normal(line.get(name, "")) for name in (SKIP, DONE))
+        returned.values = {name: value for name, value in self._values(returned, step, line) if value is not None}
         before = {name: _normal(value) for name, value in returned.sent.values.items()}
+        skip, done = (normal(line.get(name, "")) for name in (SKIP, DONE))
         if skip and skip.casefold() not in ("no", "false", "0", self._labels("No").casefold()):
             marks = (*_MARKS, self._labels("Yes").casefold())
             returned.skipped = "" if skip.casefold() in marks else skip
-            if returned.values in (before, {}):
+            if returned.values == before:
                 returned.values = {}
         elif not done and returned.values == before:
             returned.values, returned.empty = {}, True
         return returned
+
+    def _values(self, returned: ReturnedRow, step: Step, line: Mapping[str, str]) -> Iterator[tuple[str, object]]:
+        for column in step.columns:
+            text = normal(unguarded(line.get(column.name, "")))
+            value = read_value(column, text, self._labels_by_step[step.name])
+            sent = returned.sent.values.get(column.name) if returned.sent else None
+            if value != sent and column.kind != "number" and _DATE.fullmatch(text):
+                place = f"{returned.place}, column {column.name!r}"
+                self.notes.append((returned.file, f"{place}: {text!r} may be a date that a spreadsheet made. Check it"))
+            yield column.name, value
 
     @cached_property
     def _state(self) -> State:
