@@ -275,7 +275,8 @@ def problems_with(step: Step, values: Mapping[str, Any]) -> list[str]:
                 problems.append(f"column {name!r}: found nothing. Expected {expected(column)}")
         elif not concerns:
             other, needed = column.only_if or ("", "")
-            problems.append(f"column {name!r}: found {value!r:.80}. Expected nothing where {other!r} isn't {needed!r}")
+            shown = ("yes" if needed else "no") if isinstance(needed, bool) else repr(needed)
+            problems.append(f"column {name!r}: found {value!r:.80}. Expected nothing where {other!r} isn't {shown}")
         elif not _fits(column, value):
             problems.append(f"column {name!r}: found {value!r:.80}. Expected {expected(column)}")
     return problems
