@@ -216,7 +216,7 @@ def test_two_cultures_go_from_an_empty_folder_to_a_report(user):
 
     kept = ("--log_samples", "--output_path", "results", "--limit", "4")
     user(
-        *("lm-eval", "run", "--model", "hf", "--model_args", "pretrained=lm,device=cpu", "--gen_kwargs"),
+        *("lm-eval", "run", "--model", "hf", "--model_args", "pretrained=lm", "--device", "cpu", "--gen_kwargs"),
         *("max_gen_toks=8", "--tasks", "care_isfahan,care_ar", "--apply_chat_template", *kept),
     )
     user(
@@ -224,7 +224,7 @@ def test_two_cultures_go_from_an_empty_folder_to_a_report(user):
         *("--tasks", "culturalvqa_nepal", "--gen_kwargs", "max_new_tokens=8", *kept),
         module="lmms_eval",
     )
-    user("report", "results", "-o", "report", "--formats", "json,md")
+    user("report", "results", "-o", "report", "--formats", "json,markdown")
     report = json.loads((user.folder / "report" / "report.json").read_text("utf-8"))
     units = report["units"]
     assert {"care_isfahan", "culturalvqa_nepal", "care_ar"} <= set(units)
