@@ -20,6 +20,7 @@ from typing import Any
 from culture_tasks.benchmarks.cultures import Column, Config, CultureForm, Entry, OffersCultures, Option, State, Step
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.errors import DataError, nearest
+from culture_tasks.vocabulary import language, place
 
 CONFIG, ENTRIES = "culture.toml", "entries.jsonl"
 
@@ -189,6 +190,13 @@ def _config(content: Mapping[str, Any], form: CultureForm, path: Path) -> Config
         value = content.get(name, "")
         if not isinstance(value, str) or (name in _REQUIRED and not value.strip()):
             raise DataError(f"{path}, field {name!r}: found {value!r}. Expected a text.")
+    for name, known_code, example in (("language", language, "ko or yue"), ("place", place, "KR or IN-AS")):
+        try:
+            known_code(content[name].strip())
+        except KeyError:
+            raise DataError(
+                f"{path}, field {name!r}: found {content[name]!r}. Expected a code, such as {example}."
+            ) from None
     name, way = content["name"], content.get("way", "")
     if not _NAME.fullmatch(name):
         raise DataError(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support.toy_culture import project, written
 
-from culture_tasks.cultures.project import ENTRIES, append_objects, read_objects
+from culture_tasks.cultures.project import CONFIG, ENTRIES, Project, append_objects, read_objects
 from culture_tasks.errors import DataError
 
 
@@ -20,6 +22,14 @@ def test_a_line_that_a_crash_cut_short_is_left_out_and_replaced(tmp_path, cut):
     assert kept == [{"a": "كلمة"}, {"b": "ቃል\u2028"}][:whole_lines]
     append_objects(path, [{"c": 1}])
     assert [content for _, content in read_objects(path)] == [*kept, {"c": 1}]
+
+
+@pytest.mark.parametrize(("field", "code"), [("language", "qqq"), ("place", "Korea")])
+def test_a_code_that_is_none_is_named(tmp_path, field, code):
+    path = project(tmp_path, "a").folder / CONFIG
+    path.write_text(re.sub(rf"{field} = .*", f'{field} = "{code}"', path.read_text("utf-8")), encoding="utf-8")
+    with pytest.raises(DataError, match=f"field '{field}': found '{code}'. Expected a code, such as"):
+        Project.open(tmp_path)
 
 
 @pytest.mark.parametrize(

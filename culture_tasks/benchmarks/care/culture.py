@@ -64,6 +64,8 @@ def _agreement_of(pairs: Sequence[tuple[Question, int, int]], of: str, options: 
     found = agreement(first, second, clusters=clusters)
     floors = {"krippendorff_alpha": options["least_alpha"], "pearson": options["least_pearson"]}
     for name, (title, printed) in _STATISTICS.items():
+        if of != "all" and name != "spearman":  # the one statistic of Table 11
+            continue
         interval = found.estimates[name]  # type: ignore[index]
         missing = ""
         if found.clusters < _LEAST_QUESTIONS:
@@ -73,11 +75,11 @@ def _agreement_of(pairs: Sequence[tuple[Question, int, int]], of: str, options: 
         value = Figure(f"{title}, second raters", of, float("nan"), found.pairs, missing=missing)
         if not missing:
             value = value._replace(value=interval.value, low=interval.low, high=interval.high)
-        if of == "all":
-            value = value._replace(printed=printed, floor=floors.get(name))
-        elif name == "spearman":
-            value = value._replace(printed="0.84 to 0.99 (Table 11)")
-        yield value
+        yield (
+            value._replace(printed=printed, floor=floors.get(name))
+            if of == "all"
+            else value._replace(printed="0.84 to 0.99 (Table 11)")
+        )
 
 
 def _agreement_of_labels(state: State) -> Iterator[Figure]:

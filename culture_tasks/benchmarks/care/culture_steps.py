@@ -195,9 +195,9 @@ OPTIONS = (
 
 
 def _write_rows(state: State) -> list[Row]:
-    def row(name: str, shown: Mapping[str, str], values: Mapping[str, Any]) -> Row:
+    def row(name: str, shown: Mapping[str, str], values: Mapping[str, Any], writer: str = "") -> Row:
         is_skipped = state.skipped("write", name) and not state.of("write", name)
-        return Row(name=name, shown=shown, values=values, people=0 if is_skipped else 1)
+        return Row(name=name, shown=shown, values=values, writer=writer, people=0 if is_skipped else 1)
 
     rows = []
     for each in candidates(state)[0]:
@@ -215,7 +215,7 @@ def _write_rows(state: State) -> list[Row]:
     for person, steps in state.config.people.items():
         if not steps or "write" in steps:
             numbers = range(1, state.config.options["questions_per_writer"] + 1)
-            rows += [Row(name=f"w-{person}-{number:03d}", writer=person) for number in numbers]
+            rows += [row(f"w-{person}-{number:03d}", {}, {}, person) for number in numbers]
     return list({one.name: one for one in rows}.values())
 
 

@@ -151,7 +151,7 @@ def test_second_raters_took_no_part_and_agreement_is_the_papers(group):
     alpha = figures["Krippendorff's alpha, second raters", "all"]
     assert (alpha.passes, alpha.floor, alpha.printed) == (True, 0.84, "0.84 to 0.92 (Table 2)")
     assert alpha.low < alpha.value < alpha.high
-    few = figures["Krippendorff's alpha, second raters", "entities"]
+    few = figures["Spearman's rho, second raters", "entities"]
     assert few.value != few.value
     assert "were rated twice" in few.missing
     with pytest.raises(DataError, match=r"Krippendorff's alpha.*Expected 0.99 at least"):
