@@ -8,9 +8,9 @@ import json
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from culture_tasks.benchmarks.cultures import Dropped, State
+from culture_tasks.benchmarks.cultures import MODEL, Dropped, State
 from culture_tasks.data.releases import released_questions
 from culture_tasks.data.sources import Source, local_file
 from culture_tasks.data.tables import read_file
@@ -90,6 +90,40 @@ def alike(first: Sequence[HasText], second: Sequence[str]) -> list[Alike]:
     for each in near_duplicates([row.text for row in first], second):
         found.setdefault(each.first, each)
     return list(found.values())
+
+
+class Response(NamedTuple):
+    """A response of models, by the row in which people rate it; people's own has no model's name."""
+
+    row: str
+    text: str
+    models: Sequence[str]
+
+
+def answer_row(name: str, question: str) -> str:
+    """Returns the row in which a question is answered; a changed question is another row."""
+    return f"{name}.{digest(question)[:6]}"
+
+
+def responses(state: State, row: str, reference: str = "") -> list[Response]:
+    """Returns the different responses of models in a row, in an order that says nothing of who gave them.
+
+    Where there are some, a reference that isn't empty is one, too.
+    """
+    texts: dict[str, list[str]] = {}
+    for entry in state.by_models("respond", row):
+        texts.setdefault(clean(entry.values["response"]), []).append(entry.person.removeprefix(MODEL))
+    if texts and reference:
+        texts.setdefault(reference, []).append("")
+    named = {f"{row}.{digest(text)[:8]}": text for text in texts}
+    return [Response(name, named[name], texts[named[name]]) for name in sorted(named)]
+
+
+def read_response(reply: str) -> Mapping[str, Any]:
+    """Reads a model's response; raises ValueError for an empty one."""
+    if not reply.strip():
+        raise ValueError("expected an answer, found nothing")
+    return {"response": reply.strip()}
 
 
 def negative_options(state: State) -> Iterable[str]:

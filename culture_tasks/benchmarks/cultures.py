@@ -51,7 +51,7 @@ class Column:
             :attr:`choices`; ``number`` is a whole one from :attr:`lowest` to :attr:`highest`; ``yes_no`` is True or
             False.
         about: What a person has to know to fill it in.
-        choices: The values of a ``choice``, each with its label in English.
+        choices: The values of a ``choice``, each with its label in English; behind a colon, the label explains itself.
         lowest: Lowest number.
         highest: Highest number.
         required: Whether it may not be left empty.

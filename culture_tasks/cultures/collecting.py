@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from culture_tasks.benchmarks.cultures import Entry, Row, Step
+from culture_tasks.benchmarks.cultures import Entry, Row, State, Step
 from culture_tasks.cultures.labels import Labels, read_labels
 from culture_tasks.cultures.project import Project, problems_with
 from culture_tasks.cultures.sheet_files import CHECK, DONE, IMAGE, ROW, SHEET, SKIP, unguarded
@@ -261,9 +261,13 @@ class _Reader:
         return found
 
     @cached_property
+    def _state(self) -> State:
+        return self._project.state(self._data_folder, with_images=False)
+
+    @cached_property
     def _labels_by_step(self) -> Mapping[str, Labels]:
-        state = self._project.state()
-        return {name: replace(self._labels, own=step.labels(state)) for name, step in self._project.steps.items()}
+        steps = self._project.steps.items()
+        return {name: replace(self._labels, own=step.labels(self._state)) for name, step in steps}
 
     def _changed(self, found: _Found, row: SheetRow, step: Step, line: Mapping[str, str]) -> str:
         """Returns what is wrong with the columns that nobody fills in; empty where they are as they were sent."""
@@ -299,7 +303,7 @@ class _Reader:
         """Returns the rows of a step; none where data that they need can't be read now."""
         if step.name not in self._rows:
             try:
-                rows = step.rows(self._project.state(self._data_folder))
+                rows = step.rows(self._state)
             except DataError:
                 rows = ()
             self._rows[step.name] = {row.name: row for row in rows}

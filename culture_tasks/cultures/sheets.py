@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.cultures import Column, Config, Row, State, Step
-from culture_tasks.cultures.project import Project, expected, problems_with
+from culture_tasks.cultures.project import Project, append_objects, expected, problems_with, read_objects
 from culture_tasks.data.tables import read_file
 from culture_tasks.errors import DataError, SettingsError, nearest
 from culture_tasks.text import storable
@@ -59,39 +59,28 @@ class Sheet:
 
 def read_sheets(project: Project) -> list[Sheet]:
     """Returns the sheets that a project has given out, the oldest first."""
-    path = project.folder / SHEETS
-    if not path.is_file():
-        return []
-    sheets = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
-        if line.strip():
-            try:
-                content = json.loads(line)
-                rows = {name: SheetRow(**row) for name, row in content.pop("rows").items()}
-                sheets.append(Sheet(**content, rows=rows))
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise DataError(
-                    f"{path}, line {number}: not a sheet. Restore the line from a copy of the file."
-                ) from None
+    path, sheets = project.folder / SHEETS, []
+    for number, content in read_objects(path):
+        try:
+            rows = {name: SheetRow(**row) for name, row in content.pop("rows").items()}
+            sheets.append(Sheet(**content, rows=rows))
+        except (KeyError, TypeError, AttributeError):
+            raise DataError(f"{path}, line {number}: not a sheet. Restore the line from a copy of the file.") from None
     return sheets
 
 
 def record(project: Project, sheets: Iterable[Sheet]) -> None:
     """Adds sheets to the project's record."""
-    lines = [
-        json.dumps(
-            {
-                "name": sheet.name,
-                "step": sheet.step,
-                "person": sheet.person,
-                "rows": {name: row._asdict() for name, row in sheet.rows.items()},
-            },
-            ensure_ascii=False,
-        )
+    contents = [
+        {
+            "name": sheet.name,
+            "step": sheet.step,
+            "person": sheet.person,
+            "rows": {name: row._asdict() for name, row in sheet.rows.items()},
+        }
         for sheet in sheets
     ]
-    with (project.folder / SHEETS).open("a", encoding="utf-8", newline="\n") as file:
-        file.write("".join(f"{line}\n" for line in lines))
+    append_objects(project.folder / SHEETS, contents)
 
 
 def normal(text: str) -> str:
@@ -147,65 +136,92 @@ def assign(
     """
     doers = [person for person, own in state.config.people.items() if not own or step.name in own]
     _check_people(step, doers, people)
-    rows = list(step.rows(state))
-    entries = state.entries.get(step.name, {})
-    had = {row.name: {one.person for one in entries.get(row.name, ()) if not one.by_model} for row in rows}
-    out = {row.name: set[str]() for row in rows}
-    for sheet in sheets:
-        for each in sheet.rows.values():
-            if sheet.person in doers and each.step == step.name and each.row in out:
-                out[each.row] |= {sheet.person} - had[each.row]
-    load = Counter(person for row in rows for person in had[row.name] | out[row.name])
-    now = set(people or doers)
-    back = {name: holders & now if again else set() for name, holders in out.items()}
-    places = {
-        row.name: row.people - len(state.of(step.name, row.name)) - len(out[row.name] - back[row.name]) for row in rows
-    }
-
-    def allowed(row: Row) -> set[str]:
-        own = {row.writer} if row.writer else set(doers)
-        return own.intersection(doers) - row.not_for - had[row.name] - (out[row.name] - back[row.name])
-
+    rows, now = list(step.rows(state)), set(people or doers)
+    standing = _standing(step, state, rows, sheets, doers, now if again else set())
     units: dict[str, list[Row]] = {}
     for row in rows:
         units.setdefault(f"group {row.group}" if row.group else f"row {row.name}", []).append(row)
     seed = f"{state.config.seed}\n{step.name}"
-
     turns = {key: f"{turn:09}" for turn, key in enumerate(units)}
 
     def scarcity(key: str) -> tuple[int, int, str]:
-        free = min(len(allowed(row)) - places[row.name] for row in units[key])
+        free = min(len(standing.allowed(row)) - standing.places[row.name] for row in units[key])
         return free, -len(units[key]), turns[key] if units[key][0].writer else _digest(f"{seed}\n{key}")
 
+    load = Counter(person for row in rows for person in standing.involved(row))
     given: dict[str, list[tuple[str, list[Row]]]] = defaultdict(list)
     shares = Counter[str]()
-    later, short = 0, {}
+    later = 0
     for key in sorted(units, key=scarcity):
-        unit = units[key]
-        involved = Counter(person for row in unit for person in had[row.name] | out[row.name])
-        returned = Counter(person for row in unit for person in back[row.name])
-        candidates = sorted(
-            doers, key=lambda one: (-returned[one], -involved[one], load[one], _digest(f"{seed}\n{key}\n{one}"))
-        )
-        for person in candidates:
-            mine = [row for row in unit if places[row.name] > 0 and person in allowed(row)]
-            if not mine:
-                continue
-            for row in mine:
-                places[row.name] -= 1
-            load[person] += sum(person not in back[row.name] for row in mine)
+        involved = Counter(person for row in units[key] for person in standing.involved(row))
+        returned = Counter(person for row in units[key] for person in standing.back[row.name])
+        turn = {person: _digest(f"{seed}\n{key}\n{person}") for person in doers}
+        for person in sorted(doers, key=lambda one: (-returned[one], -involved[one], load[one], turn[one])):
+            mine = standing.take(units[key], person)
+            load[person] += sum(person not in standing.back[row.name] for row in mine)
             full = most is not None and shares[person] and shares[person] + len(mine) > most
             if person not in now or full:
                 later += len(mine)
-                continue
-            shares[person] += len(mine)
-            given[person].append((key, mine))
-        for row in unit:
-            if places[row.name] > 0 and not (row.writer and row.writer in had[row.name]):
-                short[row.name] = places[row.name]
+            elif mine:
+                shares[person] += len(mine)
+                given[person].append((key, mine))
     ordered = {person: _ordered(given[person], f"{seed}\n{person}", turns) for person in doers if given[person]}
-    still_out = sum(len(out[name] - back[name]) for name in out)
-    return Assignment(ordered, still_out, later, short)
+    return Assignment(ordered, sum(map(len, standing.out.values())), later, standing.short(rows))
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """How far the rows of a step are, by their names.
+
+    Attributes:
+        had: People who filled a row in or skipped it.
+        out: People who have it on a sheet.
+        back: People who have it on a sheet, and are to get it once more.
+        places: How many more people it needs.
+    """
+
+    doers: Sequence[str]
+    had: Mapping[str, set[str]]
+    out: Mapping[str, set[str]]
+    back: Mapping[str, set[str]]
+    places: dict[str, int]
+
+    def involved(self, row: Row) -> set[str]:
+        """Returns everybody who has or had a row."""
+        return self.had[row.name] | self.out[row.name] | self.back[row.name]
+
+    def allowed(self, row: Row) -> set[str]:
+        """Returns everybody who may get a row now."""
+        own = {row.writer}.intersection(self.doers) if row.writer else set(self.doers)
+        return own - row.not_for - self.had[row.name] - self.out[row.name]
+
+    def take(self, unit: Iterable[Row], person: str) -> list[Row]:
+        """Gives a person the rows of a unit that they may get and that need somebody."""
+        mine = [row for row in unit if self.places[row.name] > 0 and person in self.allowed(row)]
+        for row in mine:
+            self.places[row.name] -= 1
+        return mine
+
+    def short(self, rows: Iterable[Row]) -> dict[str, int]:
+        """Returns the rows that lack people; a blank that its writer skipped lacks nobody."""
+        lacking = (row for row in rows if self.places[row.name] > 0 and row.writer not in self.had[row.name])
+        return {row.name: self.places[row.name] for row in lacking}
+
+
+def _standing(
+    step: Step, state: State, rows: Iterable[Row], sheets: Iterable[Sheet], doers: Sequence[str], again: set[str]
+) -> _Standing:
+    entries = state.entries.get(step.name, {})
+    had = {row.name: {one.person for one in entries.get(row.name, ()) if not one.by_model} for row in rows}
+    holders = {name: set[str]() for name in had}
+    for sheet in sheets:
+        for each in sheet.rows.values():
+            if sheet.person in doers and each.step == step.name and each.row in had:
+                holders[each.row] |= {sheet.person} - had[each.row]
+    out = {name: people - again for name, people in holders.items()}
+    back = {name: people & again for name, people in holders.items()}
+    places = {row.name: row.people - len(state.of(step.name, row.name)) - len(out[row.name]) for row in rows}
+    return _Standing(doers, had, out, back, places)
 
 
 def _check_people(step: Step, doers: Sequence[str], people: Sequence[str]) -> None:
@@ -397,7 +413,7 @@ def read_value(column: Column, text: str, label: Any = str) -> object:
     if column.kind == "texts":
         return [line.strip() for line in text.split("\n") if line.strip()]
     if column.kind == "choice":
-        names = {}
+        names: dict[object, str] = {}
         for value, own in column.choices.items():
             for name in (label(own), own):  # a label may explain itself behind a colon
                 names |= {_folded(name.partition(":")[0]): value, _folded(name): value}

@@ -293,6 +293,11 @@ def test_a_person_who_stops_is_replaced_and_a_late_sheet_still_counts(tmp_path, 
     assert outcome(later, as_csv(cells))[0] == {"new": 2}
 
 
+def test_collecting_asks_for_no_published_image(tmp_path, opened, monkeypatch):
+    monkeypatch.setattr(opened.form, "images", lambda _: pytest.fail("the Hub was asked"))
+    assert outcome(opened, as_csv(filled(tmp_path / "out")))[0] == {"new": 2}
+
+
 def test_a_sheet_of_another_project_is_refused(tmp_path, opened):
     other = project(tmp_path / "other", "a")
     config = other.folder / "culture.toml"

@@ -454,6 +454,7 @@ def test_a_number_for_each_culture_is_drawn_and_holds_what_was_drawn_before(runs
         (("jp=8",), r"-n jp=8: no responses of such a culture\..*There are ar, ja, zh\."),
         (("ja=4",), r"-n ja=4 is too few for 1 strata .* Choose at least -n ja=5"),
         (("30", "-n", "ja=8"), "several -n. Expected one number"),
+        (("ja=6", "-n", "ja=8"), "several -n. Expected one number"),
     ):
         assert draw(runs, *numbers, sheet="refused") == 1
         assert re.search(said, capsys.readouterr().err)

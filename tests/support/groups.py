@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.cultures import MODEL, BuiltCulture, Entry, Row
+from culture_tasks.benchmarks.cultures import MODEL, BuiltCulture, Entry, Row, State
 from culture_tasks.cultures.building import build
 from culture_tasks.cultures.project import Project, problems_with
 from culture_tasks.settings import Settings
+
+
+def with_options(state: State, **options: Any) -> State:
+    """Returns a project's state under other decisions of its group."""
+    return replace(state, config=replace(state.config, options={**state.config.options, **options}))
+
 
 SKIP = object()
 """What a person answers who skips a row."""

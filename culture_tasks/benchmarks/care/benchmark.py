@@ -136,7 +136,7 @@ class Care(Benchmark, OffersHumanRatings, OffersCultures):
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a culture that people added."""
-        from culture_tasks.benchmarks.care.culture import benchmark_of
+        from culture_tasks.benchmarks.care.built import benchmark_of
 
         return benchmark_of(built)
 

@@ -60,9 +60,14 @@ class BuiltCedar(Benchmark):
                 for modality in STEMS
                 if modality in built.facts["prompts"]
             }
-            self._added = AddedCulture(built.name, built.language, built.facts["forms"], self._prompts)
-        except (KeyError, TypeError, AttributeError) as error:
+            if not self._prompts:
+                raise ValueError("no prompt")
+            for prompt in self._prompts.values():
+                prompt.fill({"narrative": "", "question": ""})
+            forms = {str(form): EMOTIONS[EMOTIONS.index(emotion)] for form, emotion in built.facts["forms"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"{built.folder}: facts that can't be used ({error!r}). Build the culture again.") from None
+        self._added = AddedCulture(built.name, built.language, forms, self._prompts)
 
     @cached_property
     def _entries(self) -> Sequence[Entry]:

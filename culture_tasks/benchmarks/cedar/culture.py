@@ -258,7 +258,10 @@ def _facts(scenes: Scenes) -> Mapping[str, Any]:
         forms.append((word.strip(), english_label(emotion, "en", place)))
     owners: dict[str, tuple[str, str]] = {}
     for word, emotion in forms:
-        other, owner = owners.setdefault(fold(word.removesuffix("*")).strip(), (word, emotion))
+        folded = fold(word.removesuffix("*")).strip()
+        if not folded:
+            raise DataError(f"{folder}, step {WORDS!r}: found {word!r} for {emotion}. Expected a word with letters.")
+        other, owner = owners.setdefault(folded, (word, emotion))
         if owner != emotion:
             raise DataError(
                 f"{folder}, step {WORDS!r}: {word!r} for {emotion} and {other!r} for {owner} are alike once case and "

@@ -38,7 +38,7 @@ from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as load_prompt
 
 _NATIVE = "native speakers of the language who live in the culture, or lived there for years"
-_OTHERS = "native speakers who have no other part in making the data"
+_OTHERS = "native speakers with no other part in making the data: enter them with this step alone"
 _RATING = "1 is worst, 10 is best"
 _NARRATIVE, _QUESTION = "Narrative", "Question"
 _ORIGINAL = {_NARRATIVE: "Original narrative", _QUESTION: "Original question"}
@@ -102,7 +102,7 @@ def _words(config: Config) -> Sequence[Step]:
             about="Translate the 14 words for emotions and the parts of the instruction that models are given. Each "
             "emotion needs a word that no other has, as a noun that stands alone in a list. Words don't match one to "
             "one between languages: choose the word that people would use for the situation, not the one that a "
-            "dictionary has first.",
+            "dictionary has first. Keep the square brackets in the last part.",
             who=_NATIVE,
             source=source,
             columns=(translation,),
@@ -156,7 +156,7 @@ def _translate(config: Config) -> Step:
         "your own words for relatives and titles. Leave the narrative empty where there is none. Skip a scene that "
         "can't happen in your culture. Where a draft is there, rewrite it, or confirm it if it is as you would say it.",
         who=_NATIVE,
-        source="section 2.5: by GPT-4.5, verified by native speakers; its prompt isn't printed",
+        source="CEDAR, section 2.5: by GPT-4.5, verified by native speakers; its prompt isn't printed",
         columns=_TEXTS,
         rows=rows,
         ask=_ask(
@@ -206,7 +206,7 @@ def _check(config: Config) -> Step:
             "culture."
         ),
         who="another native speaker than the one who wrote it",
-        source="section 2.3: 100 were looked at by people" if is_new else "section 2.5 and appendix A.4",
+        source="CEDAR, section 2.3: 100 were looked at by people" if is_new else "CEDAR, section 2.5 and appendix A.4",
         columns=(Column(name="possible", title="Possible in the culture", kind="yes_no"), *quality, *texts),
         rows=rows,
     )
@@ -241,7 +241,7 @@ def _labelling() -> Sequence[Step]:
             title="Labels",
             about=about,
             who=_NATIVE,
-            source="section 2.5: at least five, and two more without a majority",
+            source="CEDAR, section 2.5: at least five, and two more without a majority",
             columns=(_EMOTION,),
             rows=partial(rows, second=False),
             labels=_in_words,
@@ -251,7 +251,7 @@ def _labelling() -> Sequence[Step]:
             title="Second labels",
             about=about,
             who=_OTHERS,
-            source="appendix A.5: two people",
+            source="CEDAR, appendix A.5: two people",
             columns=(_EMOTION,),
             rows=partial(rows, second=True),
             labels=_in_words,
@@ -276,8 +276,8 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
     yield model(
         name=DRAFT,
         title="Drafts",
-        about="A model makes a narrative and a question of each sentence.",
-        source="section 2.3, by GPT-4.5; Appendix D",
+        about="Optional: a model makes a narrative and a question of each sentence.",
+        source="CEDAR, section 2.3, by GPT-4.5; Appendix D",
         columns=_TEXTS,
         rows=lambda state: [
             Row(name=name, shown={_SENTENCE: one.sentence}) for name, one in Scenes(state).seeds.items()
@@ -287,8 +287,8 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
     yield model(
         name=SECOND_PERSON,
         title="Drafts in the second person",
-        about="A model rewrites the drafts, so that the main character is 'you'.",
-        source="section 2.3, by Llama3.3-70B; Appendix D",
+        about="Optional: a model rewrites the drafts, so that the main character is 'you'.",
+        source="CEDAR, section 2.3, by Llama3.3-70B; Appendix D",
         columns=_TEXTS,
         rows=lambda state: _drafted(state, DRAFT),
         ask=_ask(
@@ -300,8 +300,8 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
     yield model(
         name=NO_EMOTION_WORDS,
         title="Drafts without emotions",
-        about="A model takes out of the narratives what says what anybody feels.",
-        source="section 2.3, by Llama3.3-70B; Appendix D",
+        about="Optional: a model takes out of the narratives what says what anybody feels.",
+        source="CEDAR, section 2.3, by Llama3.3-70B; Appendix D",
         columns=(
             Column(name="changed", title="Changed", kind="yes_no"),
             Column(name="narrative", title=_NARRATIVE, kind="long_text", only_if=("changed", True)),
@@ -319,7 +319,7 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
         "to each other, what happened before), or nothing, and say in the question where the person in the image is. "
         "Where a draft is there, rewrite it. Leave out real people, children in danger and violence.",
         who=_NATIVE,
-        source="sections 2.2 to 2.4: by models, from sentences of other data sets",
+        source="CEDAR, sections 2.2 to 2.4: by models, from sentences of other data sets",
         columns=(
             _narrative(config),
             _TEXTS[1],
@@ -339,8 +339,8 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
         yield model(
             name=name,
             title=title,
-            about="A model reads the scenes that were written; the others are dropped.",
-            source=f"{source}; Appendix D",
+            about=f"Optional: a model reads what was written. Scenes that aren't {name} are dropped.",
+            source=f"CEDAR, {source}; Appendix D",
             columns=keep,
             rows=_written,
             ask=_ask(prompt, texts, partial(_one_of, outcomes)),
@@ -348,9 +348,9 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
     yield model(
         name=PROVISIONAL,
         title="Provisional labels",
-        about="Three models choose an emotion as speakers of each language. Scenes on which they all differ, or which "
-        "have the same provisional label in all languages, are dropped. The labels serve for nothing else.",
-        source="section 2.3, by Claude4.5-Sonnet, Gemini2.5-Flash and GPT-4.5; Appendix D",
+        about="Optional: three models choose an emotion as speakers of each language. Scenes on which they all differ, "
+        "or which have the same provisional label in all languages, are dropped. The labels serve for nothing else.",
+        source="CEDAR, section 2.3, by Claude4.5-Sonnet, Gemini2.5-Flash and GPT-4.5; Appendix D",
         columns=(_EMOTION,),
         rows=_in_each_language,
         ask=_ask("provisional.v1", {**texts, "language": "Language"}, _emotion),
@@ -358,9 +358,9 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
     yield model(
         name=ALIGN,
         title="Texts aligned with their images",
-        about="A model leaves in the text what the image doesn't show. People find it in place of what was written, to "
-        "be checked and corrected.",
-        source="section 2.4, by GPT-4.5; Appendix D",
+        about="Optional: a model leaves in the text what the image doesn't show. People find it in place of what was "
+        "written, to be checked and corrected.",
+        source="CEDAR, section 2.4, by GPT-4.5; Appendix D",
         columns=_TEXTS,
         rows=lambda state: [row for row in _written(state) if row.image],
         ask=_ask(
@@ -377,9 +377,9 @@ def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
         yield model(
             name=name,
             title=title,
-            about="A model chooses an emotion with the image and without it. Where it is the same, the scene is "
-            "dropped.",
-            source="section 2.4, by GPT-4.5; Appendix D",
+            about="Optional: a model chooses an emotion with the image and without it. Where it is the same, the scene "
+            "is dropped.",
+            source="CEDAR, section 2.4, by GPT-4.5; Appendix D",
             columns=(_EMOTION,),
             rows=_to_look_at,
             ask=_ask(prompt, texts, _emotion, with_image=name == WITH_IMAGE),

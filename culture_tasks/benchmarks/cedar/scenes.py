@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.cedar.documents import FOLDER, SOURCES, CedarRow, image_name
+from culture_tasks.benchmarks.cedar.documents import FOLDER, SOURCES, CedarRow, english_label, image_name
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, MODALITIES, Emotion, Language, Modality
 from culture_tasks.benchmarks.cultures import MODEL, Dropped, Entry, State
 from culture_tasks.data.sources import read_source
@@ -441,7 +441,7 @@ class Scenes:
         """Every scene that isn't part of what is built, by row."""
         found = dict(self.fallen)
         seen: dict[tuple[str, str, str], str] = {}
-        shipped = self._shipped()
+        shipped = frozenset(self.published_texts) if self.is_new else frozenset()
         for scene in self.all:
             if scene.row in found:
                 continue
@@ -458,12 +458,9 @@ class Scenes:
                 found[scene.row] = Dropped(LABEL, scene.row, reason)
             elif self._is_alike_elsewhere(scene.id, decision.gold):
                 found[scene.row] = Dropped(LABEL, scene.row, "the same gold label in all cultures")
-            seen.setdefault(key, scene.row)
+            else:
+                seen[key] = scene.row
         return found
-
-    def _shipped(self) -> frozenset[Told]:
-        """Returns the published scenes without image that new ones may not repeat."""
-        return frozenset(self.published_texts) if self.is_new else frozenset()
 
     @cached_property
     def published_texts(self) -> Sequence[Told]:
@@ -484,14 +481,16 @@ class Scenes:
         return len({pair.first for pair in alike})
 
     @cached_property
-    def contrast(self) -> Mapping[str, Sequence[str]]:
+    def contrast(self) -> Mapping[str, Sequence[Emotion]]:
         """The gold labels of the other cultures, which the group brings in, by the id of the scene."""
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[Emotion]] = {}
         folder = self.state.folder / "inputs"
         for path in sorted(folder.glob("contrast*")) if self.is_new else ():
-            for row in validated(read_file(path), SceneRow):
+            table = read_file(path)
+            for index, row in enumerate(validated(table, SceneRow)):
                 if row.english_ver_answer:
-                    found.setdefault(row.id, []).append(row.english_ver_answer.strip())
+                    place = f"{table.where(index)}, field 'english_ver_answer'"
+                    found.setdefault(row.id, []).append(english_label(row.english_ver_answer, "en", place))
         return found
 
     def _is_alike_elsewhere(self, identifier: str, gold: Emotion) -> bool:

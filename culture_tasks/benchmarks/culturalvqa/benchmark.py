@@ -91,7 +91,7 @@ class CulturalVqa(Benchmark, OffersCultures):
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a culture that people added."""
-        from culture_tasks.benchmarks.culturalvqa.culture import CulturalVqaCulture
+        from culture_tasks.benchmarks.culturalvqa.built import CulturalVqaCulture
 
         return CulturalVqaCulture(built)
 

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.culturalvqa.benchmark import DECODING, WAYS, task_of
-from culture_tasks.benchmarks.culturalvqa.documents import EXAMPLES, FACETS, SOURCE, check_rows
-from culture_tasks.benchmarks.culturalvqa.report import report_of
-from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
-from culture_tasks.benchmarks.culture_rows import clean, comparable, digest, drawn, negative_options
+from culture_tasks.benchmarks.culturalvqa.benchmark import DECODING
+from culture_tasks.benchmarks.culturalvqa.built import TEST
+from culture_tasks.benchmarks.culturalvqa.documents import EXAMPLES, FACETS, SOURCE
+from culture_tasks.benchmarks.culture_rows import (
+    answer_row,
+    clean,
+    comparable,
+    drawn,
+    negative_options,
+    read_response,
+    responses,
+)
 from culture_tasks.benchmarks.cultures import (
-    MODEL,
     Ask,
     Built,
-    BuiltCulture,
     Column,
     Config,
     CultureForm,
@@ -34,30 +38,25 @@ from culture_tasks.benchmarks.cultures import (
     State,
     Step,
 )
-from culture_tasks.benchmarks.interface import Benchmark, Entry, Picture, Prompt
-from culture_tasks.benchmarks.reporting import BenchmarkReport
-from culture_tasks.data.checking import DataReport
+from culture_tasks.benchmarks.interface import Picture, Prompt
 from culture_tasks.data.images import image_key, image_keys
 from culture_tasks.data.sources import local_file
 from culture_tasks.data.tables import Label, OptionalLabel, TableRow, read_file, usable_rows
 from culture_tasks.errors import DataError, nearest
-from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 
-_TEST, _RATINGS = "test", "ratings"
+_RATINGS = "ratings"
 _IMAGES_CSV = "inputs/images.csv"
 
 _RATIO = (0.5, 2.0)
 _LEAST_PIXELS = 100  # Appendix B; of the smaller side, since it doesn't say of which
 _SUFFIXES = {"PNG": (".png",), "JPEG": (".jpg", ".jpeg"), "WEBP": (".webp",)}
 
-_FACET_LABELS = {
-    "clothing": "Clothing: what people wear, every day and on occasions",
-    "drinks": "Drinks: what people drink, and how it is made and served",
-    "food": "Food: dishes, ingredients, meals",
-    "rituals": "Rituals: what people do in a fixed way on an occasion, such as a wedding or a prayer",
-    "traditions": "Traditions: everything else that is handed down, such as crafts, music, games and festivals",
-}
+_FACETS = """Clothing: what people wear, every day and on occasions.
+Drinks: what people drink, and how it is made and served.
+Food: dishes, ingredients, meals.
+Rituals: what people do in a fixed way on an occasion, such as a wedding or a prayer.
+Traditions: everything else that is handed down, such as crafts, music, games and festivals."""
 
 _FROM_THE_COUNTRY = "people from the country"
 
@@ -297,7 +296,7 @@ def _written(state: State, dropped: list[Dropped]) -> list[_Question]:
             dropped.append(Dropped("write", name, "its image is left out"))
             continue
         values = entries[0].values
-        given = [values, *(entry.values for entry in state.of("answer", _answer_name(name, clean(values["question"]))))]
+        given = [values, *(entry.values for entry in state.of("answer", answer_row(name, clean(values["question"]))))]
         answers = [[clean(one["answer"]), *map(clean, one.get("variants") or ())] for one in given if one.get("answer")]
         questions.append(_Question(name, image, clean(values["question"]), values["facet"], entries[0].person, answers))
         with_question.add(image.row)
@@ -309,16 +308,11 @@ def _written(state: State, dropped: list[Dropped]) -> list[_Question]:
     return sorted(questions, key=lambda question: question.name)
 
 
-def _answer_name(name: str, question: str) -> str:
-    """Returns the row in which people answer a question; a changed question is another row."""
-    return f"{name}.{digest(question)[:6]}"
-
-
 def _answer_rows(state: State) -> list[Row]:
     least = state.config.options["answerers"]
     rows = []
     for question in _written(state, []):
-        name = _answer_name(question.name, question.text)
+        name = answer_row(question.name, question.text)
         given = len(state.of("answer", name))
         # A question that so many people couldn't answer isn't shown to yet more.
         people = given if len(state.skipped("answer", name)) >= least else least
@@ -358,7 +352,7 @@ def _respond_rows(state: State) -> list[Row]:
     chosen = drawn(questions, state.config.seed, "rated")[: state.config.options["rated_questions"]]
     return [
         Row(
-            name=_answer_name(name, questions[name].text),
+            name=answer_row(name, questions[name].text),
             image=questions[name].image.name,
             shown={"Question": questions[name].text},
         )
@@ -366,33 +360,18 @@ def _respond_rows(state: State) -> list[Row]:
     ]
 
 
-def _responses(state: State, row: str) -> dict[str, tuple[str, list[str]]]:
-    """Returns the models' answers in a row by the name of the row in which they are rated, with the models."""
-    texts: dict[str, list[str]] = {}
-    for entry in state.by_models("respond", row):
-        texts.setdefault(clean(entry.values["response"]), []).append(entry.person.removeprefix(MODEL))
-    named = {f"{row}.{digest(text)[:8]}": text for text in texts}
-    return {name: (named[name], texts[named[name]]) for name in sorted(named)}
-
-
 def _rate_rows(state: State) -> list[Row]:
     return [
         Row(
-            name=name,
+            name=response.row,
             image=asked.image,
-            shown={**asked.shown, "Answer of a model": text},
+            shown={**asked.shown, "Answer of a model": response.text},
             group=asked.name,
             people=state.config.options["raters"],
         )
         for asked in _respond_rows(state)
-        for name, (text, _) in _responses(state, asked.name).items()
+        for response in responses(state, asked.name)
     ]
-
-
-def _read_response(reply: str) -> Mapping[str, Any]:
-    if not reply.strip():
-        raise ValueError("expected an answer, found nothing")
-    return {"response": reply.strip()}
 
 
 # Agreement
@@ -444,9 +423,10 @@ class CulturalVqaForm(CultureForm):
         "3 answers each; people from the country wrote and answered them, in English, for USD 10 to 15 an hour. A "
         "share of right answers is known to 7 points with 216 questions, to 10 with 100, to 17 with 30: 100 questions "
         "about as many images and three answers each are a start, with 30 for each facet that is to be shown. Take "
-        "photographs of your own, or images whose licence allows it. Questions that a model answers without seeing the "
-        "image tell nothing of what it sees: run the tasks that end in _blind and _country, whose scores must be far "
-        "lower. Whether a judge agrees with people here is what `culture-tasks spotcheck` tells."
+        "photographs of your own, or images whose licence allows it: inputs/images.csv has the columns file, licence, "
+        "source, people and consent, the last two with yes where people can be recognised and have agreed. Questions "
+        "that a model answers without the image tell nothing of what it sees: run the tasks that end in _blind and "
+        "_country, whose scores must be far lower. `culture-tasks spotcheck` tells whether a judge agrees with people."
     )
 
     def options(self, way: str) -> Sequence[Option]:  # noqa: ARG002 - there is one way
@@ -489,7 +469,8 @@ def _steps(config: Config) -> Iterator[Step]:
 
     name = language(config.language).name
     question = Column(name="question", title="Question", most=300)
-    facet = Column(name="facet", title="What it is about", kind="choice", choices=_FACET_LABELS)
+    choices = {facet: facet.title() for facet in FACETS}
+    facet = Column(name="facet", title="What it is about", kind="choice", about=_FACETS, choices=choices)
     answer = Column(name="answer", title="Answer", most=100)
     variants = Column(name="variants", title="Other spellings of the same answer", kind="texts", required=False, most=4)
     response = Column(name="response", title="Answer", kind="long_text")
@@ -535,7 +516,7 @@ def _steps(config: Config) -> Iterator[Step]:
             prompt=lambda row: Prompt(
                 (Picture(), prompt_file(__package__, "vlm.v1").fill({"question": row.shown["Question"]}))
             ),
-            read=_read_response,
+            read=read_response,
             decoding=DECODING,
             version="vlm.v1",
         ),
@@ -585,12 +566,12 @@ def _built(state: State) -> Built:
         )
     by_image = Counter(row["image"] for row in rows)
     ratings = _ratings(state, {question.name: question for question in questions}, dropped)
-    rows_of_answers = {_answer_name(question.name, question.text) for question in questions}
+    rows_of_answers = {answer_row(question.name, question.text) for question in questions}
     for step in ("answer", "respond"):
         stale = [row for row in state.entries.get(step, {}) if row not in rows_of_answers]
         dropped += [Dropped(step, row, "its question was changed or left out") for row in stale]
     facets = Counter(question.facet for question in questions)
-    tables = {_TEST: rows, _RATINGS: ratings}
+    tables = {TEST: rows, _RATINGS: ratings}
     return Built(
         tables={f"{name}.json": table for name, table in tables.items() if table},
         images=images,
@@ -634,60 +615,11 @@ def _ratings(state: State, questions: Mapping[str, _Question], dropped: list[Dro
     """Returns the models' answers with people's ratings; what nobody rated is added to the dropped."""
     rows = []
     for question in questions.values():
-        for name, (text, models) in _responses(state, _answer_name(question.name, question.text)).items():
-            ratings = [entry.values["rating"] for entry in state.of("rate", name)]
-            about = {"u_id": question.name, "question": question.text, "response": text, "ratings": ratings}
+        for response in responses(state, answer_row(question.name, question.text)):
+            ratings = [entry.values["rating"] for entry in state.of("rate", response.row)]
+            about = {"u_id": question.name, "question": question.text, "response": response.text, "ratings": ratings}
             if ratings:
-                rows += [{**about, "model": model} for model in models]
+                rows += [{**about, "model": model} for model in response.models]
             else:
-                dropped.append(Dropped("respond", name, "nobody has rated the answer"))
+                dropped.append(Dropped("respond", response.row, "nobody has rated the answer"))
     return rows
-
-
-# The benchmark
-
-
-class CulturalVqaCulture(Benchmark):
-    """The questions about images of a culture that people added."""
-
-    paper = "made like Nayak et al., 2024"
-    judge = "LAVE, GPT-4o"
-    data = "own culture"
-
-    def __init__(self, built: BuiltCulture) -> None:
-        self.name, self.title = built.benchmark, f"CulturalVQA, {built.title}"
-        self.marks, self.task_files = built.marks, built.task_files
-        self._built = built
-
-    @cache  # noqa: B019 - one object a process
-    def entries(self) -> Sequence[Entry]:
-        """Returns the tasks for which the culture has what is needed; nobody named visual entities."""
-        built = self._built
-        lacking = {"lens": True, "fewshot": not built.facts["fewshot"]}
-        return tuple(
-            task_of(
-                way,
-                name=f"{self.name}{way.suffix}",
-                benchmark_title=self.title,
-                language=built.language,
-                source=built.source(_TEST, "image"),
-                countries=(built.name,),
-                country_named=lambda _: built.name,
-            )
-            for way in WAYS
-            if not lacking.get(way.variant)
-        )
-
-    def rubrics(self) -> Sequence[Rubric]:
-        """Returns LAVE's rubric as the paper changed it, and LAVE's own."""
-        return RUBRICS
-
-    def report(self) -> BenchmarkReport:
-        """Returns the numbers, tables and figures of CulturalVQA, with the culture as its one country."""
-        built = self._built
-        report = report_of(self.name, self.title, {built.name: built.title}, {built.name: built.place})
-        return replace(report, as_published=())
-
-    def check(self, data_folder: Path | None) -> DataReport:
-        """Checks questions, answers and images."""
-        return check_rows(self.name, data_folder, self._built.source(_TEST, "image"))

@@ -7,7 +7,9 @@ import shutil
 
 import pytest
 from support.cultures import cultures_in
-from support.groups import SKIP, Group
+from support.groups import SKIP, Group, with_options
+from support.in_process import run_lm_eval
+from support.scripted_lm import ScriptedLM
 
 from culture_tasks.benchmarks import registry
 from culture_tasks.benchmarks.care.benchmark import BENCHMARK
@@ -156,12 +158,6 @@ def test_second_raters_took_no_part_and_agreement_is_the_papers(group):
         project.form.build(with_options(state, least_alpha=0.99))
 
 
-def with_options(state, **options):
-    from dataclasses import replace
-
-    return replace(state, config=replace(state.config, options={**state.config.options, **options}))
-
-
 def test_pages_of_raters_name_no_model_and_hold_a_questions_responses_together(group):
     rows = group.project.step("rate").rows(group.project.state())
     assert not [row for row in rows if "strong" in str(row) or "weak" in str(row)]
@@ -235,3 +231,17 @@ def test_candidates_that_can_not_be_used_are_named(tmp_path, candidates, said):
     options, problem = group.project.form.check(group.project.state())
     assert "'checkers': found -1" in options
     assert said in problem
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_lm_eval_scores_the_culture(group, monkeypatch):
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    built = group.build()
+    with cultures_in(built.folder):
+        answers = {row["question"]: row["answer"] for row in group.table("test")}
+        model = ScriptedLM(lambda prompt, _: answers[prompt])
+        results = run_lm_eval(model, ["care_iran"], built.task_files / "lm_eval", bootstrap_iters=0)
+    assert results["results"]["care_iran"]["care_rating_lexical,none"] == 10.0
+    [record] = [sample["care_rating_lexical"] for sample in results["samples"]["care_iran"][:1]]
+    assert (record["benchmark"], record["groups"]["culture"]) == ("care_iran", "Native (Iranian)")

@@ -315,6 +315,7 @@ def test_without_scenes_the_message_says_where_they_belong(tmp_path):
     ("row", "word", "message"),
     [
         ("closing", "{x}", "Expected no braces"),
+        ("awe", "\u064b", "Expected a word with letters"),
         ("fear", "خشم", "are alike once case and accents are set aside"),
     ],
 )
@@ -442,31 +443,32 @@ def test_forms_in_replies(tmp_path):
         (thai, "คำตอบคือความโกรธค่ะ", "anger"),
         (bengali, "রাগ", "anger"),
         (bengali, "রাগি", None),  # the word goes on with a vowel sign
+        (AddedWords("am", {"ቁጣ": "anger", "ደስታ": "happiness"}), "መልሱ፦ ቁጣ።", "anger"),
+        (AddedWords("am", {"ቁጣ": "anger"}), "ቁጣው", None),
         (peru, "Roche.", "embarrassment"),
         (peru, "pena", "embarrassment"),
         (peru, "No es enojo, es tristeza.", "sadness"),
         (peru, "anger", "anger"),
+        (AddedWords("fa", {"": "awe", "*": "awe", "(": "pain"}), "nothing fits.", None),
+        (AddedWords("fa", {}), "fear", "fear"),
     ):
         assert read_reply(reply, words) == expected, reply
-    assert read_reply("rage* (") is not None
 
 
-def test_facts_that_can_t_be_used_are_refused():
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"prompts": {}},
+        {"prompts": [], "forms": {}},
+        {"prompts": {"text": 1}, "forms": {}},
+        {"prompts": {"text": "{narrative} {answer}"}, "forms": {}},
+        {"prompts": {"text": "{narrative}"}, "forms": {"x": "joy"}},
+    ],
+)
+def test_facts_that_can_t_be_used_are_refused(facts):
+    names = {"name": "iran", "title": "Iran", "like": "cedar", "way": "language", "language": "fa", "place": "IR"}
     with pytest.raises(DataError, match="Build the culture again"):
-        BENCHMARK.culture(
-            BuiltCulture(
-                folder=Path("x"),
-                name="iran",
-                title="Iran",
-                like="cedar",
-                way="language",
-                language="fa",
-                place="IR",
-                files={},
-                marks=(),
-                facts={"prompts": {}},
-            )
-        )
+        BENCHMARK.culture(BuiltCulture(folder=Path("x"), **names, files={}, marks=(), facts=facts))
 
 
 # New scenes
@@ -579,8 +581,15 @@ def test_new_scenes_go_through_all_steps(tmp_path):
     assert any("by one culture alone" in mark for mark in built.marks)
     assert [len(task.data.load(Settings()).rows) for task in BENCHMARK.culture(culture).entries()[1:]] == [1, 1]
     # Another culture's labels of the same scenes.
-    contrast = [{"id": "seed-2", "narrative": "", "question": "?", "english_ver_answer": "fear"}]
+    contrast = [{"id": "seed-2", "narrative": "", "question": "?", "english_ver_answer": "feer"}]
     (new.folder / "inputs" / "contrast_korea.json").write_text(json.dumps(contrast))
+    with pytest.raises(
+        DataError, match=r"contrast_korea.json, row 1, field 'english_ver_answer': .* Did you mean 'fear'"
+    ):
+        FORM.build(new.state(data))
+    (new.folder / "inputs" / "contrast_korea.json").write_text(
+        json.dumps([contrast[0] | {"english_ver_answer": "Fear"}])
+    )
     assert not any("one culture" in mark for mark in FORM.build(new.state(data)).marks)
     new = project(new.folder, "scenes", NEW + "same_label = 'drop'\n")
     assert Scenes(new.state(data)).dropped["seed-2"].reason == "the same provisional label in all languages"

@@ -8,7 +8,9 @@ import json
 import pytest
 from PIL import Image
 from support.cultures import cultures_in
-from support.groups import SKIP, Group
+from support.groups import SKIP, Group, with_options
+from support.in_process import run_lmms_eval
+from support.lmms_models import ChatEcho
 
 from culture_tasks.benchmarks import registry
 from culture_tasks.benchmarks.culturalvqa.benchmark import BENCHMARK
@@ -105,28 +107,8 @@ def test_a_question_needs_others_answers_and_its_writer_gives_none(group):
         if "ikkobkoett" in row["question"] and row["facet"] == "food"
     ]
     assert first["all_answers"] == ["kimchi", "Kimchi!", "gimchi", "rice"]
-    few = Group(
-        project.folder,
-        "culturalvqa",
-        PEOPLE,
-        name="korea",
-        title="South Korea",
-        language="en",
-        place="KR",
-        options={**OPTIONS, "least_answers": 9},
-    )
     with pytest.raises(DataError, match=r"no question is left. \d+ images and questions were left out"):
-        few.project.form.build(few.project.state())
-    Group(
-        project.folder,
-        "culturalvqa",
-        PEOPLE,
-        name="korea",
-        title="South Korea",
-        language="en",
-        place="KR",
-        options=OPTIONS,
-    )
+        project.form.build(with_options(state, least_answers=9))
 
 
 def test_agreement_compares_answers_by_their_words(group):
@@ -203,3 +185,19 @@ def test_images_that_can_not_be_used_are_named(tmp_path, table, images, said):
     if table:
         group.input("inputs/images.csv", table)
     assert said in "\n".join(group.project.form.check(group.project.state()))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_lmms_eval_scores_the_culture(group, monkeypatch):
+    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
+    with cultures_in(group.build().folder):
+        model = ChatEcho()
+        results = run_lmms_eval(model, ["culturalvqa_korea", "culturalvqa_korea_blind"], bootstrap_iters=0)
+    counts = {
+        name: results["n-samples"][name]["effective"] for name in ("culturalvqa_korea", "culturalvqa_korea_blind")
+    }
+    assert set(counts.values()) == {len(group.table("test"))}
+    record = results["samples"]["culturalvqa_korea"][0]["lave_lexical"]
+    assert (record["benchmark"], record["groups"]["country"]) == ("culturalvqa_korea", "korea")
+    assert "lave_lexical_korea,none" in results["results"]["culturalvqa_korea"]
