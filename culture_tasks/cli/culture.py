@@ -239,9 +239,9 @@ def _draft(options: argparse.Namespace) -> int:
 
 
 def _agree(options: argparse.Namespace) -> int:
+    from culture_tasks.cultures.gold import gold_shares
     from culture_tasks.cultures.progress import progress
     from culture_tasks.cultures.project import Project
-    from culture_tasks.cultures.sheets import gold_shares
     from culture_tasks.errors import DataError
     from culture_tasks.settings import Settings
 

@@ -16,12 +16,12 @@ from support.toy_culture import STEPS, project, written
 
 from culture_tasks.benchmarks.cultures import Entry, Row
 from culture_tasks.cli.main import main
+from culture_tasks.cultures.cells import guarded, read_value, unguarded
 from culture_tasks.cultures.collecting import collect
 from culture_tasks.cultures.giving_out import give_out
 from culture_tasks.cultures.labels import Labels
 from culture_tasks.cultures.project import Project
-from culture_tasks.cultures.sheet_files import guarded, unguarded
-from culture_tasks.cultures.sheets import normal, read_sheets, read_value
+from culture_tasks.cultures.sheets import normal, read_sheets
 
 FILLED = {"question": "Who?", "answers": "you\nme", "kind": "A joke", "why": "Ha"}
 

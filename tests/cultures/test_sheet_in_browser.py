@@ -59,6 +59,11 @@ def test_a_writer_fills_in_a_page_from_right_to_left(tmp_path):
         assert await tab.run("document.querySelectorAll('.missing').length") == 1
         await tab.press("1", 49, "1")
         assert await tab.run("document.querySelectorAll('.missing').length") == 0
+        await type_into(tab, "[data-name=answers] textarea", "\n3\n4")  # one too many
+        assert (await tab.run(SAID)).startswith("1 من 2 · 1 not complete")
+        await tab.run("document.activeElement.value = 'شاي\\n قهوة '")
+        await type_into(tab, "[data-name=answers] textarea", " ")
+        assert (await tab.run(SAID)).startswith("2 من 2")
         assert await tab.run("document.documentElement.scrollWidth <= innerWidth") is True
         await tab.resize(390, 800)
         assert await tab.run("document.documentElement.scrollWidth <= innerWidth") is True

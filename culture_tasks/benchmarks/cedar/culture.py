@@ -36,7 +36,12 @@ class CedarForm(CultureForm):
         return (*_OPTIONS, *(_OPTIONS_OF_NEW_SCENES if way == NEW_SCENES else _OPTIONS_OF_A_LANGUAGE))
 
     def steps(self, config: Config) -> Sequence[Step]:
-        """Returns the steps, in order."""
+        """Returns the steps, in order; raises DataError for a number of the options that makes no sense."""
+        for name, value in config.options.items():
+            if isinstance(value, int) and value < (least := 1 if name in ("labels", "longest") else 0):
+                raise DataError(
+                    f"culture.toml, section [options], field {name!r}: found {value}. Expected {least} or more."
+                )
         return steps_of(config)
 
     def images(self, state: State) -> Mapping[str, Path]:

@@ -23,23 +23,27 @@ def agreement_on(state: State, partition: Partition) -> Iterator[Figure]:
     step = step_of("check", config, partition)
     texts = (text_of(state, step_of("answer", config, partition), item.name)[0] for item in items_of(state).items)
     verdicts = [found for text in texts if text is not None and (found := verdicts_on(state, step, text))]
-    codes = {verdict: float(code) for code, verdict in enumerate(VERDICTS)}
-    both = [[codes[verdict] for verdict in found] for found in verdicts if len(found) > 1]
-    name = f"alpha (nominal), checks in {partition.language}"
+    both = [found for found in verdicts if len(found) > 1]
+    missing = ""
     if len(both) < _FEWEST_CHECKED:
-        reason = f"{len(both)} answers have two checks; {_FEWEST_CHECKED} are needed"
-        yield Figure(name, step, float("nan"), len(both), missing=reason)
+        missing = f"{len(both)} answers have two checks; {_FEWEST_CHECKED} are needed"
+    elif len(distinct := {verdict for found in both for verdict in found}) == 1:
+        missing = f"every verdict is that {VERDICTS[distinct.pop()]}"
+    name = f"alpha (nominal), checks in {partition.language}"
+    if missing:
+        yield Figure(name, step, float("nan"), len(both), missing=missing)
     else:
+        codes = {verdict: float(code) for code, verdict in enumerate(VERDICTS)}
         ratings = np.full((max(map(len, both)), len(both)), np.nan)
-        for column, codes_of_text in enumerate(both):
-            ratings[: len(codes_of_text), column] = codes_of_text
-        alpha = krippendorff_alpha(ratings, "nominal")
+        for column, found in enumerate(both):
+            ratings[: len(found), column] = [codes[verdict] for verdict in found]
+        alpha = krippendorff_alpha(ratings, "nominal").value
         draws = replicates(lambda places: krippendorff_alpha(ratings[:, places], "nominal").value, range(len(both)))
         defined = draws[np.isfinite(draws)]
         enough = defined.size >= LEAST_DEFINED * draws.size
         low, high = np.quantile(defined, [0.025, 0.975]).tolist() if enough else (float("nan"), float("nan"))
         floor = config.options["least_alpha"] if config.options["least_alpha"] > -1.0 else None
-        yield Figure(name, step, alpha.value, len(both), low, high, floor=floor, missing=alpha.reason or "")
+        yield Figure(name, step, alpha, len(both), low, high, floor=floor)
     accepted = [float(found.count(HOLDS) >= config.options["agree"]) for found in verdicts]
     yield share_of("answers accepted", step, accepted)
 

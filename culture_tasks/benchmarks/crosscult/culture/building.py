@@ -28,11 +28,11 @@ from culture_tasks.benchmarks.crosscult.culture.steps import HOLDS, VERDICTS
 from culture_tasks.benchmarks.crosscult.draw import split_scenarios
 from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.benchmarks.crosscult.vocabulary import Part
+from culture_tasks.benchmarks.culture_rows import check_drafts, comparable
 from culture_tasks.benchmarks.cultures import Built, Config, Dropped, Figure, State
 from culture_tasks.data.releases import released_questions
 from culture_tasks.data.sources import local_file
 from culture_tasks.errors import DataError
-from culture_tasks.text import tokens
 
 
 @dataclass
@@ -73,12 +73,7 @@ def build(state: State) -> Built:
         )
     texts = [text for case in cases for text in case.texts.values()]
     drafts = Counter(text.drafted_by for text in texts if text.drafted_by)
-    share = drafts.total() / len(texts)
-    if share > config.options["most_drafts"]:
-        raise DataError(
-            f"culture: {drafts.total()} of {len(texts)} answers are a model's drafts that nobody changed. Expected at "
-            f"most a share of {config.options['most_drafts']:g}: rewrite more of them, or raise 'most_drafts'."
-        )
+    check_drafts(drafts.total(), len(texts), config.options)
     names = {case.item.name for case in cases}
     dropped += _left_over(state, names, dropped)
     marks = []
@@ -168,12 +163,12 @@ def _without_leaks(state: State, cases: list[_Case]) -> tuple[list[_Case], list[
         for raw in open_release(state.data_folder).raw.cases:
             for code, sample in raw.samples.items():
                 published.setdefault(code, []).append(sample.question)
-    same = {code: {" ".join(tokens(question)) for question in questions} for code, questions in published.items()}
+    same = {code: set(map(comparable, questions)) for code, questions in published.items()}
     left, dropped = [], []
     for case in cases:
         questions = {code: text.question for code, text in case.texts.items()}
         digests = {hashlib.sha256(question.encode()).hexdigest()[:16] for question in questions.values()}
-        known = any(" ".join(tokens(question)) in same.get(code, ()) for code, question in questions.items())
+        known = any(comparable(question) in same.get(code, ()) for code, question in questions.items())
         if known or digests & released_questions():
             dropped.append(Dropped("question", case.item.name, "its question is one of the published data"))
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,9 @@ from culture_tasks.benchmarks.crosscult.culture.options import SCENARIOS, partit
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Partition
 from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES, Topic
+from culture_tasks.benchmarks.culture_rows import digest
 from culture_tasks.benchmarks.cultures import Config, Dropped, Entry, Row, State
+from culture_tasks.data.images import image_key
 from culture_tasks.data.sources import Source
 from culture_tasks.data.tables import SUFFIXES
 
@@ -65,7 +66,7 @@ def row_name(text: str) -> str:
     if _SAFE.fullmatch(text):
         return text
     readable = _UNSAFE.sub("-", text)[:40].strip("-") or "row"
-    return f"{readable}.{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return f"{readable}.{digest(text)[:8]}"
 
 
 def published_edition(state: State) -> Edition:
@@ -160,11 +161,11 @@ def images_of(state: State) -> tuple[list[Item], list[Dropped]]:
         if row not in scenarios:
             dropped.append(Dropped("screen", name, f"there is no usable scenario {row!r}"))
             continue
-        digest = hashlib.sha256((state.folder / "images" / image).read_bytes()).hexdigest()
-        if digest in first:
-            dropped.append(Dropped("screen", name, f"the same file as {first[digest]}"))
+        key = image_key((state.folder / "images" / image).read_bytes())
+        if key in first:
+            dropped.append(Dropped("screen", name, f"the same file as {first[key]}"))
             continue
-        first[digest] = image
+        first[key] = image
         values = scenarios[row]
         items.append(Item(name, str(values["name"]), values["topic"], str(values["description"]), image))
     return items, dropped
@@ -275,9 +276,10 @@ def text_of(state: State, step: str, row: str) -> tuple[Text | None, list[Droppe
     drafts = {
         draft.person: (draft.values.get("question"), draft.values.get("answer")) for draft in state.by_models(step, row)
     }
-    digest = hashlib.sha256("\n".join(written).encode()).hexdigest()[:8]
     drafted_by = next((person for person, texts in drafts.items() if texts == written), "")
-    return Text(entry.person, *written, str(values.get("gloss") or ""), f"{row}.{digest}", drafted_by), dropped
+    return Text(
+        entry.person, *written, str(values.get("gloss") or ""), f"{row}.{digest(*written)[:8]}", drafted_by
+    ), dropped
 
 
 def verdicts_on(state: State, step: str, text: Text) -> list[str]:

@@ -106,7 +106,7 @@ def options_of(way: str) -> Iterator[Option]:
         "compare with.",
     )
     yield Option(
-        name="most_drafts",
+        name="most_unchanged_drafts",
         default=0.5,
         about="Largest share of answers that may be a model's draft which nobody changed. All of the paper's are a "
         "model's; where natives read drafts, they change many.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -21,6 +20,7 @@ from culture_tasks.benchmarks.crosscult.culture.entries import (
 from culture_tasks.benchmarks.crosscult.culture.options import SCENARIOS, partitions_of
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Partition
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES
+from culture_tasks.benchmarks.culture_rows import json_object
 from culture_tasks.benchmarks.cultures import Ask, Column, Config, Row, State, Step
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.prompt_files import load
@@ -318,13 +318,13 @@ def _answer_prompt(partition: Partition, where: str, row: Row) -> Prompt:
 
 def _reply(reply: str) -> Mapping[str, Any] | None:
     """Returns the texts of a reply in the form of Figure 8; None where the image doesn't fit or has an error."""
+    content = json_object(reply)
     try:
-        content = json.loads(reply[reply.index("{") : reply.rindex("}") + 1])
         if not content["is_match"] or content["has_obvious_error"]:
             return None
-        return {str(name): text for name, text in content["qa"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"found {reply!r:.80}. Expected an object with is_match, has_obvious_error and qa") from None
+        return dict(content["qa"])
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"expected is_match, has_obvious_error and qa, found {reply!r:.80}") from None
 
 
 def _texts(qa: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, str]:

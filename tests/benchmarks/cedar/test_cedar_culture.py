@@ -356,6 +356,13 @@ def test_what_a_check_leaves_of_a_text(done, values, told):
     assert Scenes(iran.state(data)).texts.get("text-3") == told
 
 
+@pytest.mark.parametrize("option", ["labels = 0", "further_labels = -1", "most_scenes = -2"])
+def test_numbers_that_make_no_sense_are_refused_at_once(tmp_path, option):
+    name = option.partition(" ")[0]
+    with pytest.raises(DataError, match=rf"field '{name}': found .* Expected \d or more"):
+        project(tmp_path / "iran", options=option)
+
+
 def test_drafts_that_nobody_changed_are_counted_and_limited(done):
     iran, data = done
     rows = [row for row in iran.step("translate").rows(iran.state(data)) if row.name.startswith("text")]
