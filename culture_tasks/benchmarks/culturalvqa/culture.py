@@ -50,7 +50,8 @@ _IMAGES_CSV = "inputs/images.csv"
 
 _RATIO = (0.5, 2.0)
 _LEAST_PIXELS = 100  # Appendix B; of the smaller side, since it doesn't say of which
-_SUFFIXES = {"PNG": (".png",), "JPEG": (".jpg", ".jpeg"), "WEBP": (".webp",)}
+_JPEG = (".jpg", ".jpeg")
+_SUFFIXES = {"PNG": (".png",), "JPEG": _JPEG, "MPO": _JPEG, "WEBP": (".webp",)}  # MPO: JPEG as phones write it
 
 _FACETS = """Clothing: what people wear, every day and on occasions.
 Drinks: what people drink, and how it is made and served.
@@ -187,14 +188,14 @@ def _images(state: State, dropped: list[Dropped]) -> tuple[list[_Image], list[st
         rows, problems = usable_rows(read_file(path), _ImageRow, {"license": "licence"})
     except DataError as error:
         return [], [str(error)]
-    about = {row.file: row for row in rows.values()}
+    about = {clean(row.file): row for row in rows.values()}  # systems spell the accents of names in two ways
     names = state.images
     problems += [
         f"{path}, field 'file': no file {name!r} in {state.folder / 'images'}.{nearest(name, names)} Correct the row."
         for name in about
-        if name not in names
+        if name not in map(clean, names)
     ]
-    if without := [name for name in names if name not in about]:
+    if without := [name for name in names if clean(name) not in about]:
         more = f", nor for {len(without) - 1} more" if without[1:] else ""
         problems.append(f"{path}: no row for the image {without[0]!r}{more}. Add rows with source and licence.")
     images: list[_Image] = []
@@ -204,14 +205,14 @@ def _images(state: State, dropped: list[Dropped]) -> tuple[list[_Image], list[st
         found = _read(file, file.stat().st_size, file.stat().st_mtime_ns)
         if isinstance(found, str):
             problems.append(f"{file}: {found}")
-        elif name not in about:
+        elif clean(name) not in about:
             continue
         elif first.setdefault(found.key, name) != name:
             dropped.append(Dropped("image", name, "the same image as another file"))
         elif reason := _why_filtered(found):
             dropped.append(Dropped("image", name, reason))
         else:
-            images.append(_Image(name, found, about[name]))
+            images.append(_Image(name, found, about[clean(name)]))
     return images, problems
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import unicodedata
 
 import pytest
 from PIL import Image
@@ -42,6 +43,7 @@ def group(tmp_path_factory):
     files = {
         "tteokbokki.jpg": with_place("red"),
         **{f"{color}.jpg": picture(color) for color in ("blue", "green", "yellow", "white")},
+        "cafe\u0301.jpg": picture("pink", kind="MPO", save_all=True, append_images=[Image.new("RGB", (9, 9))]),
         "copy.jpg": picture("blue"),
         "banner.jpg": picture("gray", (500, 100)),
         "tiny.png": picture("gray", (99, 120), "PNG"),
@@ -50,10 +52,8 @@ def group(tmp_path_factory):
     }
     for name, content in files.items():
         group.input(f"images/{name}", content)
-    rows = [
-        f"{name},own,CC BY 4.0,{'yes' if name == 'white.jpg' else ''},{'yes' if name == 'white.jpg' else ''}"
-        for name in files
-    ]
+    yes = {"white.jpg": ",yes,yes"}
+    rows = [f"{unicodedata.normalize('NFC', name)},own,CC BY 4.0{yes.get(name, ',,')}" for name in files]
     group.input("inputs/images.csv", "\n".join(["file,source,licence,people,consent", *rows]))
     assert list(group.project.form.check(group.project.state())) == []
     group.do("screen", "hye", screened)
