@@ -190,10 +190,11 @@ def _images(state: State, dropped: list[Dropped]) -> tuple[list[_Image], list[st
         return [], [str(error)]
     about = {clean(row.file): row for row in rows.values()}  # systems spell the accents of names in two ways
     names = state.images
+    spelt = set(map(clean, names))
     problems += [
         f"{path}, field 'file': no file {name!r} in {state.folder / 'images'}.{nearest(name, names)} Correct the row."
         for name in about
-        if name not in map(clean, names)
+        if name not in spelt
     ]
     if without := [name for name in names if clean(name) not in about]:
         more = f", nor for {len(without) - 1} more" if without[1:] else ""
@@ -302,10 +303,13 @@ def _written_questions(state: State, dropped: list[Dropped]) -> list[_Question]:
         questions.append(_Question(name, image, clean(values["question"]), values["facet"], entries[0].person, answers))
         with_question.add(image.row)
         dropped += [Dropped("write", name, "a second question in its place") for _ in entries[1:]]
-    for row in images.keys() - with_question:
-        names = [name for name in state.entries.get("write", {}) if name.partition(".")[0] == row]
-        reason = "skipped by the person who was to write" if names else "nobody has written a question yet"
-        dropped.append(Dropped("image", images[row].name, reason))
+    with_entry = {name.partition(".")[0] for name in state.entries.get("write", {})}
+    for row, image in images.items():
+        if row not in with_question:
+            reason = (
+                "skipped by the person who was to write" if row in with_entry else "nobody has written about it yet"
+            )
+            dropped.append(Dropped("image", image.name, reason))
     return sorted(questions, key=lambda question: question.name)
 
 
