@@ -36,7 +36,7 @@ def digest(*parts: object) -> str:
     return hashlib.sha256("\x1f".join(map(str, parts)).encode("utf-8", "replace")).hexdigest()[:12]
 
 
-def drawn(names: Iterable[str], seed: int, draw: str) -> list[str]:
+def random_order(names: Iterable[str], seed: int, draw: str) -> list[str]:
     """Returns names in a random order in which further names change nothing but their own places."""
     return sorted(names, key=lambda name: digest(seed, draw, name))
 
@@ -84,7 +84,7 @@ def without_published(step: str, rows: Iterable[Any], published: Sequence[str], 
     return kept
 
 
-def alike(first: Sequence[HasText], second: Sequence[str]) -> list[Alike]:
+def nearest_texts(first: Sequence[HasText], second: Sequence[str]) -> list[Alike]:
     """Returns the nearest of some texts for each question that is much like one."""
     found: dict[int, Alike] = {}
     for each in near_duplicates([row.text for row in first], second):

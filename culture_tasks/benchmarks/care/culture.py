@@ -16,22 +16,22 @@ from culture_tasks.benchmarks.care.culture_questions import (
     Question,
     candidate_name,
     candidates,
-    drawn_test,
-    published,
+    care_questions,
+    draw_test,
     rating_of,
     respond_row,
     responses_to,
-    usable,
-    written,
+    usable_questions,
+    written_questions,
 )
-from culture_tasks.benchmarks.care.culture_steps import OPTIONS, STEPS, draft_step
-from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, SCOPES
-from culture_tasks.benchmarks.culture_rows import alike, check_drafts, clean, negative_options
+from culture_tasks.benchmarks.care.culture_steps import CATEGORY_TITLES, OPTIONS, STEPS, draft_step
+from culture_tasks.benchmarks.care.documents import CATEGORIES, SCOPES
+from culture_tasks.benchmarks.culture_rows import check_drafts, clean, nearest_texts, negative_options
 from culture_tasks.benchmarks.cultures import Built, Config, CultureForm, Dropped, Figure, Option, State, Step
 from culture_tasks.errors import DataError
 
 _TEST_RATINGS, _NEAR = "test_ratings", "near_duplicates"
-_RELEASED_SCOPES = {scope: scope.replace("_", "-").capitalize() for scope in SCOPES}
+_RELEASED_SCOPES: dict[str, str] = {scope: scope.replace("_", "-").capitalize() for scope in SCOPES}
 
 
 # Agreement
@@ -87,7 +87,7 @@ def _agreement_of_labels(state: State) -> Iterator[Figure]:
 
     same: list[float] = []
     clusters: list[str] = []
-    for question in written(state, []):
+    for question in written_questions(state, []):
         checks = [entry.values for entry in state.of("check", question.name) if entry.values["related"]]
         same += [float(values["category"] == question.category) for values in checks]
         clusters += [question.name] * len(checks)
@@ -137,7 +137,7 @@ class CareForm(CultureForm):
     def agreement(self, state: State) -> Sequence[Figure]:
         """Returns the agreement of first and second raters (Tables 2 and 11), and of writers and checkers."""
         figures = list(_agreement_of_labels(state))
-        pairs = list(_rated_twice(state, usable(state, [])))
+        pairs = list(_rated_twice(state, usable_questions(state, [])))
         if pairs:
             figures += _agreement_of(pairs, "all", state.config.options)
             for category in CATEGORIES:
@@ -171,8 +171,8 @@ def _label(question: Question, config: Config) -> str:
 def _built(state: State, figures: Sequence[Figure]) -> Built:
     config, options = state.config, state.config.options
     dropped: list[Dropped] = _stale_candidates(state)
-    questions = usable(state, dropped)
-    test = drawn_test(state, questions)
+    questions = usable_questions(state, dropped)
+    test = draw_test(state, questions)
     if not test:
         raise DataError(
             f"culture: no question is left for the test, of {len(dropped)} that were written, drafted or brought in."
@@ -185,11 +185,13 @@ def _built(state: State, figures: Sequence[Figure]) -> Built:
                 "responses on which raters differ, and have them rated anew; or lower the options least_alpha and "
                 "least_pearson, which the data card shows."
             )
-    others = _near_and_others(state, test, questions, dropped)
+    in_test = {question.name for question in test}
+    beside = [question for question in questions if question.name not in in_test]
+    others = _without_near(state, test, beside, dropped)
     translations = {each.name: state.of("translate", each.name) for each in test} if options["translations"] else {}
     english = bool(translations) and all(translations.values())
     rated, test_rated = _rated(state, others, dropped), _rated(state, test, dropped)
-    near = _near_rows(state, test, [question for question in questions if question not in test])
+    near = _near_rows(state, test, beside)
     answered = {row["question"] for row in rated}
     without = [question.name for question in others if question.text not in answered]
     dropped += [Dropped("write", name, "it isn't in the test, and none of its responses is rated") for name in without]
@@ -202,9 +204,9 @@ def _built(state: State, figures: Sequence[Figure]) -> Built:
                 "id": question.name,
                 "question": question.text,
                 "answer": question.answer,
-                "culture_type": RELEASED_NAMES[question.category],  # type: ignore[index]
+                "culture_type": CATEGORY_TITLES[question.category],
                 "associated_culture": _label(question, config),
-                "geographic_scope": _RELEASED_SCOPES[question.scope],  # type: ignore[index]
+                "geographic_scope": _RELEASED_SCOPES[question.scope],
                 "source": question.source,
                 **{name: clean(translation[name]) for name in translation},
             }
@@ -226,14 +228,13 @@ def _stale_candidates(state: State) -> list[Dropped]:
     return [Dropped("write", name, "inputs/candidates.csv has the question twice") for name in repeats]
 
 
-def _near_and_others(
-    state: State, test: Sequence[Question], questions: Sequence[Question], dropped: list[Dropped]
+def _without_near(
+    state: State, test: Sequence[Question], others: list[Question], dropped: list[Dropped]
 ) -> list[Question]:
     """Returns the questions outside of the test, without those much like one in it where these are to be dropped."""
-    others = [question for question in questions if question not in test]
     if state.config.options["near_duplicates"] == "keep":
         return others
-    near = {others[each.first].name for each in alike(others, [question.text for question in test])}
+    near = {others[each.first].name for each in nearest_texts(others, [question.text for question in test])}
     dropped += [Dropped("write", name, "it is much like a question of the test") for name in sorted(near)]
     return [question for question in others if question.name not in near]
 
@@ -241,8 +242,8 @@ def _near_and_others(
 def _near_rows(state: State, test: Sequence[Question], others: Sequence[Question]) -> list[dict[str, Any]]:
     """Returns the questions of the test that are much like one of the others, or of CARE's own tests."""
     rows = []
-    for where, texts in (("outside of the test", [each.text for each in others]), ("CARE", published(state))):
-        for each in alike(test, texts):
+    for where, texts in (("outside of the test", [each.text for each in others]), ("CARE", care_questions(state))):
+        for each in nearest_texts(test, texts):
             question = test[each.first]
             rows.append(
                 {
@@ -272,7 +273,7 @@ def _rated(state: State, questions: Sequence[Question], dropped: list[Dropped]) 
                     "response": response.text,
                     "human_rating": rating,
                     "source": question.source,
-                    "cul_type": RELEASED_NAMES[question.category],  # type: ignore[index]
+                    "cul_type": CATEGORY_TITLES[question.category],
                     "associated_culture": _label(question, state.config),
                     "language": state.config.language,
                     "model": model or None,
@@ -311,9 +312,10 @@ def _counts(
     responses = [response for question in questions for response in responses_to(state, question)]
     return {
         "questions of the test": len(test),
-        **{f"of them {RELEASED_NAMES[category]}": categories[category] for category in CATEGORIES},
+        **{f"of them {CATEGORY_TITLES[category]}": categories[category] for category in CATEGORIES},
         "sensitive": sum(question.moral for question in test),
         "with answers that change with time": sum(question.temporal for question in test),
+        "translated into English": sum(bool(state.of("translate", question.name)) for question in test),
         "other questions": len(questions) - len(test),
         "rated responses to other questions": len(rated),
         "responses rated twice": sum(bool(state.of("rate_again", response.row)) for response in responses),

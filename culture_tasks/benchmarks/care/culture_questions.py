@@ -14,8 +14,8 @@ from culture_tasks.benchmarks.culture_rows import (
     clean,
     comparable,
     digest,
-    drawn,
     published_questions,
+    random_order,
     responses,
     without_published,
 )
@@ -95,7 +95,7 @@ def draft_name(row: str, model: str) -> str:
     return f"{row}-{digest(model)[:6]}"
 
 
-def written(state: State, dropped: list[Dropped]) -> list[Question]:
+def written_questions(state: State, dropped: list[Dropped]) -> list[Question]:
     """Returns the questions that people wrote or rewrote, and adds to what is dropped the rows that nobody did."""
     brought_in = {candidate_name(each): each for each in candidates(state)[0]}
     drafted = {
@@ -180,11 +180,11 @@ def _checked(state: State, question: Question) -> Question | str:
     )
 
 
-def usable(state: State, dropped: list[Dropped]) -> list[Question]:
+def usable_questions(state: State, dropped: list[Dropped]) -> list[Question]:
     """Returns the questions that can be asked, and adds the others to what is dropped."""
     options, questions = state.config.options, []
     first: set[str] = set()
-    for each in written(state, dropped):
+    for each in written_questions(state, dropped):
         checked = _checked(state, each)
         if isinstance(checked, str):
             reason = checked
@@ -199,29 +199,29 @@ def usable(state: State, dropped: list[Dropped]) -> list[Question]:
             questions.append(checked)
             continue
         dropped.append(Dropped("write", each.name, reason))
-    return without_published("write", questions, published(state), dropped)
+    return without_published("write", questions, care_questions(state), dropped)
 
 
-def published(state: State) -> list[str]:
+def care_questions(state: State) -> list[str]:
     """Returns the questions of CARE's own tests, as far as they are at hand."""
     return published_questions(SOURCES.values(), state.data_folder)
 
 
-def drawn_by_category(questions: Iterable[Question], most: int, seed: int, draw: str) -> list[Question]:
+def draw_by_category(questions: Iterable[Question], most: int, seed: int, draw: str) -> list[Question]:
     """Draws so many questions of each category, and returns them in the order of the categories and of their names."""
     by_name = {question.name: question for question in questions}
     chosen = []
     for category in CATEGORIES:
         names = [name for name, question in by_name.items() if question.category == category]
-        chosen += sorted(drawn(names, seed, draw)[:most])
+        chosen += sorted(random_order(names, seed, draw)[:most])
     return [by_name[name] for name in chosen]
 
 
-def drawn_test(state: State, questions: Iterable[Question]) -> list[Question]:
+def draw_test(state: State, questions: Iterable[Question]) -> list[Question]:
     """Draws the test of the questions about the cultures that it is to ask about."""
     options = state.config.options
     able = [question for question in questions if question.culture in options["test_cultures"]]
-    return drawn_by_category(able, options["test_per_category"], state.config.seed, "test")
+    return draw_by_category(able, options["test_per_category"], state.config.seed, "test")
 
 
 # Responses and their ratings

@@ -13,13 +13,13 @@ from culture_tasks.benchmarks.care.culture_questions import (
     candidates,
     draft_name,
     drafts,
-    drawn_by_category,
-    drawn_test,
+    draw_by_category,
+    draw_test,
     is_open,
     respond_row,
     responses_to,
-    usable,
-    written,
+    usable_questions,
+    written_questions,
 )
 from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES
 from culture_tasks.benchmarks.culture_rows import Response, clean, json_object, read_response
@@ -36,9 +36,10 @@ CATEGORY_ABOUT = {
     "elders.",
     "commonsense": "An everyday thing that people take for granted and never had to learn, such as whether one brings "
     "paper to a public toilet.",
-    "literacy": "Proverbs, idioms, slang, literature and film. To translate a text is no such question.",
+    "literacy": "Proverbs, idioms, slang, literature and film. Translating a text isn't literacy.",
 }
-_CATEGORY_LINES = "\n".join(f"{title}: {CATEGORY_ABOUT[name]}" for name, title in RELEASED_NAMES.items())
+CATEGORY_TITLES: dict[str, str] = {category: RELEASED_NAMES[category] for category in CATEGORIES}
+_CATEGORY_LINES = "\n".join(f"{title}: {CATEGORY_ABOUT[name]}" for name, title in CATEGORY_TITLES.items())
 
 _SCOPE_LABELS = {
     "sub_nationwide": "A part of a country, such as a city",
@@ -71,9 +72,7 @@ _FLAGS = (
 )
 
 _LABELS = (
-    Column(
-        name="category", title="Kind of question", kind="choice", about=_CATEGORY_LINES, choices=dict(RELEASED_NAMES)
-    ),
+    Column(name="category", title="Kind of question", kind="choice", about=_CATEGORY_LINES, choices=CATEGORY_TITLES),
     Column(name="scope", title="Where it holds", kind="choice", choices=_SCOPE_LABELS),
     Column(name="culture", title="Whose culture", kind="choice", choices=CULTURE_LABELS),
 )
@@ -84,7 +83,7 @@ that somebody brought in, or a draft of a model: rewrite it until you would ask 
 
 Only people of the culture know the answer of a good question, or care about it: it is about something that exists \
 there alone, or is understood differently there. The population of a country, a riddle of numbers or a fact of \
-biology is no such question. Skip a row that isn't about culture, or that you don't want to work on.
+biology isn't one. Skip a row that isn't about culture, or that you don't want to work on.
 
 Ask one thing, and ask it directly: not for customs about shoes, but whether people wear outdoor shoes at home. \
 Offer no options. Of options in a draft, make one sentence that says all that is right.
@@ -232,7 +231,7 @@ def _draft_rows(state: State) -> list[Row]:
 
 def _check_rows(state: State) -> list[Row]:
     least, rows = state.config.options["checkers"], []
-    for question in written(state, []):
+    for question in written_questions(state, []):
         checks = [entry.values for entry in state.of("check", question.name)]
         needs_more = least <= len(checks) < least + 2 and is_open(question, checks)
         rows.append(
@@ -247,12 +246,12 @@ def _check_rows(state: State) -> list[Row]:
 
 
 def _translate_rows(state: State) -> list[Row]:
-    questions = drawn_test(state, usable(state, []))
+    questions = draw_test(state, usable_questions(state, []))
     return [Row(name=each.name, shown={"Question": each.text, "Answer": each.answer}) for each in questions]
 
 
 def _respond_rows(state: State) -> list[Row]:
-    return [Row(name=respond_row(each), shown={"Question": each.text}) for each in usable(state, [])]
+    return [Row(name=respond_row(each), shown={"Question": each.text}) for each in usable_questions(state, [])]
 
 
 def _rate_row(state: State, question: Question, response: Response) -> Row:
@@ -263,15 +262,14 @@ def _rate_row(state: State, question: Question, response: Response) -> Row:
 
 
 def _rate_rows(state: State) -> list[Row]:
-    return [
-        _rate_row(state, question, each) for question in usable(state, []) for each in responses_to(state, question)
-    ]
+    questions = usable_questions(state, [])
+    return [_rate_row(state, question, each) for question in questions for each in responses_to(state, question)]
 
 
 def _second_rows(state: State) -> list[Row]:
     options = state.config.options
-    answered = {question.name: question for question in usable(state, []) if responses_to(state, question)}
-    chosen = drawn_by_category(answered.values(), options["second_per_category"], state.config.seed, "second")
+    answered = {question.name: question for question in usable_questions(state, []) if responses_to(state, question)}
+    chosen = draw_by_category(answered.values(), options["second_per_category"], state.config.seed, "second")
     made = (state.entries.get("write", {}), state.entries.get("check", {}))
     curators = {entry.person for step in made for entries in step.values() for entry in entries if not entry.by_model}
     rows = []

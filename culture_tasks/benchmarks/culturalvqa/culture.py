@@ -20,8 +20,8 @@ from culture_tasks.benchmarks.culture_rows import (
     answer_row,
     clean,
     comparable,
-    drawn,
     negative_options,
+    random_order,
     read_response,
     responses,
 )
@@ -283,8 +283,8 @@ def _write_rows(state: State) -> list[Row]:
     return rows
 
 
-def _written(state: State, dropped: list[Dropped]) -> list[_Question]:
-    """Returns the questions, those without enough answers too, and adds to what is dropped what is none."""
+def _written_questions(state: State, dropped: list[Dropped]) -> list[_Question]:
+    """Returns the questions, those without enough answers too, and adds images and rows without one to the dropped."""
     images = {image.row: image for image in _suitable(state, dropped)}
     questions = []
     with_question = set()
@@ -311,7 +311,7 @@ def _written(state: State, dropped: list[Dropped]) -> list[_Question]:
 def _answer_rows(state: State) -> list[Row]:
     least = state.config.options["answerers"]
     rows = []
-    for question in _written(state, []):
+    for question in _written_questions(state, []):
         name = answer_row(question.name, question.text)
         given = len(state.of("answer", name))
         # A question that so many people couldn't answer isn't shown to yet more.
@@ -328,11 +328,11 @@ def _answer_rows(state: State) -> list[Row]:
     return rows
 
 
-def _usable(state: State, dropped: list[Dropped]) -> list[_Question]:
+def _usable_questions(state: State, dropped: list[Dropped]) -> list[_Question]:
     """Returns the questions with enough answers, each once."""
     questions = []
     first: set[tuple[str, str]] = set()
-    for question in _written(state, dropped):
+    for question in _written_questions(state, dropped):
         key = (question.image.row, comparable(question.text))
         if len(question.answers) < max(1, state.config.options["least_answers"]):
             dropped.append(Dropped("write", question.name, "too few people have answered it"))
@@ -348,8 +348,8 @@ def _usable(state: State, dropped: list[Dropped]) -> list[_Question]:
 
 
 def _respond_rows(state: State) -> list[Row]:
-    questions = {question.name: question for question in _usable(state, [])}
-    chosen = drawn(questions, state.config.seed, "rated")[: state.config.options["rated_questions"]]
+    questions = {question.name: question for question in _usable_questions(state, [])}
+    chosen = random_order(questions, state.config.seed, "rated")[: state.config.options["rated_questions"]]
     return [
         Row(
             name=answer_row(name, questions[name].text),
@@ -364,13 +364,13 @@ def _rate_rows(state: State) -> list[Row]:
     return [
         Row(
             name=response.row,
-            image=asked.image,
-            shown={**asked.shown, "Answer of a model": response.text},
-            group=asked.name,
+            image=respond_row.image,
+            shown={**respond_row.shown, "Answer of a model": response.text},
+            group=respond_row.name,
             people=state.config.options["raters"],
         )
-        for asked in _respond_rows(state)
-        for response in responses(state, asked.name)
+        for respond_row in _respond_rows(state)
+        for response in responses(state, respond_row.name)
     ]
 
 
@@ -384,7 +384,7 @@ def _agreement(state: State) -> Iterator[Figure]:
     from culture_tasks.metrics.intervals import share_interval
     from culture_tasks.metrics.rater_agreement import krippendorff_alpha
 
-    questions = [question for question in _usable(state, []) if len(question.answers) > 1]
+    questions = [question for question in _usable_questions(state, []) if len(question.answers) > 1]
     clusters = [question.image.row for question in questions]
     same = [
         [
@@ -543,7 +543,7 @@ def _steps(config: Config) -> Iterator[Step]:
 def _built(state: State) -> Built:
     config = state.config
     dropped: list[Dropped] = []
-    questions = _without_published(state, _usable(state, dropped), dropped)
+    questions = _without_published(state, _usable_questions(state, dropped), dropped)
     if not questions:
         raise DataError(
             f"culture: no question is left. {len(dropped)} images and questions were left out. Expected at least one "
