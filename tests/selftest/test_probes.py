@@ -194,7 +194,7 @@ def has_image(seen):
         (lambda seen: good(seen, lambda reply: f"{reply}<|im_end|>"), {"chat template": "fix"}),
         (lambda seen: good(seen, lambda reply: reply.encode("ascii", "replace").decode()), {"scripts": "note"}),
         (lambda seen: good(seen, completion_tokens=700), {"length": "fix"}),
-        (lambda seen: good(seen, lambda reply: reply.replace("Zanzibar", "Um"), prompt_tokens=50), {"length": "note"}),
+        (lambda seen: good(seen, lambda reply: reply.replace("Zanzibar", "Um"), prompt_tokens=0), {"length": "note"}),
         (lambda seen: good(seen, lambda reply: reply.replace("Papaya", "Hello")), {"system message": "note"}),
         (lambda seen: good(seen, stop=False), {"stop strings": "note"}),
     ],
