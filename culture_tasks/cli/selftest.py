@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from culture_tasks.cli.findings import show_findings
 from culture_tasks.cli.options import AddParser, add_json, with_progress
@@ -54,13 +55,13 @@ def _run(options: argparse.Namespace) -> int:
 def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
     from culture_tasks.judges.endpoint.addresses import secrets_of_arguments, shown_arguments
     from culture_tasks.selftest.known_verdicts import grade_known_answers
-    from culture_tasks.selftest.models import TestedModel, load_model
+    from culture_tasks.selftest.models import HarnessModel, load_model
     from culture_tasks.selftest.probes import looks_at
     from culture_tasks.settings import Settings
 
     settings, shown = Settings.from_environment(), secrets_of_arguments(options.model_args).hidden
     if options.model:
-        models: list[TestedModel] = []
+        models: list[HarnessModel] = []
 
         def load() -> Finding:
             models.append(load_model(options.model, options.model_args, options.harness))
@@ -75,5 +76,7 @@ def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
     if options.predictions:
         from culture_tasks.selftest.replaying import replays_of
 
-        for subject, look in with_progress(replays_of(options.predictions, options.output), "predictions"):
-            yield subject, finding_of(look)
+        with TemporaryDirectory(prefix="culture-tasks-") as scratch:
+            looks = replays_of(options.predictions, options.output, Path(scratch))
+            for subject, look in with_progress(looks, "predictions"):
+                yield subject, finding_of(look)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from culture_tasks.benchmarks.interface import Harness, Prompt
-from culture_tasks.errors import SettingsError, nearest
+from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.harness.engines import check_engine
 
 if TYPE_CHECKING:
@@ -46,15 +46,15 @@ class Arrival:
     pixels: int | None = None
 
 
-class TestedModel(ABC):
+class HarnessModel(ABC):
     """A model of a harness."""
 
-    __test__ = False  # pytest collects classes whose names begin with Test
     harness: ClassVar[Harness]
 
     def __init__(self, lm: Any) -> None:
         self.lm = lm
         self._arrivals: list[Arrival] = []
+        self._has_engine = False
         self._watch()
 
     def ask(
@@ -66,6 +66,8 @@ class TestedModel(ABC):
         with redirect_stderr(io.StringIO()):  # a harness has a progress bar for every request
             reply = self._reply(prompt, list(images), generation, new_tokens)
         text = str(getattr(reply, "text", reply) or "")
+        if self._has_engine and not self._arrivals and not text:
+            raise CultureTasksError("The backend replied with nothing, as some do after an error. Look at its log.")
         seen = self._arrivals[-1] if self._arrivals else Arrival("")
         return replace(seen, reply=text)
 
@@ -100,6 +102,7 @@ class TestedModel(ABC):
         for part in {id(part): part for part in vars(self.lm).values()}.values():
             for name in ("generate", "chat"):
                 if callable(getattr(part, name, None)):
+                    self._has_engine = True
                     self._extend(part, name, self._of_engine)
 
     def _extend(self, owner: Any, name: str, arrival_of: Callable[[dict[str, Any], Any], Arrival | None]) -> None:
@@ -141,7 +144,7 @@ class TestedModel(ABC):
         return Arrival("", None, usage.get("prompt_tokens"), usage.get("completion_tokens"))
 
 
-class _LmEvalModel(TestedModel):
+class _LmEvalModel(HarnessModel):
     harness: ClassVar[Harness] = "lm_eval"
 
     @property
@@ -163,7 +166,7 @@ class _LmEvalModel(TestedModel):
         return self.lm.generate_until([Instance("generate_until", {}, arguments, 0, metadata=("selftest", 0, 1))])[0]
 
 
-class _LmmsEvalModel(TestedModel):
+class _LmmsEvalModel(HarnessModel):
     harness: ClassVar[Harness] = "lmms_eval"
 
     def _reply(self, prompt: Prompt, images: list[Image], generation: dict[str, Any], new_tokens: int) -> Any:
@@ -183,7 +186,7 @@ class _LmmsEvalModel(TestedModel):
         return self.lm.generate_until([Instance("generate_until", arguments, 0, metadata)])[0]
 
 
-def load_model(name: str, arguments: str, harness: Harness | None = None) -> TestedModel:
+def load_model(name: str, arguments: str, harness: Harness | None = None) -> HarnessModel:
     """Loads a model as a harness would.
 
     Args:

@@ -18,7 +18,7 @@ from culture_tasks.data.sources import availability
 from culture_tasks.harness.hooks import images_of
 from culture_tasks.harness.loading import loaded
 from culture_tasks.selftest.findings import Finding
-from culture_tasks.selftest.models import Arrival, TestedModel
+from culture_tasks.selftest.models import Arrival, HarnessModel
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _MARKS = ("<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start_header_id|>", "<e
 _SMALL = "A model this small may fail; one that should know better isn't given the whole request."
 
 
-def looks_at(model: TestedModel, settings: Settings) -> Iterator[Look]:
+def looks_at(model: HarnessModel, settings: Settings) -> Iterator[Look]:
     """Yields what to look at, in a word or two, with the look."""
     for subject, look in (
         ("chat template", _template),
@@ -64,7 +64,7 @@ def _text(text: str, system: str = "") -> Prompt:
     return Prompt((text,), system=system)
 
 
-def _template(model: TestedModel) -> Finding:
+def _template(model: HarnessModel) -> Finding:
     arrival = model.ask(_text(_QUESTION))
     facts = {"reply": arrival.reply, "prompt": arrival.prompt}
     if marks := [mark for mark in _MARKS if mark in arrival.reply]:
@@ -89,7 +89,7 @@ def _template(model: TestedModel) -> Finding:
     return Finding("ok", f"there, and the question is whole in it.{way}", facts=facts)
 
 
-def _system(model: TestedModel) -> Finding:
+def _system(model: HarnessModel) -> Finding:
     word = "Papaya"
     arrival = model.ask(_text("Which word?", system=f"Reply with the word {word}, whatever the question is."))
     facts = {"reply": arrival.reply, "prompt": arrival.prompt}
@@ -104,7 +104,7 @@ def _system(model: TestedModel) -> Finding:
     return Finding("note", f"expected {word!r}, found {_short(arrival.reply)}", _SMALL, facts)
 
 
-def _scripts(model: TestedModel) -> Finding:
+def _scripts(model: HarnessModel) -> Finding:
     wrong: dict[str, Arrival] = {}
     for name, text in SCRIPTS.items():
         arrival = model.ask(_text(f"Repeat exactly, without another word: {text}"), new_tokens=64)
@@ -122,7 +122,7 @@ def _scripts(model: TestedModel) -> Finding:
     return Finding("note", f"{found}{_short(arrival.reply)}", _SMALL, facts)
 
 
-def _length(model: TestedModel) -> Finding:
+def _length(model: HarnessModel) -> Finding:
     first, last = "Zanzibar", "Kathmandu"
     story = f"The story begins in {first}. {_FILLER * _TIMES}It ends in {last}. In which city does it begin?"
     arrival = model.ask(_text(story), new_tokens=_LIMIT)
@@ -141,7 +141,7 @@ def _length(model: TestedModel) -> Finding:
     return Finding("ok", f"a story of {len(story.split()):,} words arrives whole{new}", facts=facts)
 
 
-def _stop_strings(model: TestedModel) -> Finding:
+def _stop_strings(model: HarnessModel) -> Finding:
     """Has the model stop at a piece of its own reply, so that what it knows doesn't matter."""
     question = _text("Count from one to twenty in words.")
     whole = model.ask(question, new_tokens=48).reply
@@ -162,7 +162,7 @@ def _squares(*names: str) -> list[Image]:
     return [Image.new("RGB", (_SIDE, _SIDE), _COLOURS[name]) for name in names]
 
 
-def _images(model: TestedModel) -> Finding:
+def _images(model: HarnessModel) -> Finding:
     leave_out = "Leave image tasks out, or take a type that is shown images: hf-multimodal, vllm-vlm, or lmms-eval's."
     if not model.takes_images:
         return Finding("note", "the model type takes text only", leave_out)
@@ -194,7 +194,7 @@ def _images(model: TestedModel) -> Finding:
     return Finding("note", found, _SMALL, facts)
 
 
-def _documents(model: TestedModel, benchmark: Benchmark, settings: Settings) -> Finding:
+def _documents(model: HarnessModel, benchmark: Benchmark, settings: Settings) -> Finding:
     """Asks the first task with images and the first without whose data are at hand, always the same questions."""
     own = dict.fromkeys(task for entry in benchmark.entries() for task in tasks_below(entry.name))
     with reading_data(settings):

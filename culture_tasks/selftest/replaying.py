@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from culture_tasks.benchmarks.predictions import OffersPredictions, PublishedPredictions
@@ -22,14 +21,16 @@ from culture_tasks.published import number
 from culture_tasks.selftest.findings import Finding
 from culture_tasks.settings import Settings
 
-MODEL_TYPE = "published-predictions"
-"""What result files name as the model's type."""
-
 _FOLDER = "CULTURE_TASKS_DATA"
 
 
-def replays_of(folder: Path, output: Path | None) -> list[tuple[str, Callable[[], Finding]]]:
-    """Returns what to look at, a model and its group of tasks, with the look that scores its predictions.
+def replays_of(folder: Path, output: Path | None, scratch: Path) -> list[tuple[str, Callable[[], Finding]]]:
+    """Returns the models of published predictions, each with the look that scores its predictions again.
+
+    Args:
+        folder: A copy of the repository of a benchmark's authors.
+        output: A folder for result and sample files; None writes none.
+        scratch: An empty folder for the questions, which is needed until the last look.
 
     Raises:
         DataError: If the folder has no predictions of any benchmark.
@@ -41,7 +42,7 @@ def replays_of(folder: Path, output: Path | None) -> list[tuple[str, Callable[[]
     looks: list[tuple[str, Callable[[], Finding]]] = []
     for benchmark in benchmarks().values():
         if isinstance(benchmark, OffersPredictions):
-            replays = _Replays(benchmark, folder, output)
+            replays = _Replays(benchmark, folder, output, scratch)
             by_group = sorted(
                 benchmark.predictions(folder), key=lambda each: each.group
             )  # whose questions are read once
@@ -57,20 +58,18 @@ def replays_of(folder: Path, output: Path | None) -> list[tuple[str, Callable[[]
 class _Replays:
     """The predictions of a benchmark, whose questions are read once for each group."""
 
-    def __init__(self, benchmark: OffersPredictions, folder: Path, output: Path | None) -> None:
-        self._benchmark, self._folder, self._output = benchmark, folder, output
-        self._data: TemporaryDirectory[str] | None = None
+    def __init__(self, benchmark: OffersPredictions, folder: Path, output: Path | None, scratch: Path) -> None:
+        self._benchmark, self._folder, self._output, self._scratch = benchmark, folder, output, scratch
         self._loaded = ""
 
     def score(self, predictions: PublishedPredictions) -> Finding:
         """Scores predictions again, and compares the scores with the published ones."""
         from culture_tasks.harness.loading import load_ahead
 
-        if self._data is None:
-            self._data = TemporaryDirectory(prefix="culture-tasks-")
-            self._benchmark.write_questions(self._folder, Path(self._data.name))
+        if not self._loaded:
+            self._benchmark.write_questions(self._folder, self._scratch)
         own = os.environ.get(_FOLDER)
-        os.environ[_FOLDER] = self._data.name
+        os.environ[_FOLDER] = str(self._scratch)
         try:
             tasks = tasks_below(predictions.group)
             if self._loaded != predictions.group:
@@ -109,38 +108,33 @@ def _evaluate(predictions: PublishedPredictions, output: Path | None) -> Mapping
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager
 
-    manager = TaskManager(include_path=[str(folder) for folder in task_folders("lm_eval")], include_defaults=False)
+    tracker = EvaluationTracker(output_path=None if output is None else str(output))
     with redirect_stderr(io.StringIO()):  # progress bars of lm-eval for every task
-        model = _model_giving(predictions.replies())
-        results = simple_evaluate(model=model, tasks=[predictions.group], task_manager=manager, bootstrap_iters=0)
-    assert results is not None
-    rows: Mapping[str, Mapping[str, Any]] = {**results["results"], **results.get("groups", {})}
-    if output is not None:
-        arguments = f"model={predictions.model}"
-        results["config"] |= {"model": MODEL_TYPE, "model_args": arguments}
-        tracker = EvaluationTracker(output_path=str(output))
-        tracker.general_config_tracker.log_experiment_args(
-            model_source=MODEL_TYPE,
-            model_args=arguments,
-            system_instruction=None,
-            chat_template=None,
-            fewshot_as_multiturn=False,
+        results = simple_evaluate(
+            model=_model_giving(predictions.replies()),
+            model_args=f"model={predictions.model}",
+            tasks=[predictions.group],
+            task_manager=TaskManager(include_path=list(map(str, task_folders("lm_eval"))), include_defaults=False),
+            evaluation_tracker=tracker,
         )
-        samples = results.pop("samples")
+    assert results is not None
+    samples = results.pop("samples")
+    if output is not None:
         tracker.save_results_aggregated(results=results, samples=samples)
         for task, of_task in samples.items():
             tracker.save_results_samples(task_name=task, samples=of_task)
-    return rows
+    return {**results["results"], **results.get("groups", {})}
 
 
 def _model_giving(replies: Mapping[str, str]) -> Any:
     """Returns a model of lm-eval that gives each item's reply."""
-    from lm_eval.api.model import LM
+    from lm_eval.models.dummy import DummyLM
 
-    class Published(LM):  # type: ignore[misc]
+    class Published(DummyLM):  # type: ignore[misc]
         MULTIMODAL = True
 
-        def generate_until(self, requests: Sequence[Any]) -> list[str]:
+        def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
+            del disable_tqdm
             return [self._reply(request) for request in requests]
 
         def _reply(self, request: Any) -> str:
@@ -149,11 +143,5 @@ def _model_giving(replies: Mapping[str, str]) -> Any:
             if item not in replies:
                 raise DataError(f"{request.task_name}: found no prediction for the question {item}. Copy all files.")
             return replies[item]
-
-        def loglikelihood(self, requests: Any) -> Any:
-            raise NotImplementedError
-
-        def loglikelihood_rolling(self, requests: Any) -> Any:
-            raise NotImplementedError
 
     return Published()

@@ -9,6 +9,8 @@ regular expressions for some of them.
 A word that could be an inflection of two labels is left out: ``contento``, ``pena`` and ``disgusto`` (es), ``आनंद``
 (hi), ``راحة`` (ar), ``raha`` and ``uchungu`` (sw), ``惊喜`` and ``欣慰`` (zh), ``畏怖`` (ja), ``amazement`` (en); and
 so is a concept that could be two labels: shock, enjoyment, mirth, awkwardness.
+
+A culture that a group has added brings the words of its language (:class:`AddedWords`), without lists for the rules.
 """
 
 from __future__ import annotations
