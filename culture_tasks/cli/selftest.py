@@ -16,7 +16,7 @@ from culture_tasks.cli.options import AddParser, add_json, with_progress
 from culture_tasks.errors import SettingsError
 from culture_tasks.selftest.findings import Finding, finding_of
 
-_WIDTH = 16
+_WIDTH = 17  # of CrossCult-KIBench, the longest title
 
 _DESCRIPTION = """\
 Asks a model and the judge what shows whether a set-up is right: whether chat template, system message, scripts, length,

@@ -7,6 +7,7 @@ its server counted, and the reply.
 from __future__ import annotations
 
 import io
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
@@ -198,6 +199,7 @@ def load_model(name: str, arguments: str, harness: Harness | None = None) -> Har
         SettingsError: If no harness has the type, or an endpoint has no address.
     """
     check_engine(name, "auto", advice="auto")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its processes log to standard output
     if name == ENDPOINT:
         name, arguments = _CHAT_ENDPOINT, _of_endpoint(arguments)
     options = {} if "batch_size=" in arguments else {"batch_size": 1}
