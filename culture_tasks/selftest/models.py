@@ -128,7 +128,8 @@ class HarnessModel(ABC):
             return None
         ids = tokens[0].tolist()
         repeats = result.shape[-1] >= len(ids) and result[0, : len(ids)].tolist() == ids
-        pixels = sum(value.numel() for name, value in given.items() if name.startswith("pixel_values"))
+        shown = [value for name, value in given.items() if name.startswith("pixel_values")]
+        pixels = sum(value.numel() for value in shown if isinstance(value, torch.Tensor))
         new = result.shape[-1] - (len(ids) if repeats else 0)
         return Arrival("", self._decoded(ids), len(ids), new, pixels)
 
