@@ -7,6 +7,7 @@ its server counted, and the reply.
 from __future__ import annotations
 
 import io
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
@@ -127,7 +128,8 @@ class HarnessModel(ABC):
             return None
         ids = tokens[0].tolist()
         repeats = result.shape[-1] >= len(ids) and result[0, : len(ids)].tolist() == ids
-        pixels = sum(value.numel() for name, value in given.items() if name.startswith("pixel_values"))
+        shown = [value for name, value in given.items() if name.startswith("pixel_values")]
+        pixels = sum(value.numel() for value in shown if isinstance(value, torch.Tensor))
         new = result.shape[-1] - (len(ids) if repeats else 0)
         return Arrival("", self._decoded(ids), len(ids), new, pixels)
 
@@ -198,6 +200,7 @@ def load_model(name: str, arguments: str, harness: Harness | None = None) -> Har
         SettingsError: If no harness has the type, or an endpoint has no address.
     """
     check_engine(name, "auto", advice="auto")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its processes log to standard output
     if name == ENDPOINT:
         name, arguments = _CHAT_ENDPOINT, _of_endpoint(arguments)
     options = {} if "batch_size=" in arguments else {"batch_size": 1}

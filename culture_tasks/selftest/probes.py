@@ -74,17 +74,17 @@ def _template(model: HarnessModel) -> Finding:
         state, remedy = ("ok", "") if arrival.reply.strip() else ("fix", "Look at the server's log.")
         found = f"applied by the server; asked for tea or coffee, it replied {_short(arrival.reply)}"
         return Finding(state, found, remedy, facts)  # type: ignore[arg-type]
-    if model.has_template is False:
-        remedy = "For a base model take tasks by likelihood; for another, find the template that it was trained with."
-        return Finding("note", "none: the model is given the bare question", remedy, facts)
     _, question, after = arrival.prompt.partition(_QUESTION)
     if not question or _QUESTION in after:
         times = "twice" if question else "not"
         remedy = "Correct the template (tokenizer_config.json or chat_template.jinja of the model)."
         return Finding("fix", f"the question is {times} in the prompt: {_short(arrival.prompt)}", remedy, facts)
-    if not after.strip():
+    if not after.strip() and model.has_template:
         remedy = "It lacks its part for add_generation_prompt: the model goes on with the question."
         return Finding("fix", "nothing stands between the question and the reply", remedy, facts)
+    if not after.strip():
+        remedy = "For a base model take tasks by likelihood; for another, find the template that it was trained with."
+        return Finding("note", "none: the model is given the bare question", remedy, facts)
     way = " Add --apply_chat_template to every run of lm-eval." if model.harness == "lm_eval" else ""
     return Finding("ok", f"there, and the question is whole in it.{way}", facts=facts)
 
