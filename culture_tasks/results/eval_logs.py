@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from culture_tasks.errors import DataError
 from culture_tasks.results.samples import damage, parse_json
+from culture_tasks.settings import with_home
 
-_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 _Details = dict[str, Any]
 
 
@@ -71,7 +72,7 @@ class _Error(_Part):
 class _Uncertainty(_Part):
     standard_error: _Error | None = None
     confidence_interval: _Interval | None = None
-    num_samples: int | None = Field(default=None, ge=0)
+    num_samples: int | None = Field(default=None, ge=0, le=2**53)
 
 
 class _Score(_Part):
@@ -94,13 +95,14 @@ class ReportedScore(_Part):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Its 95 % interval, else that of its standard error; NaN without either."""
+        """Its 95 % interval, else that of its standard error; NaN without either, or where it isn't an interval."""
         uncertainty, score = self.score_details.uncertainty, self.score_details.score
         interval, error = uncertainty.confidence_interval, uncertainty.standard_error
-        if interval is not None and interval.confidence_level == 0.95:
-            return interval.lower, interval.upper
         reach = math.nan if error is None else NormalDist().inv_cdf(0.975) * error.value
-        return score - reach, score + reach
+        low, high = score - reach, score + reach
+        if interval is not None and interval.confidence_level == 0.95:
+            low, high = interval.lower, interval.upper
+        return (low, high) if -math.inf < low <= high < math.inf else (math.nan, math.nan)
 
     @property
     def n(self) -> int:
@@ -112,7 +114,7 @@ class ReportedScore(_Part):
         """Share of verdicts that were scored, where a log of ours says it."""
         try:
             coverage = float(self.score_details.details.get("coverage", math.nan))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
         return coverage if 0.0 <= coverage <= 1.0 else None
 
@@ -163,8 +165,8 @@ def read_eval_logs(paths: Sequence[str]) -> dict[str, EvalLog]:
     logs: dict[str, EvalLog] = {}
     known: set[str] = set()
     for named in paths:
-        path, count = Path(named).expanduser(), len(logs)
-        for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
+        path, count = with_home(named), len(logs)
+        for file in sorted(filter(Path.is_file, path.rglob("*.json"))) if path.is_dir() else [path]:
             log = _log(file, is_named=file == path)
             if log is not None and log.evaluation_id not in known:
                 known.add(log.evaluation_id)

@@ -112,6 +112,9 @@ def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: 
     value, low, high = (_moved(number, ends, scale) for number in (score.score_details.score, *score.interval))
     if not scale.allows(value):
         return None
+    lowest, highest = _bounds(scale)
+    if low > highest or high < lowest:
+        low = high = math.nan
     flags: set[Flag] = {"lexical_judge", "reported"} if which == lexical else {"reported"}
     interval = Interval(value, low, high, n=score.n, clusters=score.n)
     return from_interval(interval, scale, flags, (), coverage=score.coverage)
@@ -120,15 +123,19 @@ def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: 
 def _ends(metric: Metric, scale: Scale) -> tuple[float, float] | None:
     """Returns the ends of a metric's scale: as it says, else the report's, in its unit."""
     low, high, unit = metric.min_score, metric.max_score, UNITS.get(scale.unit, scale.unit)
-    own = (-math.inf if scale.low is None else scale.low, math.inf if scale.high is None else scale.high)
+    own = _bounds(scale)
     if low is None or high is None:
         if metric.metric_unit == unit:
             return own
         if not {metric.metric_unit, unit} <= _WHOLES.keys():
             return None
         low, high = (end * _WHOLES[metric.metric_unit] / _WHOLES[unit] for end in own)
-    is_finite = all(map(math.isfinite, (low, high, *own))) and low < high
+    is_finite = all(map(math.isfinite, (high - low, *own))) and low < high
     return (low, high) if is_finite or (low, high) == own else None
+
+
+def _bounds(scale: Scale) -> tuple[float, float]:
+    return -math.inf if scale.low is None else scale.low, math.inf if scale.high is None else scale.high
 
 
 def _moved(number: float, ends: tuple[float, float], scale: Scale) -> float:
