@@ -98,10 +98,10 @@ def test_no_number_interval_judge_or_hash_is_lost_on_the_way_out_and_back(result
     write_eval_logs(report, tmp_path, Evaluator("Uni"))
     found = {}
     for log in read_eval_logs([str(tmp_path)]).values():
-        for one in log.evaluation_results:
-            details = one.metric_config.additional_details
+        for one in log.scores:
+            details = one.metric.additional_details
             where = tuple(map(tuple, json.loads(details.get("groups", "[]"))))
-            key = (log.model_info.id, At(details["task"], details["statistic"], where))
+            key = (log.model, At(details["task"], details["statistic"], where))
             assert key not in found
             found[key] = one
     whole = judged = hashed = 0
@@ -111,7 +111,7 @@ def test_no_number_interval_judge_or_hash_is_lost_on_the_way_out_and_back(result
                 continue
             whole += 1
             one = found[report.entrants[entrant].model, At(key)]
-            assert (one.score_details.score, one.n, one.coverage) == (cell.value, cell.n, cell.coverage)
+            assert (one.score, one.n, one.coverage) == (cell.value, cell.n, cell.coverage)
             ends = [end for end in one.interval if not math.isnan(end)]
             assert ends == [end for end in (cell.low, cell.high) if end is not None]
             settings = [report.runs[run].settings for run in cell.runs]
@@ -302,7 +302,7 @@ def test_coverage_is_what_a_log_says_or_unknown(tmp_path, coverage, shown):
     path = tmp_path / "theirs.json"
     path.write_text(json.dumps(log), encoding="utf-8")
     [read] = read_eval_logs([str(path)]).values()
-    assert read.evaluation_results[0].coverage == shown
+    assert read.scores[0].coverage == shown
 
 
 def test_text_overlap_of_others_and_own_data_are_told_apart(runs, tmp_path):
