@@ -107,7 +107,7 @@ def _system(model: HarnessModel) -> Finding:
 def _scripts(model: HarnessModel) -> Finding:
     wrong: dict[str, Arrival] = {}
     for name, text in SCRIPTS.items():
-        arrival = model.ask(_text(f"Repeat exactly, without another word: {text}"), new_tokens=64)
+        arrival = model.ask(_text(f"Repeat exactly, without another word: {text}"))
         if text not in (arrival.reply if arrival.prompt is None else arrival.prompt):
             wrong[name] = arrival
     facts = {"wrong": {name: arrival.reply for name, arrival in wrong.items()}}
@@ -204,7 +204,7 @@ def _documents(model: HarnessModel, benchmark: Benchmark, settings: Settings) ->
             if task.choices is None
             and in_harness(task, model.harness)
             and (model.takes_images or not task.shows_images)
-            if availability(task.data.sources, settings.data_folder) in ("local", "downloaded", "local and downloaded")
+            and set(availability(task.data.sources, settings.data_folder).split(" and ")) <= {"local", "downloaded"}
         }
     if not tasks:
         return Finding("ok", "not tried: no data at hand for this model type")
