@@ -125,7 +125,7 @@ class HarnessModel(ABC):
 
         if isinstance(result, list) and result and hasattr(result[0], "prompt_token_ids"):  # vLLM
             ids, new = list(result[0].prompt_token_ids), len(result[0].outputs[0].token_ids)
-            return Arrival("", self._decoded(ids), len(ids), new)
+            return Arrival("", self._decoded(ids) or result[0].prompt, len(ids), new)
         tokens = given.get("input_ids", given.get("inputs"))
         if not isinstance(tokens, torch.Tensor) or not isinstance(result, torch.Tensor):
             return None

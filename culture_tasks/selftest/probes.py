@@ -185,7 +185,9 @@ def _images(model: HarnessModel) -> Finding:
             return Finding("fix", found, "Only some arrive: look for the limit of images of the backend.", facts)
         return Finding("ok", f"one and two arrive, with {red.pixels:,} pixel values each", facts=facts)
     if red.prompt_tokens and none.prompt_tokens and red.prompt_tokens <= none.prompt_tokens:
-        return Finding("fix", "an image adds no token to the prompt: the endpoint drops it", leave_out, facts)
+        return Finding("fix", "an image adds no token to the prompt: it is dropped", leave_out, facts)
+    if not model.is_remote and (none.prompt_tokens or 0) < (red.prompt_tokens or 0) < (two.prompt_tokens or 0):
+        return Finding("ok", "one and two arrive: each adds tokens to the prompt", facts=facts)
     right = [name for name, arrival in one.items() if name in arrival.reply.lower()]
     if len(right) == len(one):
         return Finding("ok", f"the colours of {len(one)} squares are named", facts=facts)
