@@ -107,7 +107,7 @@ def _system(model: HarnessModel) -> Finding:
 def _scripts(model: HarnessModel) -> Finding:
     wrong: dict[str, Arrival] = {}
     for name, text in SCRIPTS.items():
-        arrival = model.ask(_text(f"Repeat exactly, without another word: {text}"), new_tokens=64)
+        arrival = model.ask(_text(f"Repeat exactly, without another word: {text}"))
         if text not in (arrival.reply if arrival.prompt is None else arrival.prompt):
             wrong[name] = arrival
     facts = {"wrong": {name: arrival.reply for name, arrival in wrong.items()}}
@@ -185,7 +185,9 @@ def _images(model: HarnessModel) -> Finding:
             return Finding("fix", found, "Only some arrive: look for the limit of images of the backend.", facts)
         return Finding("ok", f"one and two arrive, with {red.pixels:,} pixel values each", facts=facts)
     if red.prompt_tokens and none.prompt_tokens and red.prompt_tokens <= none.prompt_tokens:
-        return Finding("fix", "an image adds no token to the prompt: the endpoint drops it", leave_out, facts)
+        return Finding("fix", "an image adds no token to the prompt: it is dropped", leave_out, facts)
+    if not model.is_remote and (none.prompt_tokens or 0) < (red.prompt_tokens or 0) < (two.prompt_tokens or 0):
+        return Finding("ok", "one and two arrive: each adds tokens to the prompt", facts=facts)
     right = [name for name, arrival in one.items() if name in arrival.reply.lower()]
     if len(right) == len(one):
         return Finding("ok", f"the colours of {len(one)} squares are named", facts=facts)
@@ -204,7 +206,7 @@ def _documents(model: HarnessModel, benchmark: Benchmark, settings: Settings) ->
             if task.choices is None
             and in_harness(task, model.harness)
             and (model.takes_images or not task.shows_images)
-            if availability(task.data.sources, settings.data_folder) in ("local", "downloaded", "local and downloaded")
+            and set(availability(task.data.sources, settings.data_folder).split(" and ")) <= {"local", "downloaded"}
         }
     if not tasks:
         return Finding("ok", "not tried: no data at hand for this model type")
