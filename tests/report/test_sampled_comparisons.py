@@ -11,7 +11,7 @@ from support.reports import report_of, row_of, tables_of
 from support.sample_files import COUNTRIES, JUDGE, care_sample, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
-from culture_tasks.metrics.prediction_powered import corrected_difference
+from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
 
 SIZE, BETTER = 400, JUDGE | {"model": "judge-2"}
 RNG = np.random.default_rng(4)
@@ -96,6 +96,10 @@ def test_ranks_and_differences_of_the_report_are_corrected(tmp_path):
     cells = report.units["culturalvqa"].cells
     better = {report.entrants[key].label: cell for key, cell in cells.items() if "subset" in cell.flags}
     assert [str(cell.rank) for cell in better.values()] == ["1", "2"]
+    graded = np.where(np.isin(np.arange(SIZE), CHOSEN), TRUE["a"], np.nan)
+    alone = corrected_mean(JUDGED["a"], graded, COUNTRY, ends=(0, 1)).overall
+    cell = next(iter(better.values()))
+    assert (cell.value, cell.low, cell.high) == pytest.approx((alone.value, alone.set_low, alone.set_high))
     table = tables_of(report)["comparisons"]
     [row] = [at for at, row in enumerate(table.rows) if row.labels[1:3] == tuple(better)]
     right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN}).over()

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import NO_GROUP, Field, Floats, Where
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.metrics.intervals import Interval
@@ -23,8 +24,8 @@ from culture_tasks.people.spotcheck_design import Rated, doubts
 from culture_tasks.people.spotcheck_draw import Population, Response, read_population
 from culture_tasks.report.model import Cell, CheckedScore, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections, Stratum, pooled
-from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe, ordered
+from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
+from culture_tasks.report.numbers.observations import Stratum, cell_of, from_interval, known, observe, ordered, pooled
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.tables.judge_bias import JudgedResponse, judge_biases
@@ -67,6 +68,7 @@ def checked_by_people(
         return [], [], []
     notes = [_ABOUT_SCORES, *(doubt for each in rated for doubt in doubts(each))]
     notes += [_ABOUT_THREE_LEVELS] * any(unit.has_three_levels for unit in units) + [_ABOUT_PANELS] * bool(panels)
+    notes += dict.fromkeys(_of_sample_alone(each) for unit in units for each in unit.checked_runs if each.is_alone)
     bias_table, biases = judge_biases(_rated_responses(units))
     tables = [_corrected_table([*units, *panels], tuple(notes)), _agreement_table(units), bias_table]
     return tables, [unit.checked for unit in units], biases
@@ -144,6 +146,11 @@ class _CheckedRun(NamedTuple):
     rated: Rated
     place: int
     whole: Population | None = None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is a judge's sample without another judge's readable verdicts on all responses."""
+        return self.whole is None and self.run.result.subset is not None and self.run.result.graded_from is not None
 
     @property
     def responses(self) -> Sequence[Response]:
@@ -450,6 +457,18 @@ def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
 
 
 # Tables
+
+
+def _of_sample_alone(checked: _CheckedRun) -> str:
+    run, subset, whole = checked.run.run, checked.run.result.subset, checked.run.whole
+    assert subset is not None
+    who = "another judge" if whole is None else whole.run.settings.judged_by
+    file = "" if whole is None else f" ({whole.run.samples_file} is damaged)"
+    return (
+        f"{run.model} on {title_of(run.task)}: without verdicts of {who} on all {subset.of_documents:,} responses"
+        f"{file}, the score and the interval for these questions are of the {subset.documents:,} that "
+        f"{run.settings.judged_by} graded."
+    )
 
 
 def _corrected_table(units: Sequence[CheckedUnit], notes: tuple[str, ...]) -> Table:
