@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.checked_runs import write_sample
 from support.reports import report_of, row_of, tables_of
-from support.sample_files import COUNTRIES, JUDGE, care_sample, vqa_samples, write_run
+from support.sample_files import COUNTRIES, JUDGE, care_sample, rewrite, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
 from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
@@ -120,3 +120,14 @@ def test_a_mean_has_the_corrected_difference_beside_that_of_the_judges(tmp_path)
     own = float(np.mean(JUDGED["b"] - JUDGED["a"]))
     assert test.correction.judge == pytest.approx((100 * own - 100 / 9) / 2)
     assert (test.correction.by, test.correction.rated) == ("judge-2", 120)
+
+
+def test_a_subset_is_compared_with_all_questions_on_those_that_both_answered(tmp_path):
+    write_run(tmp_path / "a", "a", {"culturalvqa": vqa_samples(TRUE["a"].tolist())})
+    answered = vqa_samples(TRUE["b"].tolist())
+    part = write_run(tmp_path / "b", "b", {"culturalvqa": [answered[place] for place in CHOSEN]})
+    drawn = {"documents": CHOSEN.size, "of_documents": SIZE, "items": SIZE, "spread": 0.01, "seed": 0}
+    rewrite(part, configs={"culturalvqa": {"metadata": {"subset": drawn}}})
+    status, found = checks(tmp_path)
+    assert (status, found["culturalvqa"]["common_items"]) == (1, CHOSEN.size)
+    assert found["culturalvqa"]["difference"] == pytest.approx(np.mean((TRUE["b"] - TRUE["a"])[CHOSEN]))

@@ -22,7 +22,7 @@ from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, c
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import Rated, doubts
 from culture_tasks.people.spotcheck_draw import Population, Response, read_population
-from culture_tasks.report.model import Cell, CheckedScore, Entrant, Flag, JudgeBias, Row, Table
+from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
 from culture_tasks.report.numbers.observations import Stratum, cell_of, from_interval, known, observe, ordered, pooled
@@ -32,6 +32,7 @@ from culture_tasks.report.tables.judge_bias import JudgedResponse, judge_biases
 from culture_tasks.report.tables.judge_panels import ALPHA
 from culture_tasks.results.loaded_runs import LoadedRun
 
+_HEADERS = ("Model", "Judge", "Benchmark", "Culture")
 _WEIGHT = Scale("weight", 0.0, None, better=None)
 
 _ABOUT_SCORES = (
@@ -471,6 +472,12 @@ def _of_sample_alone(checked: _CheckedRun) -> str:
     )
 
 
+def _row(
+    unit: CheckedUnit, judge: str, culture: str | None, values: Sequence[Cell | float | None], columns: Sequence[Column]
+) -> Row:
+    return replace(row_of((unit.label, judge, unit.title, culture or ALL), values, columns), entrant=unit.key)
+
+
 def _corrected_table(units: Sequence[CheckedUnit], notes: tuple[str, ...]) -> Table:
     columns = [
         *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
@@ -478,14 +485,13 @@ def _corrected_table(units: Sequence[CheckedUnit], notes: tuple[str, ...]) -> Ta
         *columns_of(COUNT, rated="Rated", responses="Responses"),
         *columns_of(_WEIGHT, weight="Weight"),
     ]
-    rows: list[Row] = []
-    for unit in units:
-        for culture in (None, *unit.cultures):
-            texts = (unit.label, unit.graders, unit.title, culture or ALL)
-            row = row_of(texts, unit.scores(culture), columns)
-            rows.append(replace(row, entrant=unit.key))
-    title, headers = "Scores corrected by people", ("Model", "Judge", "Benchmark", "Culture")
-    return Table("spotcheck", title, headers, tuple(columns), tuple(rows), notes=notes, question="judges")
+    rows = [
+        _row(unit, unit.graders, culture, unit.scores(culture), columns)
+        for unit in units
+        for culture in (None, *unit.cultures)
+    ]
+    title = "Scores corrected by people"
+    return Table("spotcheck", title, _HEADERS, tuple(columns), tuple(rows), notes=notes, question="judges")
 
 
 def _agreement_table(units: Sequence[CheckedUnit]) -> Table:
@@ -494,17 +500,10 @@ def _agreement_table(units: Sequence[CheckedUnit]) -> Table:
         *columns_of(ALPHA, between="Between people", alpha="Alpha", spearman="Spearman rho"),
         *columns_of(OWN_SCALE, higher="Judge is higher by", apart="Apart"),
     )
-    rows: list[Row] = []
-    for unit in units:
-        for culture in (None, *unit.cultures):
-            texts = (unit.label, unit.judged_by, unit.title, culture or ALL)
-            rows.append(replace(row_of(texts, unit.agreement(culture), columns), entrant=unit.key))
-    return Table(
-        "spotcheck_agreement",
-        "Agreement of judge and people",
-        ("Model", "Judge", "Benchmark", "Culture"),
-        columns,
-        tuple(rows),
-        notes=(_ABOUT_AGREEMENT,),
-        question="judges",
-    )
+    rows = [
+        _row(unit, unit.judged_by, culture, unit.agreement(culture), columns)
+        for unit in units
+        for culture in (None, *unit.cultures)
+    ]
+    title, notes = "Agreement of judge and people", (_ABOUT_AGREEMENT,)
+    return Table("spotcheck_agreement", title, _HEADERS, columns, tuple(rows), notes=notes, question="judges")
