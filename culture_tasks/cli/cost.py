@@ -205,7 +205,8 @@ def _print_ways(found: Sequence[Way], currency: str) -> None:
         )
     if assumed_for := [name for name, runs in {each.task: each.runs for each in found}.items() if not runs]:
         print(
-            f"Nothing of {', '.join(assumed_for)} is graded yet: its scores are taken to vary as much as plan assumes."
+            f"No results tell how scores of {', '.join(assumed_for)} vary: they are taken to vary as much as plan "
+            "assumes."
         )
 
 
