@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 from scipy import special
 
 from culture_tasks.benchmarks.interface import MeanScore, Task
 from culture_tasks.benchmarks.registry import reading_data
-from culture_tasks.cli.options import AddParser, add_tasks, between_0_and_1, positive, tasks_called
+from culture_tasks.cli.options import (
+    AddParser,
+    add_json,
+    add_judge_and_prices,
+    add_tasks,
+    between_0_and_1,
+    positive,
+    print_json,
+    tasks_called,
+)
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import SettingsError
@@ -29,6 +36,7 @@ from culture_tasks.rejudge.estimates import (
     duration,
     money_text,
     seconds_by_document,
+    sum_of_money,
     total_by_judge,
 )
 from culture_tasks.rejudge.ways import assumed
@@ -59,11 +67,8 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--power", type=between_0_and_1, default=0.8, metavar="SHARE", help=power)
     results = "earlier runs with logged samples: result files, folders with result files, or patterns"
     parser.add_argument("--results", nargs="+", default=[], metavar="PATH", help=results)
-    judge = "the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)"
-    parser.add_argument("--judge", metavar="SPEC", help=judge)
-    prices = "file of prices (default: CULTURE_JUDGE_PRICES, or list prices)"
-    parser.add_argument("--prices", type=Path, metavar="FILE", help=prices)
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    add_judge_and_prices(parser)
+    add_json(parser)
     parser.set_defaults(handler=_run)
 
 
@@ -112,7 +117,7 @@ def _run(options: argparse.Namespace) -> int:
         for task in tasks_called(options.tasks, "plan")
     ]
     if options.json:
-        print(json.dumps([asdict(plan) for plan in plans], ensure_ascii=False, indent=1))
+        print_json(plans)
         return 0
     columns: dict[str, Callable[[Plan], str]] = {
         "task": lambda plan: plan.task,
@@ -245,9 +250,8 @@ def _cost(task: Task, settings: Settings, prices: Prices, share: float) -> Bound
     counter = token_counts.counter_for(spec.model if spec else "gpt-4o", None)
     estimator = Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
     totals = total_by_judge(estimator.before_a_run(task, lambda model: spec.model if spec else model))
-    amounts = [each.money(prices.of(each.judge)) for each in totals.values()]
-    known = [amount.times(share) for amount in amounts if amount is not None]
-    return sum(known, Bounds()) if len(known) == len(amounts) else None
+    money = sum_of_money(each.money(prices.of(each.judge)) for each in totals.values())
+    return None if money is None else money.times(share)
 
 
 def _number(needed: int | None, of: int) -> str:
