@@ -121,11 +121,11 @@ def _agreement_of_raters(state: State) -> Iterator[Figure]:
     pairs: list[tuple[Question, int, int]] = []
     for question in usable_questions(state, []):
         for response in responses_to(state, question):
-            first = state.of("rate", response.row)[:1]
+            one = state.of("rate", response.row)[:1]
             pairs += [
-                (question, first[0].values["rating"], second.values["rating"])
-                for second in state.of("rate_again", response.row)
-                if first and second.person != first[0].person
+                (question, one[0].values["rating"], other.values["rating"])
+                for other in state.of("rate_again", response.row)
+                if one and other.person != one[0].person
             ]
     for category, title in {"": "all", **{name: name for name in CATEGORY_TITLES}}.items():
         of = [pair for pair in pairs if category in ("", pair[0].category)]

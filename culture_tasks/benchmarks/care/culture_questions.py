@@ -115,14 +115,14 @@ def written_questions(state: State, dropped: list[Dropped]) -> list[Question]:
         values = entries[0].values
         text, answer = clean(values["question"]), clean(values["answer"])
         labels = {label: values[label] for label in ("category", "scope", "culture")}
-        flags = {flag: bool(values.get(flag)) for flag in ("moral", "temporal")}
         questions.append(
             Question(
                 name=name,
                 text=text,
                 answer=answer,
                 **labels,
-                **flags,
+                moral=bool(values.get("moral")),
+                temporal=bool(values.get("temporal")),
                 foreign=clean(values.get("foreign")),
                 writer=entries[0].person,
                 source=idea.source,
