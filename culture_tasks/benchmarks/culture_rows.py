@@ -5,30 +5,24 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culture_tasks.benchmarks.cultures import MODEL, Dropped, State
+from culture_tasks.benchmarks.cultures import MODEL, Ask, Column, Dropped, Figure, NotBuiltError, Row, State, Step
+from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.data.releases import released_questions
 from culture_tasks.data.sources import Source, local_file
 from culture_tasks.data.tables import read_file
-from culture_tasks.errors import DataError, DataUnavailableError
+from culture_tasks.errors import DataUnavailableError
 from culture_tasks.metrics.near_duplicates import Alike, near_duplicates
+from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.text import tokens
 
-
-class HasText(Protocol):
-    """Something that was written, with its name in a step."""
-
-    @property
-    def name(self) -> str:
-        """Name of its row."""
-
-    @property
-    def text(self) -> str:
-        """The question."""
+if TYPE_CHECKING:
+    from culture_tasks.metrics.intervals import Interval
 
 
 def digest(*parts: object) -> str:
@@ -84,12 +78,40 @@ def without_published(step: str, rows: Iterable[Any], published: Sequence[str], 
     return kept
 
 
-def nearest_texts(first: Sequence[HasText], second: Sequence[str]) -> list[Alike]:
-    """Returns the nearest of some texts for each question that is much like one."""
+def nearest_texts(first: Sequence[str], second: Sequence[str]) -> list[Alike]:
+    """Returns the nearest of some texts for each text that is much like one."""
     found: dict[int, Alike] = {}
-    for each in near_duplicates([row.text for row in first], second):
+    for each in near_duplicates(first, second):
         found.setdefault(each.first, each)
     return list(found.values())
+
+
+def people_of(state: State, *steps: str) -> set[str]:
+    """Returns who has filled in a row of one of some steps."""
+    rows = [entries for step in steps for entries in state.entries.get(step, {}).values()]
+    return {entry.person for entries in rows for entry in entries if entry.skipped is None and not entry.by_model}
+
+
+def writers(state: State, name: str) -> int:
+    """Returns how many people write a row: one, and none once somebody has skipped it."""
+    return 0 if state.skipped("write", name) and not state.of("write", name) else 1
+
+
+def stale(state: State, names: Mapping[str, Iterable[str]]) -> Iterator[Dropped]:
+    """Yields the rows of steps that aren't among those on which the steps are done now."""
+    for step, current in names.items():
+        for row in sorted(state.entries.get(step, {}).keys() - set(current)):
+            yield Dropped(step, row, "its question was changed or left out")
+
+
+def figure_of(name: str, of: str, number: Interval, *, missing: str = "", **about: Any) -> Figure:
+    """Returns a number with its interval as a figure; without a value where it is missing or has none."""
+    if missing := missing or (number.reason or "" if math.isnan(number.value) else ""):
+        return Figure(name, of, math.nan, number.n, missing=missing, **about)
+    return Figure(name, of, number.value, number.n, number.low, number.high, **about)
+
+
+# Responses of models
 
 
 class Response(NamedTuple):
@@ -126,6 +148,49 @@ def read_response(reply: str) -> Mapping[str, Any]:
     return {"response": reply.strip()}
 
 
+def respond_step(
+    package: str,
+    prompt: str,
+    *,
+    about: str,
+    source: str,
+    rows: Callable[[State], Sequence[Row]],
+    decoding: Decoding,
+    shows_images: bool,
+) -> Step:
+    """Returns the step in which models answer questions, shown in a prompt file of a package."""
+
+    def shown(row: Row) -> Prompt:
+        text = prompt_file(package, prompt).fill({"question": row.shown["Question"]})
+        return Prompt((Picture(), text) if shows_images else (text,))
+
+    return Step(
+        name="respond",
+        title="Responses of models",
+        about=about,
+        who="models",
+        source=source,
+        columns=(Column(name="response", title="Response", kind="long_text"),),
+        rows=rows,
+        ask=Ask(prompt=shown, read=read_response, decoding=decoding, version=prompt),
+        by_people=False,
+    )
+
+
+def ratings_of(
+    state: State, given: Iterable[Response], dropped: list[Dropped]
+) -> Iterator[tuple[Response, Sequence[int]]]:
+    """Yields the responses that people rated, with their ratings, and adds the others to what is dropped."""
+    for response in given:
+        if ratings := [entry.values["rating"] for entry in state.of("rate", response.row)]:
+            yield response, ratings
+        else:
+            dropped.append(Dropped("respond", response.row, "nobody has rated the response"))
+
+
+# What is refused
+
+
 def negative_options(state: State) -> Iterable[str]:
     """Yields what is wrong with the numbers among a project's options."""
     for name, value in state.config.options.items():
@@ -133,11 +198,12 @@ def negative_options(state: State) -> Iterable[str]:
             yield f"culture.toml, section [options], field {name!r}: found {value}. Expected a number from 0 on."
 
 
-def check_drafts(unchanged: int, rows: int, options: Mapping[str, Any]) -> None:
-    """Raises DataError where too many rows are a model's drafts that nobody changed."""
+def check_drafts(unchanged: int, rows: int, options: Mapping[str, Any], dropped: Sequence[Dropped] = ()) -> None:
+    """Raises NotBuiltError where too many rows are a model's drafts that nobody changed."""
     most = options["most_unchanged_drafts"]
     if rows and unchanged / rows > most:
-        raise DataError(
+        raise NotBuiltError(
             f"culture: {unchanged} of {rows} rows are drafts of a model that nobody changed, more than the share of "
-            f"{most:g} that the option most_unchanged_drafts allows. Have people rewrite them, or raise the option."
+            f"{most:g} that the option most_unchanged_drafts allows. Have people rewrite them, or raise the option.",
+            dropped,
         )

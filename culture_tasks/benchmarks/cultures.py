@@ -267,6 +267,19 @@ class Dropped(NamedTuple):
     reason: str
 
 
+class NotBuiltError(DataError):
+    """What people did makes no data of a culture.
+
+    Attributes:
+        dropped: The rows that fell out until then.
+    """
+
+    def __init__(self, message: str, dropped: Sequence[Dropped]) -> None:
+        """Takes over the message, and the rows that fell out."""
+        super().__init__(message)
+        self.dropped = dropped
+
+
 class Figure(NamedTuple):
     """One number of a project's quality.
 
@@ -356,7 +369,8 @@ class CultureForm(ABC):
         """Returns the data that the entries make.
 
         Raises:
-            DataError: If they make none, or a threshold of the configuration isn't reached.
+            NotBuiltError: If they make none, or a threshold of the configuration isn't reached.
+            DataError: If what the group brought in can't be used.
         """
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from culture_tasks.benchmarks.care.documents import CATEGORIES, SOURCES
 from culture_tasks.benchmarks.culture_rows import (
@@ -23,7 +23,10 @@ from culture_tasks.benchmarks.cultures import MODEL, Dropped, State
 from culture_tasks.data.tables import OptionalLabel, OptionalText, TableRow, Text, read_file, usable_rows
 from culture_tasks.errors import DataError
 
-_T = TypeVar("_T")
+_Label = TypeVar("_Label", bound=Hashable)
+
+BY_PEOPLE = "written by native speakers"
+"""Source of questions that nobody brought in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +35,9 @@ class Question:
 
     Attributes:
         name: Name of its row in the step ``write``.
-        source: Where it comes from, for the column of that name.
-        draft: Question and answer of the model's draft, and the model; None without one.
+        foreign: Which culture it is about, where that is another one.
+        draft: The model that drafted it; empty without one.
+        is_unchanged: Whether it is a draft in which nobody has changed a word.
     """
 
     name: str
@@ -47,12 +51,11 @@ class Question:
     temporal: bool
     writer: str
     source: str
-    draft: tuple[str, str, str] | None = None
+    draft: str
+    is_unchanged: bool
 
-    @property
-    def is_unchanged(self) -> bool:
-        """Whether it is a draft in which nobody changed a word."""
-        return self.draft is not None and self.draft[:2] == (self.text, self.answer)
+
+# Writing
 
 
 class _Candidate(TableRow):
@@ -63,11 +66,18 @@ class _Candidate(TableRow):
     source: OptionalLabel = None
 
 
-BY_PEOPLE = "written by native speakers"
+class Idea(NamedTuple):
+    """A question that is to be rewritten: brought in by the group, or drafted by a model in a category."""
+
+    question: str
+    answer: str
+    source: str = BY_PEOPLE
+    category: str = ""
+    model: str = ""
 
 
-def candidates(state: State) -> tuple[list[_Candidate], list[str]]:
-    """Returns the questions that the group brought in, and what is wrong with their table."""
+def candidates(state: State) -> tuple[list[tuple[str, Idea]], list[str]]:
+    """Returns the questions that the group brought in, each with its row's name, and what is wrong with their table."""
     path = state.folder / "inputs" / "candidates.csv"
     if not path.is_file():
         return [], []
@@ -75,64 +85,60 @@ def candidates(state: State) -> tuple[list[_Candidate], list[str]]:
         rows, problems = usable_rows(read_file(path), _Candidate, {})
     except DataError as error:
         return [], [str(error)]
-    return list(rows.values()), problems
+    ideas = [Idea(clean(row.question), clean(row.answer), row.source or BY_PEOPLE) for row in rows.values()]
+    return [(f"c-{digest(idea.question)}", idea) for idea in ideas], problems
 
 
-def candidate_name(candidate: _Candidate) -> str:
-    """Returns the row in which a question that was brought in is rewritten."""
-    return f"c-{digest(clean(candidate.question))}"
-
-
-def drafts(state: State) -> Iterator[tuple[str, str, Mapping[str, Any], str]]:
-    """Yields row, category, values and model of each draft."""
+def ideas_of(state: State) -> dict[str, Idea]:
+    """Returns all questions that are to be rewritten, by the names of their rows."""
+    ideas = dict(candidates(state)[0])
     for row in state.entries.get("draft", {}):
         for entry in state.by_models("draft", row):
-            yield row, row.split("-")[1], entry.values, entry.person.removeprefix(MODEL)
-
-
-def draft_name(row: str, model: str) -> str:
-    """Returns the row in which a model's draft is rewritten."""
-    return f"{row}-{digest(model)[:6]}"
+            values, model = entry.values, entry.person.removeprefix(MODEL)
+            texts = clean(values["question"]), clean(values["answer"])
+            ideas[f"{row}-{digest(model)[:6]}"] = Idea(*texts, category=row.split("-")[1], model=model)
+    return ideas
 
 
 def written_questions(state: State, dropped: list[Dropped]) -> list[Question]:
     """Returns the questions that people wrote or rewrote, and adds to what is dropped the rows that nobody did."""
-    brought_in = {candidate_name(each): each for each in candidates(state)[0]}
-    drafted = {
-        draft_name(row, model): (clean(values["question"]), clean(values["answer"]), model)
-        for row, _, values, model in drafts(state)
-    }
-    questions = []
-    for name in dict.fromkeys((*brought_in, *drafted, *state.entries.get("write", {}))):
-        entries = state.of("write", name)
-        if entries:
-            values = entries[0].values
-            source = brought_in[name].source if name in brought_in else None
-            questions.append(
-                Question(
-                    name=name,
-                    text=clean(values["question"]),
-                    answer=clean(values["answer"]),
-                    category=values["category"],
-                    scope=values["scope"],
-                    culture=values["culture"],
-                    foreign=clean(values.get("foreign")),
-                    moral=bool(values.get("moral")),
-                    temporal=bool(values.get("temporal")),
-                    writer=entries[0].person,
-                    source=source or BY_PEOPLE,
-                    draft=drafted.get(name),
+    ideas, questions = ideas_of(state), []
+    for name in dict.fromkeys((*ideas, *state.entries.get("write", {}))):
+        entries, idea = state.of("write", name), ideas.get(name, Idea("", ""))
+        if not entries:
+            reason = "skipped by the person who was to rewrite it"
+            if name in ideas:
+                dropped.append(
+                    Dropped("write", name, reason if state.skipped("write", name) else "nobody has rewritten it yet")
                 )
+            continue
+        values = entries[0].values
+        text, answer = clean(values["question"]), clean(values["answer"])
+        labels = {label: values[label] for label in ("category", "scope", "culture")}
+        questions.append(
+            Question(
+                name=name,
+                text=text,
+                answer=answer,
+                **labels,
+                moral=bool(values.get("moral")),
+                temporal=bool(values.get("temporal")),
+                foreign=clean(values.get("foreign")),
+                writer=entries[0].person,
+                source=idea.source,
+                draft=idea.model,
+                is_unchanged=bool(idea.model) and (text, answer) == (idea.question, idea.answer),
             )
-        elif state.skipped("write", name) and (name in brought_in or name in drafted):
-            dropped.append(Dropped("write", name, "skipped by the person who was to rewrite it"))
-        elif name in brought_in or name in drafted:
-            dropped.append(Dropped("write", name, "nobody has rewritten it yet"))
+        )
         dropped += [Dropped("write", name, "a second version; the first one counts") for _ in entries[1:]]
     return questions
 
 
-def _majority(votes: Sequence[_T]) -> _T | None:
+# Checks
+
+
+def _majority(votes: Sequence[_Label]) -> _Label | None:
+    """Returns what more than half of the people say."""
     (first, times), *_ = Counter(votes).most_common(1)
     return first if 2 * times > len(votes) else None
 
@@ -142,24 +148,22 @@ def _votes(question: Question, checks: Sequence[Mapping[str, Any]], column: str)
     return [getattr(question, column), *(values[column] for values in checks if values["related"])]
 
 
-def is_open(question: Question, checks: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether writer and checkers leave open whether it is about culture, or of which category it is."""
+def majorities(question: Question, checks: Sequence[Mapping[str, Any]]) -> tuple[bool | None, str | None]:
+    """Returns whether it is about culture, and its category, as writer and checkers say; None without a majority."""
     related = _majority([True, *(values["related"] for values in checks)])
-    return related is None or (related and _majority(_votes(question, checks, "category")) is None)
+    return related, _majority(_votes(question, checks, "category"))
 
 
 def _checked(state: State, question: Question) -> Question | str:
     """Returns a question with the labels that most people give it and its last correction, or why it is left out."""
-    least = state.config.options["checkers"]
-    if not least:
+    if not (least := state.config.options["checkers"]):
         return question
     checks = [entry.values for entry in state.of("check", question.name)][: least + 2]
     if len(checks) < least:
         return "too few people have checked it"
-    related = _majority([True, *(values["related"] for values in checks)])
+    related, category = majorities(question, checks)
     if not related:
         return "no majority says that it is about culture" if related is None else "it isn't about culture, say most"
-    category = _majority(_votes(question, checks, "category"))
     if category is None:
         return "no category has a majority"
     checks = [values for values in checks if values["related"]]
@@ -167,23 +171,24 @@ def _checked(state: State, question: Question) -> Question | str:
     if any(not values.get("question") and not values.get("answer") for values in wrong):
         return "a checker says that it isn't right, without a correction"
     corrected = wrong[-1] if wrong else {}
-    # Of labels that are named equally often, the writer's comes first.
-    usual = {name: Counter(_votes(question, checks, name)).most_common(1)[0][0] for name in ("scope", "culture")}
+    text, answer = clean(corrected.get("question")), clean(corrected.get("answer"))
     return replace(
         question,
-        text=clean(corrected.get("question")) or question.text,
-        answer=clean(corrected.get("answer")) or question.answer,
+        text=text or question.text,
+        answer=answer or question.answer,
+        is_unchanged=question.is_unchanged and not wrong,
         category=category,
+        # Of labels that are named equally often, the writer's comes first.
+        **{name: Counter(_votes(question, checks, name)).most_common(1)[0][0] for name in ("scope", "culture")},
         moral=question.moral or any(values.get("moral") for values in checks),
         temporal=question.temporal or any(values.get("temporal") for values in checks),
-        **usual,
     )
 
 
 def usable_questions(state: State, dropped: list[Dropped]) -> list[Question]:
     """Returns the questions that can be asked, and adds the others to what is dropped."""
-    options, questions = state.config.options, []
-    first: set[str] = set()
+    options = state.config.options
+    questions: dict[str, Question] = {}
     for each in written_questions(state, dropped):
         checked = _checked(state, each)
         if isinstance(checked, str):
@@ -192,19 +197,20 @@ def usable_questions(state: State, dropped: list[Dropped]) -> list[Question]:
             reason = "it is sensitive"
         elif checked.temporal and options["time_bound"] == "drop":
             reason = "its answer changes with time"
-        elif comparable(checked.text) in first:
+        elif questions.setdefault(comparable(checked.text), checked) is not checked:
             reason = "an earlier row asks the same question"
         else:
-            first.add(comparable(checked.text))
-            questions.append(checked)
             continue
         dropped.append(Dropped("write", each.name, reason))
-    return without_published("write", questions, care_questions(state), dropped)
+    return without_published("write", questions.values(), care_questions(state), dropped)
 
 
 def care_questions(state: State) -> list[str]:
     """Returns the questions of CARE's own tests, as far as they are at hand."""
     return published_questions(SOURCES.values(), state.data_folder)
+
+
+# Draws, and responses
 
 
 def draw_by_category(questions: Iterable[Question], most: int, seed: int, draw: str) -> list[Question]:
@@ -224,9 +230,6 @@ def draw_test(state: State, questions: Iterable[Question]) -> list[Question]:
     return draw_by_category(able, options["test_per_category"], state.config.seed, "test")
 
 
-# Responses and their ratings
-
-
 def respond_row(question: Question) -> str:
     """Returns the row in which models answer a question."""
     return answer_row(question.name, question.text)
@@ -236,9 +239,3 @@ def responses_to(state: State, question: Question) -> list[Response]:
     """Returns the responses to a question, people's reference among them where it is to be rated."""
     reference = question.answer if state.config.options["rate_references"] else ""
     return responses(state, respond_row(question), reference)
-
-
-def rating_of(state: State, response: Response) -> int | None:
-    """Returns the first rater's rating."""
-    entries = state.of("rate", response.row)
-    return entries[0].values["rating"] if entries else None

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from culture_tasks.benchmarks.care.benchmark import SAMPLED
 from culture_tasks.benchmarks.care.culture_questions import (
     Question,
-    candidate_name,
-    candidates,
-    draft_name,
-    drafts,
     draw_by_category,
     draw_test,
-    is_open,
+    ideas_of,
+    majorities,
     respond_row,
     responses_to,
     usable_questions,
     written_questions,
 )
 from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES
-from culture_tasks.benchmarks.culture_rows import Response, clean, json_object, read_response
+from culture_tasks.benchmarks.culture_rows import json_object, people_of, respond_step, writers
 from culture_tasks.benchmarks.cultures import Ask, Column, Config, Option, Row, State, Step
 from culture_tasks.benchmarks.interface import Decoding, Prompt
 from culture_tasks.prompt_files import load as prompt_file
@@ -54,23 +51,14 @@ CULTURE_LABELS = {
     "general": "None in particular",
 }
 
-_FLAGS = (
-    Column(
-        name="moral",
-        title="Sensitive",
-        kind="yes_no",
-        about="It touches a stereotype or could hurt, so that an answer needs care. Empty means no.",
-        required=False,
-    ),
-    Column(
-        name="temporal",
-        title="Changes with time",
-        kind="yes_no",
-        about="The right answer depends on the year in which one asks. Empty means no.",
-        required=False,
-    ),
+_FLAG_ABOUT = {
+    "moral": ("Sensitive", "It touches a stereotype or could hurt, so that an answer needs care. Empty means no."),
+    "temporal": ("Changes with time", "The right answer depends on the year in which one asks. Empty means no."),
+}
+_FLAGS = tuple(
+    Column(name=name, title=title, kind="yes_no", about=about, required=False)
+    for name, (title, about) in _FLAG_ABOUT.items()
 )
-
 _LABELS = (
     Column(name="category", title="Kind of question", kind="choice", about=_CATEGORY_LINES, choices=CATEGORY_TITLES),
     Column(name="scope", title="Where it holds", kind="choice", choices=_SCOPE_LABELS),
@@ -108,6 +96,15 @@ only where the question can't be understood without it."""
 _RATE = """Rate how well each response fits what native speakers of your culture expect, from 1 (poor) to 10 \
 (excellent). First bring the responses to a question into an order, from the most to the least appropriate; equally \
 good ones get the same rating. Judge what a response says, not how long it is."""
+
+
+_TEXTS = (
+    Column(name="question", title="Question", kind="long_text"),
+    Column(name="answer", title="Answer", kind="long_text"),
+)
+
+
+# What a group decides
 
 
 def _option(name: str, default: bool | float | str | Sequence[str], about: str, *choices: str) -> Option:
@@ -174,12 +171,11 @@ OPTIONS = (
     _option(
         "translations", False, "Whether people translate the test into English, for the task that asks in English."
     ),
-    _option("show_reference", True, "Whether raters see the reference answer, as on the paper's page (Figure 15)."),
     _option(
         "rate_references",
         False,
-        "Whether the reference answer is among the responses that are rated. It is in the paper's data, which doesn't "
-        "say whether raters knew. By default it isn't, since raters see it.",
+        "Whether the reference answer is one of the responses that are rated, as in the paper's data, instead of being "
+        "shown beside them, as on its page (Figure 15).",
     ),
     _option("second_per_category", 15, "Questions of each category that are rated twice; in the paper 15, 75 in all."),
     _option("second_raters", 1, "How many second raters each of them gets; in the paper 1 to 4 (section 3.2)."),
@@ -193,39 +189,36 @@ OPTIONS = (
 )
 
 
-def _write_rows(state: State) -> list[Row]:
-    def row(name: str, shown: Mapping[str, str], values: Mapping[str, Any], writer: str = "") -> Row:
-        is_skipped = state.skipped("write", name) and not state.of("write", name)
-        return Row(name=name, shown=shown, values=values, writer=writer, people=0 if is_skipped else 1)
+# Rows
 
+
+def _write_rows(state: State) -> list[Row]:
     rows = []
-    for each in candidates(state)[0]:
-        answer = clean(each.answer)
-        rows.append(
-            row(
-                candidate_name(each),
-                {"Question that was brought in": clean(each.question), **({"Its answer": answer} if answer else {})},
-                {"question": clean(each.question), **({"answer": answer} if answer else {})},
-            )
-        )
-    for name, category, values, model in drafts(state):
-        shown = {"Draft of a model": str(values["question"]), "Its answer": str(values["answer"])}
-        rows.append(row(draft_name(name, model), shown, {**values, "category": category}))
-    for person, steps in state.config.people.items():
-        if not steps or "write" in steps:
-            numbers = range(1, state.config.options["questions_per_writer"] + 1)
-            rows += [row(f"w-{person}-{number:03d}", {}, {}, person) for number in numbers]
-    return list({one.name: one for one in rows}.values())
+    for name, idea in ideas_of(state).items():
+        values = {"question": idea.question, "answer": idea.answer, "category": idea.category}
+        title = "Draft of a model" if idea.model else "Question that was brought in"
+        shown = {title: idea.question, "Its answer": idea.answer}
+        rows.append(Row(name=name, shown=_filled(shown), values=_filled(values), people=writers(state, name)))
+    numbers = range(1, state.config.options["questions_per_writer"] + 1)
+    for person in (person for person, steps in state.config.people.items() if not steps or "write" in steps):
+        names = [f"w-{person}-{number:03d}" for number in numbers]
+        rows += [Row(name=name, writer=person, people=writers(state, name)) for name in names]
+    return rows
+
+
+def _filled(texts: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in texts.items() if text}
 
 
 def _draft_rows(state: State) -> list[Row]:
+    numbers = range(1, state.config.options["drafts_per_category"] + 1)
     return [
         Row(
             name=f"d-{category}-{number:03d}",
-            shown={"Category": RELEASED_NAMES[category], "What it is": CATEGORY_ABOUT[category], "Number": str(number)},
+            shown={"Category": title, "What it is": CATEGORY_ABOUT[category], "Number": str(number)},
         )
-        for category in CATEGORIES
-        for number in range(1, state.config.options["drafts_per_category"] + 1)
+        for category, title in CATEGORY_TITLES.items()
+        for number in numbers
     ]
 
 
@@ -233,13 +226,14 @@ def _check_rows(state: State) -> list[Row]:
     least, rows = state.config.options["checkers"], []
     for question in written_questions(state, []):
         checks = [entry.values for entry in state.of("check", question.name)]
-        needs_more = least <= len(checks) < least + 2 and is_open(question, checks)
+        related, category = majorities(question, checks)
+        is_open = related is None or (related and category is None)
         rows.append(
             Row(
                 name=question.name,
                 shown={"Question": question.text, "Answer": question.answer},
                 not_for=frozenset([question.writer]),
-                people=len(checks) + 1 if needs_more else least,
+                people=len(checks) + 1 if is_open and least <= len(checks) < least + 2 else least,
             )
         )
     return rows
@@ -254,49 +248,50 @@ def _respond_rows(state: State) -> list[Row]:
     return [Row(name=respond_row(each), shown={"Question": each.text}) for each in usable_questions(state, [])]
 
 
-def _rate_row(state: State, question: Question, response: Response) -> Row:
-    shown = {"Question": question.text}
-    if state.config.options["show_reference"]:
-        shown["Reference answer"] = question.answer
-    return Row(name=response.row, shown={**shown, "Response": response.text}, group=question.name)
-
-
-def _rate_rows(state: State) -> list[Row]:
-    questions = usable_questions(state, [])
-    return [_rate_row(state, question, each) for question in questions for each in responses_to(state, question)]
+def _rate_rows(state: State, questions: Iterable[Question] | None = None) -> list[Row]:
+    is_shown, rows = not state.config.options["rate_references"], []
+    for question in usable_questions(state, []) if questions is None else questions:
+        reference = {"Reference answer": question.answer} if is_shown else {}
+        for response in responses_to(state, question):
+            shown = {"Question": question.text, **reference, "Response": response.text}
+            rows.append(Row(name=response.row, shown=shown, group=question.name))
+    return rows
 
 
 def _second_rows(state: State) -> list[Row]:
     options = state.config.options
-    answered = {question.name: question for question in usable_questions(state, []) if responses_to(state, question)}
-    chosen = draw_by_category(answered.values(), options["second_per_category"], state.config.seed, "second")
-    made = (state.entries.get("write", {}), state.entries.get("check", {}))
-    curators = {entry.person for step in made for entries in step.values() for entry in entries if not entry.by_model}
+    answered = [question for question in usable_questions(state, []) if responses_to(state, question)]
+    chosen = draw_by_category(answered, options["second_per_category"], state.config.seed, "second")
+    curators = people_of(state, "write", "check")
     rows = []
     for question in chosen:
-        checkers = {entry.person for entry in state.of("check", question.name)}
-        others = curators if options["outside_raters"] else {question.writer, *checkers}
-        for response in responses_to(state, question):
-            first = {entry.person for entry in state.of("rate", response.row)}
-            row = _rate_row(state, question, response)
-            rows.append(replace(row, not_for=frozenset(others | first), people=options["second_raters"]))
+        own = {question.writer, *(entry.person for entry in state.of("check", question.name))}
+        for row in _rate_rows(state, [question]):
+            first = {entry.person for entry in state.of("rate", row.name)}
+            not_for = frozenset(first | (curators if options["outside_raters"] else own))
+            rows.append(replace(row, not_for=not_for, people=options["second_raters"]))
     return rows
+
+
+# Steps
 
 
 def draft_step(config: Config) -> Step:
     """Returns the step in which a model drafts questions about the culture, in its language."""
+    version = "culture_draft.v1"
 
     def prompt(row: Row) -> Prompt:
         from culture_tasks.vocabulary import language
 
-        values = {
-            "culture": config.title,
-            "language": language(config.language).name,
-            "category": row.shown["Category"],
-            "definition": row.shown["What it is"],
-            "number": row.shown["Number"],
-        }
-        return Prompt((prompt_file(__package__, "culture_draft.v1").fill(values),))
+        about = {"culture": config.title, "language": language(config.language).name}
+        slots = {"category": "Category", "definition": "What it is", "number": "Number"}
+        return Prompt(
+            (
+                prompt_file(__package__, version).fill(
+                    {**about, **{slot: row.shown[label] for slot, label in slots.items()}}
+                ),
+            )
+        )
 
     return Step(
         name="draft",
@@ -305,17 +300,9 @@ def draft_step(config: Config) -> Step:
         "person has rewritten or confirmed them.",
         who="a model",
         source="not in the paper, in which people write all questions",
-        columns=(
-            Column(name="question", title="Question", kind="long_text"),
-            Column(name="answer", title="Answer", kind="long_text"),
-        ),
+        columns=_TEXTS,
         rows=_draft_rows,
-        ask=Ask(
-            prompt=prompt,
-            read=_read_draft,
-            decoding=Decoding(max_tokens=1024, temperature=1.0),
-            version="culture_draft.v1",
-        ),
+        ask=Ask(prompt=prompt, read=_read_draft, decoding=Decoding(max_tokens=1024, temperature=1.0), version=version),
         by_people=False,
     )
 
@@ -338,8 +325,7 @@ STEPS = (
         who=_NATIVES,
         source="sections 3.1 and 3.2, Figures 16 to 20",
         columns=(
-            Column(name="question", title="Question", kind="long_text"),
-            Column(name="answer", title="Answer", kind="long_text"),
+            *_TEXTS,
             *_LABELS,
             Column(name="foreign", title="Which other culture", only_if=("culture", "foreign")),
             *_FLAGS,
@@ -380,24 +366,15 @@ STEPS = (
         ),
         rows=_translate_rows,
     ),
-    Step(
-        name="respond",
-        title="Responses of models",
+    respond_step(
+        __package__,
+        "plain.v1",
         about="Models answer all questions, the question alone. Nine models did in the paper; ask several, strong and "
         "weak ones, so that there are good and bad responses.",
-        who="models",
         source="section 3.2 and Appendix B: temperature 0.7, top-p 1, at most 1,024 tokens",
-        columns=(Column(name="response", title="Response", kind="long_text"),),
         rows=_respond_rows,
-        ask=Ask(
-            prompt=lambda row: Prompt(
-                (prompt_file(__package__, "plain.v1").fill({"question": row.shown["Question"]}),)
-            ),
-            read=read_response,
-            decoding=SAMPLED,
-            version="plain.v1",
-        ),
-        by_people=False,
+        decoding=SAMPLED,
+        shows_images=False,
     ),
     Step(
         name="rate",

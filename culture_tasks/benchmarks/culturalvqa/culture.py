@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from culture_tasks.benchmarks.culturalvqa.benchmark import DECODING
 from culture_tasks.benchmarks.culturalvqa.built import TEST
@@ -20,32 +21,35 @@ from culture_tasks.benchmarks.culture_rows import (
     answer_row,
     clean,
     comparable,
+    figure_of,
     negative_options,
+    people_of,
     random_order,
-    read_response,
+    ratings_of,
+    respond_step,
     responses,
+    stale,
+    writers,
 )
 from culture_tasks.benchmarks.cultures import (
-    Ask,
     Built,
     Column,
     Config,
     CultureForm,
     Dropped,
     Figure,
+    NotBuiltError,
     Option,
     Row,
     State,
     Step,
 )
-from culture_tasks.benchmarks.interface import Picture, Prompt
 from culture_tasks.data.images import image_key, image_keys
 from culture_tasks.data.sources import local_file
 from culture_tasks.data.tables import Label, OptionalLabel, TableRow, read_file, usable_rows
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.prompt_files import load as prompt_file
 
-_RATINGS = "ratings"
 _IMAGES_CSV = "inputs/images.csv"
 
 _RATIO = (0.5, 2.0)
@@ -60,25 +64,6 @@ Rituals: what people do in a fixed way on an occasion, such as a wedding or a pr
 Traditions: everything else that is handed down, such as crafts, music, games and festivals."""
 
 _FROM_THE_COUNTRY = "people from the country"
-
-_SCREEN = """Look at each image before anybody writes about it. Say no, without giving a reason, if it shows nothing \
-of your culture, if it could hurt somebody, if it is an advertisement, or if a child can be recognised. Say also \
-whether people can be recognised in it: then their consent must be recorded, or the image is left out. Look for \
-names, addresses and number plates, too."""
-
-_WRITE = """Write a question about something in the image that people of your culture understand and others often \
-don't. It must be about what most people of your culture share, and nobody should be able to answer it without seeing \
-the image.
-
-A good answer has one to three words and is specific: the name of the dish, not "food". Write in {language}. Skip an \
-image that gives no good question."""
-
-_ANSWER = """Answer the question about the image as people of your culture would, in one to three words, and as \
-specifically as you can: the name of the dish, not "food". Write in {language}. Where a word of your language is \
-spelt in several ways, give the others, too. Skip a question that you can't answer."""
-
-_RATE = """Rate the answer of a model to a question about the image: 1, completely correct; 2, correct, but not \
-specific to the culture; 3, correct, but not precise; 4, correct, but neither; 5, completely incorrect. 1 is best."""
 
 
 def _option(name: str, default: bool | float, about: str) -> Option:
@@ -138,13 +123,11 @@ class _ImageRow(TableRow):
 
 
 class _File(NamedTuple):
-    """What an image file is: its size, its format, the key of its bytes, and what it tells beside the image."""
+    """What an image file is: the key of its bytes, what it tells beside the image, and why it is filtered out."""
 
-    width: int
-    height: int
-    format: str
     key: str
     tells: str
+    filtered: str
 
 
 class _Image(NamedTuple):
@@ -174,7 +157,12 @@ def _read(path: Path, size: int, changed: int) -> _File | str:  # noqa: ARG001 -
         return f"can't be read as an image ({error}). Replace or remove it."
     if path.suffix.lower() not in _SUFFIXES.get(kind, ()):
         return f"is {kind}. Expected a PNG, JPEG or WebP file with the ending of its kind. Rename or convert it."
-    return _File(width, height, kind, image_key(path.read_bytes()), " and ".join(name for name in tells if tells[name]))
+    filtered, (low, high) = "", _RATIO
+    if min(width, height) < _LEAST_PIXELS:
+        filtered = f"smaller than {_LEAST_PIXELS} pixels (Appendix B)"
+    elif not low <= width / height <= high:
+        filtered = f"aspect ratio outside of {low:g} to {high:g} (Appendix B)"
+    return _File(image_key(path.read_bytes()), " and ".join(name for name in tells if tells[name]), filtered)
 
 
 def _yes(text: str | None) -> bool:
@@ -210,20 +198,11 @@ def _images(state: State, dropped: list[Dropped]) -> tuple[list[_Image], list[st
             continue
         elif first.setdefault(found.key, name) != name:
             dropped.append(Dropped("image", name, "the same image as another file"))
-        elif reason := _why_filtered(found):
-            dropped.append(Dropped("image", name, reason))
+        elif found.filtered:
+            dropped.append(Dropped("image", name, found.filtered))
         else:
             images.append(_Image(name, found, about[clean(name)]))
     return images, problems
-
-
-def _why_filtered(file: _File) -> str:
-    low, high = _RATIO
-    if min(file.width, file.height) < _LEAST_PIXELS:
-        return f"smaller than {_LEAST_PIXELS} pixels (Appendix B)"
-    if not low <= file.width / file.height <= high:
-        return f"aspect ratio outside of {low:g} to {high:g} (Appendix B)"
-    return ""
 
 
 def _screen_rows(state: State) -> list[Row]:
@@ -276,60 +255,51 @@ class _Question(NamedTuple):
 
 def _write_rows(state: State) -> list[Row]:
     numbers = range(1, state.config.options["questions_per_image"] + 1)
-    rows = []
-    for image in _suitable(state, []):
-        for number in numbers:
-            name = f"{image.row}.{number}"
-            is_skipped = state.skipped("write", name) and not state.of("write", name)
-            rows.append(Row(name=name, image=image.name, people=0 if is_skipped else 1))
-    return rows
+    named = {f"{image.row}.{number}": image for image in _suitable(state, []) for number in numbers}
+    return [Row(name=name, image=image.name, people=writers(state, name)) for name, image in named.items()]
 
 
 def _written_questions(state: State, dropped: list[Dropped]) -> list[_Question]:
     """Returns the questions, those without enough answers too, and adds images and rows without one to the dropped."""
     images = {image.row: image for image in _suitable(state, dropped)}
+    without = dict.fromkeys(images, "nobody has written about it yet")
     questions = []
-    with_question = set()
-    for name in state.entries.get("write", {}):
-        entries, image = state.of("write", name), images.get(name.partition(".")[0])
+    for name in sorted(state.entries.get("write", {})):
+        entries, row = state.of("write", name), name.partition(".")[0]
         if not entries:
-            continue
-        if image is None:
+            without = {**without, row: "skipped by the person who was to write"} if row in without else without
+        elif row not in images:
             dropped.append(Dropped("write", name, "its image is left out"))
-            continue
-        values = entries[0].values
-        given = [values, *(entry.values for entry in state.of("answer", answer_row(name, clean(values["question"]))))]
-        answers = [[clean(one["answer"]), *map(clean, one.get("variants") or ())] for one in given if one.get("answer")]
-        questions.append(_Question(name, image, clean(values["question"]), values["facet"], entries[0].person, answers))
-        with_question.add(image.row)
-        dropped += [Dropped("write", name, "a second question in its place") for _ in entries[1:]]
-    with_entry = {name.partition(".")[0] for name in state.entries.get("write", {})}
-    for row, image in images.items():
-        if row not in with_question:
-            reason = (
-                "skipped by the person who was to write" if row in with_entry else "nobody has written about it yet"
-            )
-            dropped.append(Dropped("image", image.name, reason))
-    return sorted(questions, key=lambda question: question.name)
+        else:
+            values, text = entries[0].values, clean(entries[0].values["question"])
+            given = [values, *(entry.values for entry in state.of("answer", answer_row(name, text)))]
+            answers = [
+                [clean(each) for each in (one["answer"], *(one.get("variants") or ()))]
+                for one in given
+                if one.get("answer")
+            ]
+            questions.append(_Question(name, images[row], text, values["facet"], entries[0].person, answers))
+            dropped += [Dropped("write", name, "a second question in its place") for _ in entries[1:]]
+    for question in questions:
+        without.pop(question.image.row, None)
+    dropped += [Dropped("image", images[row].name, reason) for row, reason in without.items()]
+    return questions
+
+
+def _row_of(question: _Question) -> Row:
+    """Returns the row in which others answer a question; a changed question is another row."""
+    name = answer_row(question.name, question.text)
+    return Row(name=name, image=question.image.name, shown={"Question": question.text})
 
 
 def _answer_rows(state: State) -> list[Row]:
-    least = state.config.options["answerers"]
-    rows = []
+    least, rows = state.config.options["answerers"], []
     for question in _written_questions(state, []):
-        name = answer_row(question.name, question.text)
-        given = len(state.of("answer", name))
+        row = _row_of(question)
         # A question that so many people couldn't answer isn't shown to yet more.
-        people = given if len(state.skipped("answer", name)) >= least else least
-        rows.append(
-            Row(
-                name=name,
-                image=question.image.name,
-                shown={"Question": question.text},
-                not_for=frozenset([question.writer]),
-                people=people,
-            )
-        )
+        is_too_hard = len(state.skipped("answer", row.name)) >= least
+        people = len(state.of("answer", row.name)) if is_too_hard else least
+        rows.append(replace(row, not_for=frozenset([question.writer]), people=people))
     return rows
 
 
@@ -355,28 +325,16 @@ def _usable_questions(state: State, dropped: list[Dropped]) -> list[_Question]:
 def _respond_rows(state: State) -> list[Row]:
     questions = {question.name: question for question in _usable_questions(state, [])}
     chosen = random_order(questions, state.config.seed, "rated")[: state.config.options["rated_questions"]]
-    return [
-        Row(
-            name=answer_row(name, questions[name].text),
-            image=questions[name].image.name,
-            shown={"Question": questions[name].text},
-        )
-        for name in sorted(chosen)
-    ]
+    return [_row_of(questions[name]) for name in sorted(chosen)]
 
 
 def _rate_rows(state: State) -> list[Row]:
-    return [
-        Row(
-            name=response.row,
-            image=respond_row.image,
-            shown={**respond_row.shown, "Answer of a model": response.text},
-            group=respond_row.name,
-            people=state.config.options["raters"],
-        )
-        for respond_row in _respond_rows(state)
-        for response in responses(state, respond_row.name)
-    ]
+    raters, rows = state.config.options["raters"], []
+    for question in _respond_rows(state):
+        for response in responses(state, question.name):
+            shown = {**question.shown, "Answer of a model": response.text}
+            rows.append(Row(name=response.row, image=question.image, shown=shown, group=question.name, people=raters))
+    return rows
 
 
 # Agreement
@@ -399,8 +357,7 @@ def _agreement(state: State) -> Iterator[Figure]:
         for question in questions
     ]
     for name, counted in (("two people give the same answer", any), ("all people give the same answer", all)):
-        share = share_interval([float(counted(pairs)) for pairs in same], clusters)
-        yield Figure(name, "all", share.value, len(questions), share.low, share.high, missing=share.reason or "")
+        yield figure_of(name, "all", share_interval([float(counted(pairs)) for pairs in same], clusters))
     rated = [state.of("rate", row.name) for row in _rate_rows(state)]
     rated = [entries for entries in rated if len(entries) > 1]
     if not rated:
@@ -408,12 +365,10 @@ def _agreement(state: State) -> Iterator[Figure]:
     people = sorted({entry.person for entries in rated for entry in entries})
     by_person = [{entry.person: float(entry.values["rating"]) for entry in entries} for entries in rated]
     table = [[ratings.get(person, float("nan")) for ratings in by_person] for person in people]
-    alpha = krippendorff_alpha(table)
-    missing = alpha.reason or ""
-    if len(rated) < _LEAST_RATED:
-        missing = f"{len(rated)} answers were rated twice, and {_LEAST_RATED} are the least"
-    value = float("nan") if missing else alpha.value
-    yield Figure("Krippendorff's alpha, ratings of models' answers", "all", value, len(rated), missing=missing)
+    few = f"{len(rated)} answers were rated twice, and {_LEAST_RATED} are the least"
+    alpha = krippendorff_alpha(table)._replace(n=len(rated))
+    missing = few if len(rated) < _LEAST_RATED else ""
+    yield figure_of("Krippendorff's alpha, ratings of models' answers", "all", alpha, missing=missing)
 
 
 # The form
@@ -473,16 +428,19 @@ def _steps(config: Config) -> Iterator[Step]:
     from culture_tasks.vocabulary import language
 
     name = language(config.language).name
+
+    def instructions(step: str) -> str:
+        return prompt_file(__package__, f"people_{step}.v1").fill({"language": name})
+
     question = Column(name="question", title="Question", most=300)
     choices = {facet: facet.title() for facet in FACETS}
     facet = Column(name="facet", title="What it is about", kind="choice", about=_FACETS, choices=choices)
     answer = Column(name="answer", title="Answer", most=100)
     variants = Column(name="variants", title="Other spellings of the same answer", kind="texts", required=False, most=4)
-    response = Column(name="response", title="Answer", kind="long_text")
     yield Step(
         name="screen",
         title="Images",
-        about=_SCREEN,
+        about=instructions("screen"),
         who=_FROM_THE_COUNTRY,
         source="Appendix B has filters of size and shape; our text of it breaks off before those of content",
         columns=(
@@ -494,7 +452,7 @@ def _steps(config: Config) -> Iterator[Step]:
     yield Step(
         name="write",
         title="Questions",
-        about=_WRITE.format(language=name),
+        about=instructions("write"),
         who=_FROM_THE_COUNTRY,
         source="sections 3, 7 and 8; the paper's instructions and the meaning of its facets aren't in our text",
         columns=(question, facet, *((answer, variants) if config.options["author_answers"] else ())),
@@ -503,34 +461,25 @@ def _steps(config: Config) -> Iterator[Step]:
     yield Step(
         name="answer",
         title="Answers",
-        about=_ANSWER.format(language=name),
+        about=instructions("answer"),
         who=f"{_FROM_THE_COUNTRY}, not the writer of the question",
         source="abstract and section 6: 1 to 5 answers; Appendix H asks models for 1 to 3 words",
         columns=(answer, variants),
         rows=_answer_rows,
     )
-    yield Step(
-        name="respond",
-        title="Answers of models",
+    yield respond_step(
+        __package__,
+        "vlm.v1",
         about="Models answer some of the questions, with the image, for people to rate.",
-        who="models",
         source="Appendix H; greedy, since the paper gives no decoding",
-        columns=(response,),
         rows=_respond_rows,
-        ask=Ask(
-            prompt=lambda row: Prompt(
-                (Picture(), prompt_file(__package__, "vlm.v1").fill({"question": row.shown["Question"]}))
-            ),
-            read=read_response,
-            decoding=DECODING,
-            version="vlm.v1",
-        ),
-        by_people=False,
+        decoding=DECODING,
+        shows_images=True,
     )
     yield Step(
         name="rate",
         title="Ratings of models' answers",
-        about=_RATE,
+        about=instructions("rate"),
         who=_FROM_THE_COUNTRY,
         source="Appendix K: five people, for questions from India",
         columns=(
@@ -550,7 +499,7 @@ def _built(state: State) -> Built:
     dropped: list[Dropped] = []
     questions = _without_published(state, _usable_questions(state, dropped), dropped)
     if not questions:
-        raise DataError(
+        raise NotBuiltError(
             f"culture: no question is left. {len(dropped)} images and questions were left out. Expected at least one "
             f"with {max(1, config.options['least_answers'])} answers."
         )
@@ -570,13 +519,16 @@ def _built(state: State) -> Built:
             }
         )
     by_image = Counter(row["image"] for row in rows)
-    ratings = _ratings(state, {question.name: question for question in questions}, dropped)
-    rows_of_answers = {answer_row(question.name, question.text) for question in questions}
-    for step in ("answer", "respond"):
-        stale = [row for row in state.entries.get(step, {}) if row not in rows_of_answers]
-        dropped += [Dropped(step, row, "its question was changed or left out") for row in stale]
+    ratings = [
+        {"u_id": one.name, "question": one.text, "response": response.text, "ratings": ratings, "model": model}
+        for one in questions
+        for response, ratings in ratings_of(state, responses(state, _row_of(one).name), dropped)
+        for model in response.models
+    ]
+    current = [_row_of(question).name for question in questions]
+    dropped += stale(state, {"answer": current, "respond": current})
     facets = Counter(question.facet for question in questions)
-    tables = {TEST: rows, _RATINGS: ratings}
+    tables = {TEST: rows, "ratings": ratings}
     return Built(
         tables={f"{name}.json": table for name, table in tables.items() if table},
         images=images,
@@ -587,14 +539,7 @@ def _built(state: State) -> Built:
             "images": len(images),
             "answers of people": sum(len(question.answers) for question in questions),
             "rated answers of models": len(ratings),
-            "people who wrote or answered": len(
-                {
-                    entry.person
-                    for step in ("write", "answer")
-                    for row in state.entries.get(step, {})
-                    for entry in state.of(step, row)
-                }
-            ),
+            "people who wrote or answered": len(people_of(state, "write", "answer")),
         },
         facts={"fewshot": all(len(rows) - times >= EXAMPLES for times in by_image.values())},
     )
@@ -608,23 +553,6 @@ def _without_published(state: State, questions: list[_Question], dropped: list[D
     table = read_file(path, SOURCE.image_column)
     names = [row.get(SOURCE.image_column or "") for row in table.rows]
     published = set(image_keys(table, names, path.parent, needed=False))
-    dropped += [
-        Dropped("write", question.name, "the image is one of the published benchmark")
-        for question in questions
-        if question.image.file.key in published
-    ]
-    return [question for question in questions if question.image.file.key not in published]
-
-
-def _ratings(state: State, questions: Mapping[str, _Question], dropped: list[Dropped]) -> list[dict[str, Any]]:
-    """Returns the models' answers with people's ratings; what nobody rated is added to the dropped."""
-    rows = []
-    for question in questions.values():
-        for response in responses(state, answer_row(question.name, question.text)):
-            ratings = [entry.values["rating"] for entry in state.of("rate", response.row)]
-            about = {"u_id": question.name, "question": question.text, "response": response.text, "ratings": ratings}
-            if ratings:
-                rows += [{**about, "model": model} for model in response.models]
-            else:
-                dropped.append(Dropped("respond", response.row, "nobody has rated the answer"))
-    return rows
+    known = [question for question in questions if question.image.file.key in published]
+    dropped += [Dropped("write", question.name, "the image is one of the published benchmark") for question in known]
+    return [question for question in questions if question not in known]
