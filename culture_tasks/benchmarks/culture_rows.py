@@ -54,7 +54,7 @@ def comparable(text: str) -> str:
 def json_object(reply: str) -> dict[str, Any]:
     """Reads the one JSON object of a reply, whatever stands around it; raises ValueError where there is none."""
     try:
-        found = json.loads(reply[reply.index("{") : reply.rindex("}") + 1])
+        found = json.loads(reply[reply.index("{") : reply.rindex("}") + 1], strict=False)
     except ValueError:
         raise ValueError(f"expected one JSON object, found {reply!r:.80}") from None
     return dict(found)
