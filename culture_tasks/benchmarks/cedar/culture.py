@@ -23,7 +23,17 @@ from culture_tasks.benchmarks.cedar.scenes import (
     words_of,
 )
 from culture_tasks.benchmarks.culture_rows import check_drafts, negative_options
-from culture_tasks.benchmarks.cultures import Built, Config, CultureForm, Dropped, Figure, Option, State, Step
+from culture_tasks.benchmarks.cultures import (
+    Built,
+    Config,
+    CultureForm,
+    Dropped,
+    Figure,
+    NothingBuiltError,
+    Option,
+    State,
+    Step,
+)
 from culture_tasks.errors import DataError
 from culture_tasks.metrics.near_duplicates import near_duplicates
 
@@ -81,57 +91,61 @@ class CedarForm(CultureForm):
 
         return list(figures(state))
 
-    def dropped(self, state: State) -> Sequence[Dropped]:
-        """Returns the scenes that fall out."""
-        return list(dropped(state, scenes_of(state)).values())
-
     def build(self, state: State) -> Built:
         """Returns the tables of the culture, as CEDAR has them, and the prompts in its language."""
         scenes = scenes_of(state)
-        facts, left_out = _facts(state), dropped(state, scenes)
-        built = [scene for scene in scenes if scene.written and scene.row not in left_out]
-        if not built:
-            raise DataError(f"{state.folder}: no scene has a gold label. `culture-tasks culture agree` says why.")
-        figures = self.agreement(state)
-        for figure in figures:
-            if figure.passes is False:
-                raise DataError(
-                    f"{state.folder}: {figure.name}, {figure.of}: {figure.value:.2f}. Expected at least "
-                    f"{figure.floor:g}. Look for scenes and people that stand out, or set another floor in [options] "
-                    "of culture.toml."
-                )
-        tables: dict[str, list[Mapping[str, Any]]] = {}
-        for scene in built:
-            table = f"{state.config.name}_{STEMS[scene.modality]}.json"
-            tables.setdefault(table, []).append(_table_row(scene, facts["words"]))
-        prompts = {kind: facts["prompts"][kind] for kind in sorted({scene.modality for scene in built}, reverse=True)}
-        drafts = {scene.row: scene.drafts() for scene in built if scene.drafts()}
-        unchanged = sum(scene.text in [told for _, told in drafts.get(scene.row, ())] for scene in built)
-        check_drafts(unchanged, len(drafts), state.config.options)
-        models = ", ".join(sorted({model for found in drafts.values() for model, _ in found}))
-        marks = [
-            f"{unchanged} of {len(drafts)} drafts of a model ({models}) stand as they were; people rewrote the others."
-        ]
-        return Built(
-            tables=tables,
-            images={scene.image: scene.image for scene in built if scene.image},
-            dropped=list(left_out.values()),
-            counts={
-                "scenes to begin with": sum(bool(scene.written or scene.row in left_out) for scene in scenes),
-                "scenes that people labelled": sum(bool(scene.labels("label")) for scene in scenes),
-                "labels": sum(len(scene.labels("label")) for scene in scenes),
-                "second labels": sum(len(scene.labels("second")) for scene in scenes),
-                "scenes with a minority label": sum(scene.decision.minority is not None for scene in built),
-                "scenes drafted by a model": len(drafts),
-                "drafts that nobody changed": unchanged,
-                "scenes built": len(built),
-            },
-            marks=[*(marks if drafts else ()), *_marks(state, built, figures)],
-            facts={**facts, "prompts": prompts},
-        )
+        left_out = dropped(state, scenes)
+        try:
+            return _built(state, scenes, left_out)
+        except DataError as error:
+            raise NothingBuiltError(str(error), list(left_out.values())) from None
 
 
 FORM = CedarForm()
+
+
+def _built(state: State, scenes: Sequence[Scene], left_out: Mapping[str, Dropped]) -> Built:
+    facts, figures = _facts(state), FORM.agreement(state)
+    built = [scene for scene in scenes if scene.written and scene.row not in left_out]
+    if not built:
+        raise DataError(f"{state.folder}: no scene has a gold label. `culture-tasks culture agree` lists why.")
+    for figure in figures:
+        if figure.passes is False:
+            raise DataError(
+                f"{state.folder}: {figure.name}, {figure.of}: {figure.value:.2f}. Expected at least "
+                f"{figure.floor:g}. Look for scenes and people that stand out, or set another floor in [options] "
+                "of culture.toml."
+            )
+    tables: dict[str, list[Mapping[str, Any]]] = {}
+    for scene in built:
+        table = f"{state.config.name}_{STEMS[scene.modality]}.json"
+        tables.setdefault(table, []).append(_table_row(scene, facts["words"]))
+    kinds = {scene.modality for scene in built}
+    prompts = {kind: facts["prompts"][kind] for kind in STEMS if kind in kinds}
+    drafts = {scene.row: scene.drafts() for scene in built if scene.drafts()}
+    unchanged = sum(scene.text in [told for _, told in drafts.get(scene.row, ())] for scene in built)
+    check_drafts(unchanged, len(drafts), state.config.options)
+    models = ", ".join(sorted({model for found in drafts.values() for model, _ in found}))
+    marks = [
+        f"{unchanged} of {len(drafts)} drafts of a model ({models}) stand as they were; people rewrote the others."
+    ]
+    return Built(
+        tables=tables,
+        images={scene.image: scene.image for scene in built if scene.image},
+        dropped=list(left_out.values()),
+        counts={
+            "scenes to begin with": sum(bool(scene.written or scene.row in left_out) for scene in scenes),
+            "scenes that people labelled": sum(bool(scene.labels("label")) for scene in scenes),
+            "labels": sum(len(scene.labels("label")) for scene in scenes),
+            "second labels": sum(len(scene.labels("second")) for scene in scenes),
+            "scenes with a minority label": sum(scene.decision.minority is not None for scene in built),
+            "scenes drafted by a model": len(drafts),
+            "drafts that nobody changed": unchanged,
+            "scenes built": len(built),
+        },
+        marks=[*(marks if drafts else ()), *_marks(state, built, figures)],
+        facts={**facts, "prompts": prompts},
+    )
 
 
 def _table_row(scene: Scene, words: Mapping[str, str]) -> Mapping[str, Any]:

@@ -160,8 +160,16 @@ def _words_back(state: State) -> list[Row]:
 
 
 def _to_tell(state: State) -> list[Row]:
+    """Returns the scenes to write or to translate; one that two people skipped is given to nobody else."""
     return [
-        Row(name=scene.row, shown=scene.shown, image=scene.image, writer=scene.writer, values=_values(scene.draft))
+        Row(
+            name=scene.row,
+            shown=scene.shown,
+            image=scene.image,
+            writer=scene.writer,
+            values=_values(scene.draft),
+            people=1 if len(state.skipped(scene.step, scene.row)) < 2 else 0,
+        )
         for scene in scenes_of(state)
     ]
 

@@ -368,7 +368,9 @@ def dropped(state: State, scenes: Sequence[Scene]) -> dict[str, Dropped]:
             continue
         found[scene.row] = Dropped(reason[0], scene.row, reason[1])
     gone = state.entries.get(step, {}).keys() - {scene.row for scene in scenes}
-    return found | {row: Dropped(step, row, "what it was made from is no longer there") for row in sorted(gone)}
+    return found | {
+        row: Dropped(step, row, "its sentence, image or original is no longer there") for row in sorted(gone)
+    }
 
 
 def published_texts(state: State) -> frozenset[Told]:

@@ -14,8 +14,8 @@ from culture_tasks.benchmarks.cedar.benchmark import BENCHMARK
 from culture_tasks.benchmarks.cedar.culture import FORM
 from culture_tasks.benchmarks.cedar.documents import prompt_file
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES
-from culture_tasks.benchmarks.cedar.scenes import PIECES, decide, row_name, scenes_of
-from culture_tasks.benchmarks.cultures import MODEL, BuiltCulture, Config, Entry, State
+from culture_tasks.benchmarks.cedar.scenes import PIECES, decide, dropped, row_name, scenes_of
+from culture_tasks.benchmarks.cultures import MODEL, BuiltCulture, Config, Entry, NothingBuiltError, State
 from culture_tasks.benchmarks.interface import Picture
 from culture_tasks.cultures.collecting import collect
 from culture_tasks.cultures.giving_out import give_out
@@ -312,6 +312,34 @@ def test_without_scenes_the_message_says_where_they_belong(tmp_path):
         FORM.build(iran.state(None))
 
 
+def test_what_falls_out_is_known_before_anything_can_be_built(tmp_path):
+    data, iran = english(tmp_path / "data"), project(tmp_path / "iran")
+    take_over(iran, data)
+    with pytest.raises(NothingBuiltError, match="no scene has a gold label") as error:
+        FORM.build(iran.state(data))
+    reasons = {one.row: one.reason for one in error.value.dropped}
+    assert (len(reasons), reasons["text-11"], reasons["text-1"]) == (24, "skipped", "0 of 5 labels")
+
+
+def test_a_scene_that_two_people_skip_is_given_to_nobody_else(tmp_path):
+    data, iran = english(tmp_path / "data"), project(tmp_path / "iran")
+    for person, people in (("a", 1), ("b", 0)):
+        fill_in(iran, data, "translate", person, lambda row: None if row.name == "text-3" else {})
+        (row,) = [row for row in iran.step("translate").rows(iran.state(data)) if row.name == "text-3"]
+        assert row.people == people
+
+
+def test_scenes_of_people_who_have_left_stay_and_those_without_an_origin_are_listed(tmp_path):
+    new = project(tmp_path / "new", "scenes", NEW)
+    texts = {"narrative": "مهمان هدیه را نمی‌گیرد.", "question": "چه حسی داری؟"}
+    for row, person in (("blank-c-1", "c"), ("seed-1", "a")):
+        new.add([Entry(step="write", row=row, person=person, values=texts)], "test")
+    assert reasons(new, None) == {
+        "blank-c-1": "nobody has checked it",
+        "seed-1": "its sentence, image or original is no longer there",
+    }
+
+
 @pytest.mark.parametrize(
     ("row", "word", "message"),
     [
@@ -377,7 +405,7 @@ def test_drafts_that_nobody_changed_are_counted_and_limited(done):
     ]
     iran.add(drafts, "test")
     with pytest.raises(
-        DataError, match="2 of 7 rows are drafts of a model that nobody changed, more than the share of 0.2"
+        DataError, match=r"2 of 7 rows are drafts of a model that nobody changed, more than the share of 0.2"
     ):
         FORM.build(project(iran.folder, options="most_unchanged_drafts = 0.2").state(data))
     # Of the 8 drafts, text-2 isn't built; b corrected text-1.
@@ -501,7 +529,7 @@ def ask(project, data, step, model, replies):
 
 
 def reasons(project, data):
-    return {one.row: one.reason for one in FORM.dropped(project.state(data))}
+    return {one.row: one.reason for one in dropped(project.state(data), scenes_of(project.state(data))).values()}
 
 
 def test_new_scenes_go_through_all_steps(tmp_path):
