@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culture_tasks.benchmarks.cultures import MODEL, Ask, Column, Dropped, Figure, NotBuiltError, Row, State, Step
+from culture_tasks.benchmarks.cultures import MODEL, Ask, Column, Dropped, Figure, NothingBuiltError, Row, State, Step
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.data.releases import released_questions
 from culture_tasks.data.sources import Source, local_file
@@ -48,7 +48,7 @@ def comparable(text: str) -> str:
 def json_object(reply: str) -> dict[str, Any]:
     """Reads the one JSON object of a reply, whatever stands around it; raises ValueError where there is none."""
     try:
-        found = json.loads(reply[reply.index("{") : reply.rindex("}") + 1])
+        found = json.loads(reply[reply.index("{") : reply.rindex("}") + 1], strict=False)
     except ValueError:
         raise ValueError(f"expected one JSON object, found {reply!r:.80}") from None
     return dict(found)
@@ -199,10 +199,10 @@ def negative_options(state: State) -> Iterable[str]:
 
 
 def check_drafts(unchanged: int, rows: int, options: Mapping[str, Any], dropped: Sequence[Dropped] = ()) -> None:
-    """Raises NotBuiltError where too many rows are a model's drafts that nobody changed."""
+    """Raises NothingBuiltError where too many rows are a model's drafts that nobody changed."""
     most = options["most_unchanged_drafts"]
     if rows and unchanged / rows > most:
-        raise NotBuiltError(
+        raise NothingBuiltError(
             f"culture: {unchanged} of {rows} rows are drafts of a model that nobody changed, more than the share of "
             f"{most:g} that the option most_unchanged_drafts allows. Have people rewrite them, or raise the option.",
             dropped,

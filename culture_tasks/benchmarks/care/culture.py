@@ -40,7 +40,7 @@ from culture_tasks.benchmarks.cultures import (
     CultureForm,
     Dropped,
     Figure,
-    NotBuiltError,
+    NothingBuiltError,
     Option,
     State,
     Step,
@@ -93,7 +93,7 @@ class CareForm(CultureForm):
         """Returns the test, the rated responses to the other questions, and those to the test's.
 
         Raises:
-            NotBuiltError: If no question is left, ratings don't agree, or too many drafts are unchanged.
+            NothingBuiltError: If no question is left, ratings don't agree, or too many drafts are unchanged.
         """
         return _built(state, self.agreement(state))
 
@@ -173,14 +173,14 @@ def _built(state: State, figures: Sequence[Figure]) -> Built:
     questions = usable_questions(state, dropped)
     test = draw_test(state, questions)
     if not test:
-        raise NotBuiltError(
+        raise NothingBuiltError(
             f"culture: no question is left for the test, of {len(dropped)} that were written, drafted or brought in.",
             dropped,
         )
     check_drafts(sum(question.is_unchanged for question in questions), len(questions), options, dropped)
     for figure in figures:
         if figure.passes is False:
-            raise NotBuiltError(
+            raise NothingBuiltError(
                 f"culture: {figure.name}: {figure.value:.3f}. Expected {figure.floor:g} at least. Talk about the "
                 "responses on which raters differ, and have them rated anew; or lower the options least_alpha and "
                 "least_pearson, which the data card shows.",
