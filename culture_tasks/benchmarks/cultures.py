@@ -320,6 +320,18 @@ class Built:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+class NothingBuiltError(DataError):
+    """The entries make no culture yet.
+
+    Attributes:
+        dropped: The rows that fall out, as far as they are known.
+    """
+
+    def __init__(self, message: str, dropped: Sequence[Dropped] = ()) -> None:
+        super().__init__(message)
+        self.dropped = dropped
+
+
 class CultureForm(ABC):
     """How a further culture of a benchmark is made.
 
@@ -356,7 +368,8 @@ class CultureForm(ABC):
         """Returns the data that the entries make.
 
         Raises:
-            DataError: If they make none, or a threshold of the configuration isn't reached.
+            DataError: If they make none, or a threshold of the configuration isn't reached; a
+                :class:`NothingBuiltError` where it is known which rows fall out.
         """
 
 
