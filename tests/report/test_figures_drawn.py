@@ -32,7 +32,6 @@ KINDS = {
     "bars": "culturalvqa_facet",
     "dots": "culturalvqa_country",
     "points": "cedar_gepp",
-    "radar": "cedar_lsepp",
     "heat": "cedar_matrix",
     "lines": "crosscult_retention",
     "pairs": "crosscult_insertion",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import Mark, Question
     from culture_tasks.report.model import Cell
 
-Kind = Literal["overview", "bars", "points", "dots", "radar", "heat", "lines", "pairs", "map", "matrix"]
+Kind = Literal["overview", "bars", "points", "dots", "heat", "lines", "pairs", "map", "matrix"]
 
 MOST_SERIES = 12
 """Most series of a panel: with more, colours and marks can't be told apart."""
@@ -109,7 +109,7 @@ class Chart:
         more = f" and {len(titles) - _MOST_TITLES} more" if len(titles) > _MOST_TITLES else ""
         shown = f"{len(titles)} panels: {'; '.join(titles[:_MOST_TITLES])}{more}" if len(titles) > 1 else "One panel"
         text = f"{self.title}. {shown}. {self.value} by {self.groups}, one {self.series} a series."
-        if self.kind in ("radar", "pairs", "overview"):
+        if self.kind in ("pairs", "overview"):
             return text
         values = [
             (cell.value, f"{series.label}, {group}")
