@@ -107,7 +107,7 @@ ROOMS = (
         {"metrics"},
     ),
     *({"data", "published", "costs"}, {"judges"}, {"benchmarks"}, {"insertion"}, {"harness"}, {"results"}),
-    *({"pages"}, {"people"}, {"cultures"}, {"report", "rejudge"}, {"frames"}, {"preferences"}, {"cli"}),
+    *({"pages"}, {"people"}, {"cultures"}, {"report", "rejudge"}, {"frames"}, {"preferences"}, {"selftest"}, {"cli"}),
 )
 """Rooms of the package from the bottom to the top; those of one set don't import each other."""
 

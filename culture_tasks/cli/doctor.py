@@ -6,42 +6,37 @@ Nothing is downloaded or written, and a judge is asked one question at most. A l
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
-import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from packaging.requirements import Requirement
 
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Harness
 from culture_tasks.benchmarks.registry import benchmarks, reading_data, rubrics, tasks_below
-from culture_tasks.cli.options import AddParser, Colour, add_json, coloured, print_json, with_progress
+from culture_tasks.cli.findings import show_findings
+from culture_tasks.cli.options import AddParser, add_json, with_progress
 from culture_tasks.data.hub import endpoint
 from culture_tasks.data.sources import availability
-from culture_tasks.errors import CultureTasksError, JudgeNotConfiguredError, SettingsError
+from culture_tasks.errors import JudgeNotConfiguredError, SettingsError
 from culture_tasks.harness.index_probe import GROUP
 from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.judges.selection import make_judge, spec_for
 from culture_tasks.pages import fonts
+from culture_tasks.selftest.findings import Finding, finding_of
 from culture_tasks.settings import FILE_NAME, Settings, file_key, read_settings_file, settings_file
-from culture_tasks.text_tables import printable
-
-State = Literal["ok", "note", "fix"]
-"""``note`` is for what only some runs need, ``fix`` for what stands in the way."""
 
 _PROJECT = "culture-tasks"
 _SHOWN = ("lm-eval", "lmms-eval", "torch", "transformers", "datasets", "vllm")
@@ -52,7 +47,6 @@ _NO_JUDGE = (
     "Set OPENAI_API_KEY for the judges of the papers, CULTURE_JUDGE for another one, or CULTURE_JUDGE=none to record "
     "the responses and grade them later."
 )
-_COLOURS: Mapping[State, Colour] = {"ok": "green", "note": "yellow", "fix": "red"}
 _GIGABYTE = 1e9
 _LITTLE, _HARDLY_ANY = 20.0, 1.0  # gigabytes
 _SCRIPTS: Mapping[str, str] = {
@@ -84,40 +78,10 @@ def register(add_parser: AddParser) -> None:
 
 
 def _examine(options: argparse.Namespace) -> int:
+    title = f"culture-tasks {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     findings = examine(ask_judge=not options.no_judge, read_data=options.read_data, deep=options.deep)
-    if options.json:
-        listed = [{"subject": subject, **dataclasses.asdict(finding)} for subject, finding in findings]
-        well = all(finding["state"] != "fix" for finding in listed)
-        print_json({"version": __version__, "well": well, "findings": listed})
-        return 0 if well else 1
-    from tqdm import tqdm  # whose bar leaves room for what it writes
-
-    print(f"culture-tasks {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
-    columns = shutil.get_terminal_size(fallback=(100, 24)).columns
     width = max(len(benchmark.title) for benchmark in benchmarks().values())
-    states: Counter[str] = Counter()
-    for subject, finding in findings:
-        states[finding.state] += 1
-        beginning = f"{finding.state:<4}  {subject:<{width}}  "
-        lines = [(finding.found, beginning), (finding.remedy, f"{'':{len(beginning)}}-> ")]
-        for text, indent in lines if finding.remedy else lines[:1]:
-            after = " " * len(indent)
-            wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=after)
-            shown = "\n".join(wrapped)
-            tqdm.write(coloured(shown[:4], _COLOURS[finding.state]) + shown[4:], file=sys.stdout)
-            sys.stdout.flush()
-    print(f"{states['fix']} to fix, {states['note']} to note, {states['ok']} ok")
-    return 1 if states["fix"] else 0
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a look found, what to do (empty where nothing is to be done), and the facts for programs."""
-
-    state: State
-    found: str
-    remedy: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    return show_findings(findings, title=title, width=width, as_json=options.json)
 
 
 def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = False) -> Iterator[tuple[str, Finding]]:
@@ -141,15 +105,8 @@ def examine(*, ask_judge: bool = True, read_data: bool = False, deep: bool = Fal
             looks += [(each.title, partial(_data, each, settings, read_data)) for each in benchmarks().values()]
     looks += [("Hub", _hub), ("GPU", _gpu), ("fonts", _fonts), ("disk", _disk)]
     for subject, look in with_progress(looks, "doctor"):
-        try:
-            finding = look()
-        except CultureTasksError as error:
-            finding = Finding("fix", "can't be used", str(error))
-        except Exception as error:  # noqa: BLE001 - whatever is broken here is what the user wants to know
-            # An error of a judge's libraries may hold its address or key; errors of ours don't.
-            said = "" if subject == "judge" else f": {' '.join(str(error).split())[:300]}"
-            finding = Finding("fix", f"can't be looked at ({type(error).__name__}{said})")
-        yield subject, finding
+        # An error of a judge's libraries may hold its address or key; errors of ours don't.
+        yield subject, finding_of(look, lambda _: "") if subject == "judge" else finding_of(look)
 
 
 def _settings() -> Finding:

@@ -18,6 +18,7 @@ from culture_tasks.text_tables import printable
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("doctor:register", "look at everything that a run needs, and say what to do"),
+    "selftest": ("selftest:register", "ask the model and the judge whether all arrives and scores as it should"),
     "tasks": ("tasks:register", "list the tasks, and where their data are now"),
     "include-path": ("tasks:register_include_path", "print the folder to give to a harness's --include_path"),
     "data": ("data:register", "check a benchmark's data, or draw its cases"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Entry, Group, Picture, Prompt, Task
+from culture_tasks.benchmarks.predictions import OffersPredictions, PublishedPredictions
 from culture_tasks.benchmarks.worldcuisines.documents import (
     KNOWLEDGE_BASE,
     QUESTIONS,
@@ -18,7 +19,7 @@ from culture_tasks.benchmarks.worldcuisines.documents import (
     tables,
 )
 from culture_tasks.benchmarks.worldcuisines.scoring import FORMS
-from culture_tasks.benchmarks.worldcuisines.vocabulary import CODES, LANGUAGES, SETS, TYPES, Format, SetName
+from culture_tasks.benchmarks.worldcuisines.vocabulary import CODES, LANGUAGES, SETS, TYPES, Format, SetName, group_name
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.images import broken_images
 from culture_tasks.data.sources import folder_of
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import BenchmarkReport
 
 
-class WorldCuisines(Benchmark):
+class WorldCuisines(Benchmark, OffersPredictions):
     """WorldCuisines (Winata et al., 2025)."""
 
     name = "worldcuisines"
@@ -47,6 +48,18 @@ class WorldCuisines(Benchmark):
         checks = [_check(set_name, config, data_folder) for set_name in SETS for config in ("task1", "task2")]
         return check_tables(self.name, data_folder, checks)
 
+    def predictions(self, folder: Path) -> Sequence[PublishedPredictions]:
+        """Returns the predictions on the small set in the authors' repository."""
+        from culture_tasks.benchmarks.worldcuisines.predictions import predictions
+
+        return predictions(folder)
+
+    def write_questions(self, folder: Path, data_folder: Path) -> None:
+        """Writes the questions of the small set, with blank images."""
+        from culture_tasks.benchmarks.worldcuisines.predictions import write_questions
+
+        write_questions(folder, data_folder)
+
     def report(self) -> BenchmarkReport:
         """Returns how it is reported."""
         from culture_tasks.benchmarks.worldcuisines.report import REPORT
@@ -55,7 +68,7 @@ class WorldCuisines(Benchmark):
 
 
 def _entries(set_name: SetName, form: Format) -> Iterator[Entry]:
-    name = "worldcuisines" + ("_large" if set_name == "large" else "") + ("_open" if form == "open" else "")
+    name = group_name(set_name, form)
     about = f"dishes and where they are from; {'options' if form == 'choices' else 'open answers'}, {set_name} set"
     title = f"{WorldCuisines.title}, {set_name} set, {'options' if form == 'choices' else 'open answers'}"
     metrics, score = FORMS[form]

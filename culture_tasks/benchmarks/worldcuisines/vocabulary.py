@@ -12,6 +12,11 @@ SETS: tuple[SetName, ...] = get_args(SetName)
 Format = Literal["choices", "open"]
 
 
+def group_name(set_name: SetName, form: Format) -> str:
+    """Returns the name of the group of a set's tasks with a form of answer."""
+    return "worldcuisines" + ("_large" if set_name == "large" else "") + ("_open" if form == "open" else "")
+
+
 class QuestionType(NamedTuple):
     """A type of question: its names here and in the paper's tables, its part of the data, and its number there."""
 

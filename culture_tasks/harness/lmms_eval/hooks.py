@@ -62,9 +62,14 @@ def visuals(task: Task, doc: Mapping[str, Any]) -> list[Image]:
 def messages(task: Task, doc: Mapping[str, Any]) -> list[Message]:
     """Returns the prompt as messages, for chat model types: the system message, then texts and images in order."""
     prompt = task.prompt(doc)
-    images = iter(watched(doc, images_of(task, doc, prompt)) if task.shows_images else ())
+    return conversation(prompt, watched(doc, images_of(task, doc, prompt)) if task.shows_images else [])
+
+
+def conversation(prompt: Prompt, images: Iterable[Image]) -> list[Message]:
+    """Returns a prompt with its images, in order, as messages."""
+    shown = iter(images)
     content = [
-        {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "url": next(images)}
+        {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "url": next(shown)}
         for part in prompt.parts
     ]
     user = {"role": "user", "content": content}

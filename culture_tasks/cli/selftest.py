@@ -1,0 +1,82 @@
+"""``culture-tasks selftest``: whether models, judge and scores come out as they should.
+
+``doctor`` looks at what is installed; this command asks the model and the judge, and scores published predictions.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from culture_tasks.cli.findings import show_findings
+from culture_tasks.cli.options import AddParser, add_json, with_progress
+from culture_tasks.errors import SettingsError
+from culture_tasks.selftest.findings import Finding, finding_of
+
+_WIDTH = 17  # of CrossCult-KIBench, the longest title
+
+_DESCRIPTION = """\
+Asks a model and the judge what shows whether a set-up is right: whether chat template, system message, scripts, length,
+stop strings and images arrive, with questions of every benchmark whose data are at hand; how the judge grades twenty
+answers that are clearly right or wrong; and whether published predictions score as published. It takes minutes.
+Exit status 1: something has to be fixed.
+"""
+
+
+def register(add_parser: AddParser) -> None:
+    """Adds the command."""
+    parser = add_parser(description=_DESCRIPTION)
+    model = (
+        "model type of a harness, such as hf, hf-multimodal, vllm or internvl_hf; or endpoint, for one like OpenAI's"
+    )
+    parser.add_argument("--model", metavar="TYPE", help=model)
+    arguments = "as a harness takes them, such as pretrained=…; for endpoint model=NAME,base_url=ADDRESS"
+    parser.add_argument("--model-args", default="", metavar="ARGS", help=arguments)
+    which = "harness that loads the model (default: lm_eval where it has the type)"
+    parser.add_argument("--harness", choices=("lm_eval", "lmms_eval"), help=which)
+    parser.add_argument("--no-judge", action="store_true", help="don't ask the judge, which may cost something")
+    folder = "copy of a benchmark's repository with published predictions, to score again"
+    parser.add_argument("--predictions", type=Path, metavar="DIR", help=folder)
+    output = "folder for result and sample files of these predictions, for `culture-tasks report`"
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help=output)
+    add_json(parser)
+    parser.set_defaults(handler=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    if options.output and not options.predictions:
+        raise SettingsError("selftest: --output without --predictions. Name the folder of the predictions to score.")
+    return show_findings(_examine(options), title="culture-tasks selftest", width=_WIDTH, as_json=options.json)
+
+
+def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
+    from culture_tasks.judges.endpoint.addresses import secrets_of_arguments, shown_arguments
+    from culture_tasks.selftest.known_verdicts import grade_known_answers
+    from culture_tasks.selftest.models import HarnessModel, load_model
+    from culture_tasks.selftest.probes import looks_at
+    from culture_tasks.settings import Settings
+
+    settings, shown = Settings.from_environment(), secrets_of_arguments(options.model_args).hidden
+    if options.model:
+        models: list[HarnessModel] = []
+
+        def load() -> Finding:
+            models.append(load_model(options.model, options.model_args, options.harness))
+            found = f"{options.model} of {models[0].harness.replace('_', '-')}, {shown_arguments(options.model_args)}"
+            return Finding("ok", found)
+
+        yield "model", finding_of(load, shown)
+        for subject, look in with_progress([*looks_at(models[0], settings)] if models else [], "selftest"):
+            yield subject, finding_of(look, shown)
+    if not options.no_judge:
+        yield "judge", finding_of(partial(grade_known_answers, settings), lambda _: "")
+    if options.predictions:
+        from culture_tasks.selftest.replaying import replays_of
+
+        with TemporaryDirectory(prefix="culture-tasks-") as scratch:
+            looks = replays_of(options.predictions, options.output, Path(scratch))
+            for subject, look in with_progress(looks, "predictions"):
+                yield subject, finding_of(look)

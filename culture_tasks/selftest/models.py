@@ -1,0 +1,238 @@
+"""A model as a harness loads it, asked by prompts as our tasks ask, with a look at what reached its own ``generate``.
+
+A model of transformers or vLLM in this process tells the tokens that it was given; an API model tells the tokens that
+its server counted, and the reply.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from culture_tasks.benchmarks.interface import Harness, Prompt
+from culture_tasks.errors import CultureTasksError, SettingsError, nearest
+from culture_tasks.harness.engines import check_engine
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+ENDPOINT = "endpoint"
+"""The name here of lm-eval's model type for an OpenAI-compatible endpoint of chat completions."""
+
+_CHAT_ENDPOINT, _PATH = "local-chat-completions", "/chat/completions"
+_MAX_IMAGES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A reply, and what is known of the request that reached the model; None where that can't be seen.
+
+    Attributes:
+        reply: The reply, as the harness returns it.
+        prompt: The text that the model's tokens spell, special tokens included.
+        prompt_tokens: Number of tokens of the prompt.
+        new_tokens: Number of tokens that were generated.
+        pixels: Number of pixel values.
+    """
+
+    reply: str
+    prompt: str | None = None
+    prompt_tokens: int | None = None
+    new_tokens: int | None = None
+    pixels: int | None = None
+
+
+class HarnessModel(ABC):
+    """A model of a harness."""
+
+    harness: ClassVar[Harness]
+
+    def __init__(self, lm: Any) -> None:
+        self.lm = lm
+        self._arrivals: list[Arrival] = []
+        self._has_engine = False
+        self._watch()
+
+    def ask(
+        self, prompt: Prompt, images: Sequence[Image] = (), *, new_tokens: int = 32, stop: Sequence[str] = ()
+    ) -> Arrival:
+        """Has the model reply to a prompt with its images, greedily."""
+        self._arrivals.clear()
+        generation = {"until": list(stop), "do_sample": False, "temperature": 0.0}
+        with redirect_stderr(io.StringIO()):  # a harness has a progress bar for every request
+            reply = self._reply(prompt, list(images), generation, new_tokens)
+        text = str(getattr(reply, "text", reply) or "")
+        if self._has_engine and not self._arrivals and not text:
+            raise CultureTasksError("The backend replied with nothing, as some do after an error. Look at its log.")
+        seen = self._arrivals[-1] if self._arrivals else Arrival("")
+        return replace(seen, reply=text)
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether the model type takes images at all."""
+        return True
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the model is behind an API."""
+        return hasattr(self.lm, "parse_generations")
+
+    @property
+    def has_template(self) -> bool | None:
+        """Whether tokenizer or processor have a chat template; None where a server applies it."""
+        if self.is_remote:
+            return None
+        holders = [getattr(self.lm, name, None) for name in ("tokenizer", "processor", "_tokenizer")]
+        templates = [getattr(holder, "chat_template", None) for holder in holders if holder is not None]
+        return any(templates) if templates else None
+
+    @abstractmethod
+    def _reply(self, prompt: Prompt, images: list[Image], generation: dict[str, Any], new_tokens: int) -> Any:
+        """Has the harness's model reply."""
+
+    def _watch(self) -> None:
+        """Has what generates tell what it was given, and what it gave."""
+        if self.is_remote:
+            self._extend(self.lm, "parse_generations", self._of_api)
+            return
+        for part in {id(part): part for part in vars(self.lm).values()}.values():
+            for name in ("generate", "chat"):
+                if callable(getattr(part, name, None)):
+                    self._has_engine = True
+                    self._extend(part, name, self._of_engine)
+
+    def _extend(self, owner: Any, name: str, arrival_of: Callable[[dict[str, Any], Any], Arrival | None]) -> None:
+        original = getattr(owner, name)
+
+        def extended(*args: Any, **given: Any) -> Any:
+            result = original(*args, **given)
+            arrival = arrival_of({"input_ids": args[0], **given} if args else given, result)
+            self._arrivals += [] if arrival is None else [arrival]
+            return result
+
+        setattr(owner, name, extended)
+
+    def _of_engine(self, given: dict[str, Any], result: Any) -> Arrival | None:
+        import torch
+
+        if isinstance(result, list) and result and hasattr(result[0], "prompt_token_ids"):  # vLLM
+            ids, new = list(result[0].prompt_token_ids), len(result[0].outputs[0].token_ids)
+            return Arrival("", self._decoded(ids), len(ids), new)
+        tokens = given.get("input_ids", given.get("inputs"))
+        if not isinstance(tokens, torch.Tensor) or not isinstance(result, torch.Tensor):
+            return None
+        ids = tokens[0].tolist()
+        repeats = result.shape[-1] >= len(ids) and result[0, : len(ids)].tolist() == ids
+        pixels = sum(value.numel() for name, value in given.items() if name.startswith("pixel_values"))
+        new = result.shape[-1] - (len(ids) if repeats else 0)
+        return Arrival("", self._decoded(ids), len(ids), new, pixels)
+
+    def _decoded(self, ids: list[int]) -> str | None:
+        tokenizer = getattr(self.lm, "tokenizer", None) or getattr(self.lm, "processor", None)
+        tokenizer = getattr(tokenizer, "tokenizer", tokenizer)
+        return None if tokenizer is None else str(tokenizer.decode(ids, clean_up_tokenization_spaces=False))
+
+    @staticmethod
+    def _of_api(given: dict[str, Any], _: Any) -> Arrival:
+        outputs = given.get("outputs")
+        output = outputs[0] if isinstance(outputs, list) and outputs else outputs
+        usage = (output.get("usage") if isinstance(output, dict) else None) or {}
+        return Arrival("", None, usage.get("prompt_tokens"), usage.get("completion_tokens"))
+
+
+class _LmEvalModel(HarnessModel):
+    harness: ClassVar[Harness] = "lm_eval"
+
+    @property
+    def takes_images(self) -> bool:
+        return bool(getattr(self.lm, "MULTIMODAL", False))
+
+    def _reply(self, prompt: Prompt, images: list[Image], generation: dict[str, Any], new_tokens: int) -> Any:
+        from lm_eval.api.instance import Instance
+        from lm_eval.models.openai_completions import LocalChatCompletion
+
+        from culture_tasks.harness.lm_eval.hooks import images_first, rendered
+
+        text = rendered(prompt)
+        message = {"role": "user", "content": images_first(text) if self.is_remote else text}
+        has_roles = self.has_template or isinstance(self.lm, LocalChatCompletion)
+        context = self.lm.apply_chat_template([message]) if has_roles else message["content"]
+        generation |= {"max_gen_toks": new_tokens}
+        arguments: tuple[Any, ...] = (context, generation, {"visual": images}) if images else (context, generation)
+        return self.lm.generate_until([Instance("generate_until", {}, arguments, 0, metadata=("selftest", 0, 1))])[0]
+
+
+class _LmmsEvalModel(HarnessModel):
+    harness: ClassVar[Harness] = "lmms_eval"
+
+    def _reply(self, prompt: Prompt, images: list[Image], generation: dict[str, Any], new_tokens: int) -> Any:
+        from lmms_eval.api.instance import Instance
+
+        from culture_tasks.harness.lmms_eval.hooks import conversation, rendered
+
+        generation |= {"max_new_tokens": new_tokens}
+        place = (0, "selftest", "test")
+        self.lm.task_dict = {"selftest": {"test": [{}]}}
+        arguments: tuple[Any, ...]
+        if self.lm.is_simple:
+            arguments = (rendered(prompt), generation, lambda _: images, *place)
+        else:
+            arguments = (rendered(prompt), lambda _: conversation(prompt, images), generation, *place)
+        metadata = {"task": "selftest", "doc_id": 0, "repeats": 1}
+        return self.lm.generate_until([Instance("generate_until", arguments, 0, metadata)])[0]
+
+
+def load_model(name: str, arguments: str, harness: Harness | None = None) -> HarnessModel:
+    """Loads a model as a harness would.
+
+    Args:
+        name: A model type of a harness, or :data:`ENDPOINT`.
+        arguments: What the harness takes as ``--model_args``.
+        harness: The harness; None takes lm-eval where it has the type, else lmms-eval.
+
+    Raises:
+        SettingsError: If no harness has the type, or an endpoint has no address.
+    """
+    check_engine(name, "auto", advice="auto")
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its processes log to standard output
+    if name == ENDPOINT:
+        name, arguments = _CHAT_ENDPOINT, _of_endpoint(arguments)
+    options = {} if "batch_size=" in arguments else {"batch_size": 1}
+    known: list[str] = []
+    if harness in ("lm_eval", None):
+        import lm_eval.models  # noqa: F401 - fills the registry
+        from lm_eval.api import registry
+
+        known += registry.model_registry.keys()
+        if name in known:
+            return _LmEvalModel(registry.get_model(name).create_from_arg_string(arguments, options))
+    if harness in ("lmms_eval", None):
+        from lmms_eval.models import MODEL_REGISTRY_V2, get_model
+
+        known += MODEL_REGISTRY_V2.list_model_names()
+        if name in known:
+            return _LmmsEvalModel(get_model(name).create_from_arg_string(arguments, options))
+    raise SettingsError(
+        f"selftest: {harness or 'neither harness'} has the model type {name!r}.{nearest(name, known)} "
+        f"Name one of theirs, or {ENDPOINT}."
+    )
+
+
+def _of_endpoint(arguments: str) -> str:
+    """Returns the arguments of lm-eval's chat completions: with the whole address, and more than one image."""
+    parts = [part.strip() for part in arguments.split(",") if part.strip()]
+    given = dict(part.partition("=")[::2] for part in parts)
+    if not given.get("base_url") or not given.get("model"):
+        shown = ", ".join(given) or "nothing"
+        raise SettingsError(
+            f"selftest: --model {ENDPOINT} with {shown} in --model_args. Expected model=NAME and base_url=ADDRESS, "
+            "such as model=Qwen/Qwen3-8B,base_url=http://localhost:8000/v1."
+        )
+    address = given["base_url"].rstrip("/")
+    given |= {"base_url": address if address.endswith(_PATH) else f"{address}{_PATH}"}
+    return ",".join(f"{name}={value}" for name, value in {"max_images": _MAX_IMAGES, **given}.items())

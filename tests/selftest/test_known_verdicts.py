@@ -1,0 +1,70 @@
+"""How ``culture-tasks selftest`` finds a judge that grades well, badly, or not readably."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+
+import pytest
+from support.fault_server import FaultServer, fails, says
+from support.judging import KEY
+
+from culture_tasks.selftest.known_verdicts import grade_known_answers
+from culture_tasks.settings import Settings
+
+ANSWERS = json.loads(resources.files("culture_tasks.selftest").joinpath("known_answers.json").read_text("utf-8"))
+
+
+def rating(high):
+    """A reply that every rubric reads: CARE's, LAVE's, or CrossCult's form."""
+
+    def reply(asked):
+        if "Rating: [[number]]" in asked:
+            return f"Rating: [[{10 if high else 1}]]"
+        if "rating=X" in asked:
+            return f"rating={(3 if 'rating=3' in asked or '1-3' in asked or '3 ' in asked else 2) if high else 1}"
+        return json.dumps({"score": 10 if high else 0, "reason": "…"})
+
+    return reply
+
+
+def graded(decide, **settings):
+    server = FaultServer()
+    server.decide = decide
+    try:
+        return server, grade_known_answers(
+            Settings(judge="openai:toy", openai_api_key=KEY, openai_base_url=server.url, **settings)
+        )
+    finally:
+        server.close()
+
+
+def is_right(seen):
+    return any(answer["right"] in seen.text for answer in ANSWERS)
+
+
+@pytest.mark.parametrize(
+    ("reply", "state", "agreed"),
+    [
+        (lambda seen: rating(is_right(seen))(seen.text), "ok", 20),
+        (lambda seen: rating(not is_right(seen))(seen.text), "fix", 0),
+        (lambda seen: rating(True)(seen.text), "fix", 10),
+        (lambda _: "I'd rather not say.", "fix", 0),
+    ],
+)
+def test_a_judge(reply, state, agreed):
+    _, found = graded(lambda seen: says(reply(seen)))
+    assert (found.state, found.facts["agreed"]) == (state, agreed)
+    assert len(found.facts["verdicts"]) == 20
+
+
+def test_a_judge_that_fails_gives_no_zero_and_no_key():
+    _, found = graded(lambda _: fails(400, message=f"bad key {KEY}"))
+    assert found.facts["outcomes"] == {"failed": 20}
+    assert "0 of 20 verdicts as expected, 20 unread or failed" in found.found
+    assert KEY not in repr(found)
+
+
+@pytest.mark.parametrize("judge", ["none", "lexical", None])
+def test_without_a_judge_there_is_a_note(judge):
+    assert grade_known_answers(Settings(judge=judge)).state == "note"
