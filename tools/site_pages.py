@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: CONTRIBUTING.md and CHANGELOG.md are pages of the site, and docstrings lose their Sphinx roles."""
+"""What MkDocs calls: CONTRIBUTING.md and CHANGELOG.md become pages of the site, and docstrings are made readable."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import griffe
 from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
 _SECTION = re.compile(r"^(?=## )", re.MULTILINE)
-_ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):(?=<code>)")
+_ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):`~?([^`]+)`")
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -27,9 +28,14 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
-def on_page_content(html: str, **_: Any) -> str:
-    """Removes the names of roles, such as ``:func:``, before code."""
-    return _ROLE.sub("", html)
+class Docstrings(griffe.Extension):
+    """Docstrings without roles, such as ``:func:``, whose examples stand as code."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Rewrites the docstring of an object."""
+        if obj.docstring:
+            text = _ROLE.sub(r"`\1`", obj.docstring.value)
+            obj.docstring.value = re.sub(r"^Example:$", "Examples:", text, flags=re.MULTILINE)
 
 
 def _with_links_from_docs(text: str) -> str:
