@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import griffe
@@ -20,11 +20,16 @@ def on_files(files: Files, config: Any) -> Files:
     changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
     files.append(File.generated(config, "changelog.md", content=changes))
     beginning, where, *recipes = _SECTION.split((ROOT / "CONTRIBUTING.md").read_text("utf-8"))
-    files.append(File.generated(config, "contributing/index.md", content=_with_links_from_docs(beginning + where)))
+    contents = "\n## Recipes\n\n"
     for recipe in recipes:
         title, text = recipe.removeprefix("## ").split("\n", 1)
-        path = PurePosixPath("contributing") / f"{slugify(title, '-')}.md"
-        files.append(File.generated(config, str(path), content=f"# {title}\n{_with_links_from_docs(text)}"))
+        name = f"{slugify(title, '-')}.md"
+        contents += f"- [{title}]({name})\n"
+        files.append(
+            File.generated(config, f"contributing/{name}", content=f"# {title}\n{_with_links_from_docs(text)}")
+        )
+    front = _with_links_from_docs(beginning + where) + contents
+    files.append(File.generated(config, "contributing/index.md", content=front))
     return files
 
 
