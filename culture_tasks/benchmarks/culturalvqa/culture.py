@@ -528,7 +528,7 @@ def _built(state: State) -> Built:
     current = [_row_of(question).name for question in questions]
     dropped += stale(state, {"answer": current, "respond": current})
     facets = Counter(question.facet for question in questions)
-    tables = {TEST: rows, "ratings": ratings}
+    tables: dict[str, list[dict[str, Any]]] = {TEST: rows, "ratings": ratings}
     return Built(
         tables={f"{name}.json": table for name, table in tables.items() if table},
         images=images,
