@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.culturalvqa.benchmark import DECODING
 from culture_tasks.benchmarks.culturalvqa.built import TEST
