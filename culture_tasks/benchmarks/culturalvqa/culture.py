@@ -501,7 +501,8 @@ def _built(state: State) -> Built:
     if not questions:
         raise NotBuiltError(
             f"culture: no question is left. {len(dropped)} images and questions were left out. Expected at least one "
-            f"with {max(1, config.options['least_answers'])} answers."
+            f"with {max(1, config.options['least_answers'])} answers.",
+            dropped,
         )
     rows, images = [], {}
     for question in questions:
@@ -528,9 +529,8 @@ def _built(state: State) -> Built:
     current = [_row_of(question).name for question in questions]
     dropped += stale(state, {"answer": current, "respond": current})
     facets = Counter(question.facet for question in questions)
-    tables = {TEST: rows, "ratings": ratings}
     return Built(
-        tables={f"{name}.json": table for name, table in tables.items() if table},
+        tables={f"{TEST}.json": rows} | ({"ratings.json": ratings} if ratings else {}),
         images=images,
         dropped=dropped,
         counts={
