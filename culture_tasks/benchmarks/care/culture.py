@@ -27,7 +27,15 @@ from culture_tasks.benchmarks.care.culture_questions import (
     usable_questions,
     written_questions,
 )
-from culture_tasks.benchmarks.culture_rows import json_object, negative_options, people_of, respond_step, writers
+from culture_tasks.benchmarks.culture_rows import (
+    json_object,
+    negative_options,
+    options_of,
+    people_of,
+    respond_step,
+    step_of,
+    writers,
+)
 from culture_tasks.benchmarks.cultures import Ask, Built, Column, Config, CultureForm, Figure, Option, Row, State, Step
 from culture_tasks.benchmarks.interface import Decoding, Prompt
 from culture_tasks.prompt_files import load as prompt_file
@@ -72,96 +80,9 @@ _LABELS = (
     Column(name="culture", title="Whose culture", kind="choice", choices=_CULTURE_LABELS),
 )
 
-_NATIVES = "native speakers who have lived in the culture for more than 5 years (Figure 16)"
-
 _TEXTS = (
     Column(name="question", title="Question", kind="long_text"),
     Column(name="answer", title="Answer", kind="long_text"),
-)
-
-
-# What a group decides
-
-
-def _option(name: str, default: bool | float | str | Sequence[str], about: str, *choices: str) -> Option:
-    return Option(name=name, default=default, about=about, choices=choices)
-
-
-_OPTIONS = (
-    _option(
-        "people",
-        "",
-        "What a person of the culture is called, such as Korean: the role-play prompt (Figure 8) says it to the model. "
-        "Empty: there is no role-play task.",
-    ),
-    _option(
-        "questions_per_writer",
-        15,
-        "How many empty rows each writer gets. The paper gives totals alone: 190 to 260 new questions a culture by 2 "
-        "to 5 people. 15 each by 10 people make a test of 150.",
-    ),
-    _option(
-        "drafts_per_category",
-        0,
-        "How many questions of each category a model drafts. The paper has no drafts, so the default is none.",
-    ),
-    _option(
-        "most_unchanged_drafts",
-        0.1,
-        "Largest share of the questions that may be drafts of a model which nobody changed. Not in the paper.",
-    ),
-    _option(
-        "checkers",
-        1,
-        "How many other people check a question. The paper doesn't say whether anybody did. Where the category has no "
-        "majority, the writer counted, up to two more are asked; what has none then is left out.",
-    ),
-    _option(
-        "sensitive",
-        "keep",
-        "What happens to questions with the flag of sensitive ones. The paper left out very controversial topics and "
-        "doesn't say what the flag did.",
-        *("keep", "drop"),
-    ),
-    _option(
-        "time_bound",
-        "keep",
-        "What happens to questions whose answer changes with time. The paper doesn't say. Who keeps them should name "
-        "the date in the data card.",
-        *("keep", "drop"),
-    ),
-    _option(
-        "test_cultures",
-        ("native",),
-        "Whose culture the questions of the test are about. In the released tests all are about the native one.",
-        *_CULTURE_LABELS,
-    ),
-    _option("test_per_category", 30, "Questions of each category in the test; in the paper 30 (section 3.2)."),
-    _option(
-        "near_duplicates",
-        "keep",
-        "What happens to questions outside of the test that are much like one in it. The paper's 3 to 6 stayed, as it "
-        "seems; they are listed either way.",
-        *("keep", "drop"),
-    ),
-    _option(
-        "translations", False, "Whether people translate the test into English, for the task that asks in English."
-    ),
-    _option(
-        "rate_references",
-        False,
-        "Whether the reference answer is one of the responses that are rated, as in the paper's data, instead of being "
-        "shown beside them, as on its page (Figure 15).",
-    ),
-    _option("second_per_category", 15, "Questions of each category that are rated twice; in the paper 15, 75 in all."),
-    _option("second_raters", 1, "How many second raters each of them gets; in the paper 1 to 4 (section 3.2)."),
-    _option(
-        "outside_raters",
-        True,
-        "Whether only people who neither wrote nor checked questions may be second raters, as in the paper.",
-    ),
-    _option("least_alpha", 0.84, "Krippendorff's alpha that ratings must reach: the lowest of the paper's (Table 2)."),
-    _option("least_pearson", 0.89, "Pearson's r that ratings must reach: the lowest of the paper's (Table 2)."),
 )
 
 
@@ -266,95 +187,38 @@ def _steps(config: Config) -> Iterator[Step]:
         values |= {"culture": config.title, "language": language(config.language).name}
         return Prompt((prompt_file(__package__, draft).fill(values),))
 
-    yield Step(
-        name="draft",
-        title="Drafts of a model",
-        about="A model drafts questions with their answers. They are ideas for the writers, and count only once a "
-        "person has rewritten or confirmed them.",
-        who="a model",
-        source="not in the paper, in which people write all questions",
-        columns=_TEXTS,
-        rows=_draft_rows,
-        ask=Ask(prompt=prompt, read=_read_draft, decoding=Decoding(max_tokens=1024, temperature=1.0), version=draft),
-        by_people=False,
+    ask = Ask(prompt=prompt, read=_read_draft, decoding=Decoding(max_tokens=1024, temperature=1.0), version=draft)
+    write = (
+        *_TEXTS,
+        *_LABELS,
+        Column(name="foreign", title="Which other culture", only_if=("culture", "foreign")),
+        *_FLAGS,
     )
-    yield Step(
-        name="write",
-        title="Writing",
-        about=prompt_file(__package__, "people_write.v1").text,
-        who=_NATIVES,
-        source="sections 3.1 and 3.2, Figures 16 to 20",
-        columns=(
-            *_TEXTS,
-            *_LABELS,
-            Column(name="foreign", title="Which other culture", only_if=("culture", "foreign")),
-            *_FLAGS,
+    check = (
+        Column(name="related", title="About culture", kind="yes_no"),
+        *(replace(column, only_if=("related", True)) for column in (*_LABELS, *_FLAGS)),
+        Column(
+            name="right",
+            title="Question and answer are right as they are",
+            kind="yes_no",
+            only_if=("related", True),
         ),
-        rows=_write_rows,
-    )
-    yield Step(
-        name="check",
-        title="Check by another person",
-        about=prompt_file(__package__, "people_check.v1").text,
-        who=_NATIVES,
-        source="the labels are those of Figures 16 to 18; the paper doesn't say whether a second person gave them",
-        columns=(
-            Column(name="related", title="About culture", kind="yes_no"),
-            *(replace(column, only_if=("related", True)) for column in (*_LABELS, *_FLAGS)),
-            Column(
-                name="right",
-                title="Question and answer are right as they are",
-                kind="yes_no",
-                only_if=("related", True),
-            ),
-            *(
-                Column(name=name, title=title, kind="long_text", required=False, only_if=("right", False))
-                for name, title in (("question", "Corrected question"), ("answer", "Corrected answer"))
-            ),
+        *(
+            Column(name=name, title=title, kind="long_text", required=False, only_if=("right", False))
+            for name, title in (("question", "Corrected question"), ("answer", "Corrected answer"))
         ),
-        rows=_check_rows,
     )
-    yield Step(
-        name="translate",
-        title="Translation into English",
-        about="Translate question and answer into English. Keep the meaning; explain a word that English doesn't have "
-        "only where the question can't be understood without it.",
-        who="people who know both languages well",
-        source="section 5.2, which doesn't say who translated",
-        columns=(
-            Column(name="question_en", title="Question in English", kind="long_text"),
-            Column(name="answer_en", title="Answer in English", kind="long_text"),
-        ),
-        rows=_translate_rows,
+    translate = (
+        Column(name="question_en", title="Question in English", kind="long_text"),
+        Column(name="answer_en", title="Answer in English", kind="long_text"),
     )
-    yield respond_step(
-        __package__,
-        "plain.v1",
-        about="Models answer all questions, the question alone. Nine models did in the paper; ask several, strong and "
-        "weak ones, so that there are good and bad responses.",
-        source="section 3.2 and Appendix B: temperature 0.7, top-p 1, at most 1,024 tokens",
-        rows=_respond_rows,
-        decoding=SAMPLED,
-        shows_images=False,
-    )
-    yield Step(
-        name="rate",
-        title="Rating",
-        about=prompt_file(__package__, "people_rate.v1").text,
-        who=_NATIVES,
-        source="section 3.2 and Figure 15; the instructions of Figure 14 aren't in its text",
-        columns=rated,
-        rows=_rate_rows,
-    )
-    yield Step(
-        name="rate_again",
-        title="Second rating",
-        about=prompt_file(__package__, "people_rate.v1").text,
-        who=f"{_NATIVES}; in the paper, people who took no part in writing",
-        source="section 3.2: 75 random questions for each further rater, 15 of each category",
-        columns=rated,
-        rows=_second_rows,
-    )
+    yield step_of(__package__, "draft", _TEXTS, _draft_rows, ask=ask)
+    yield step_of(__package__, "write", write, _write_rows)
+    yield step_of(__package__, "check", check, _check_rows)
+    yield step_of(__package__, "translate", translate, _translate_rows)
+    yield respond_step(__package__, "plain.v1", rows=_respond_rows, decoding=SAMPLED, shows_images=False)
+    yield step_of(__package__, "rate", rated, _rate_rows)
+    yield step_of(__package__, "rate_again", rated, _second_rows)
 
 
 def _read_draft(reply: str) -> Mapping[str, Any]:
@@ -384,7 +248,7 @@ class CareForm(CultureForm):
 
     def options(self, way: str) -> Sequence[Option]:  # noqa: ARG002 - there is one way
         """Returns what a group decides beforehand."""
-        return _OPTIONS
+        return options_of(__package__)
 
     def steps(self, config: Config) -> Sequence[Step]:
         """Returns the steps; without drafts, checkers or translations, theirs are left out."""
