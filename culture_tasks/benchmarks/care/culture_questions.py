@@ -173,10 +173,13 @@ def _checked(state: State, question: Question) -> Question | str:
     if len(checks) < least:
         return "too few people have checked it"
     related, category = majorities(question, checks)
+    further = "; another person is to check it" if len(checks) < least + 2 else ""
+    if related is None:
+        return f"no majority says that it is about culture{further}"
     if not related:
-        return "no majority says that it is about culture" if related is None else "it isn't about culture, say most"
+        return "it isn't about culture, say most"
     if category is None:
-        return "no category has a majority"
+        return f"no category has a majority{further}"
     checks = [values for values in checks if values["related"]]
     wrong = [values for values in checks if values["right"] is False]
     if any(not values.get("question") and not values.get("answer") for values in wrong):
