@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
+from support.browser import find_chromium, open_tab
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -81,15 +86,74 @@ def test_every_benchmark_has_its_page():
     assert {f"docs/benchmarks/{name}.md" for name in benchmarks()} <= TEXTS.keys()
 
 
-@pytest.mark.slow
-def test_the_site_builds_and_its_links_lead_somewhere(tmp_path):
+def test_pictures_are_small_and_shown_and_pages_show_no_other():
+    shown = {name for text in TEXTS.values() for name in re.findall(r"!\[[^]]+\]\((?:docs/)?pictures/([\w.]+)\)", text)}
+    files = {path.name: path.stat().st_size for path in (ROOT / "docs" / "pictures").iterdir()}
+    assert shown == files.keys()
+    assert max(files.values()) < 300_000
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("built") / "site"
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
         capture_output=True,
         text=True,
         check=False,
         cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "CULTURE_TASKS_REPO_URL": "https://example.org/culture-tasks"},
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "site" / "tutorial" / "index.html").is_file()
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("tutorial", 'id="a-laptop"'),
+        ("api", 'id="culture_tasks.report.building.build"'),
+        ("contributing/a-benchmark", "class Sayings"),
+        ("changelog", "Keep a Changelog"),
+        ("", "https://example.org/culture-tasks"),
+    ],
+)
+def test_the_site_has_pages_from_docs_docstrings_and_the_repository(site, page, text):
+    html = re.sub(r"</?span[^>]*>", "", (site / page / "index.html").read_text("utf-8"))
+    assert text in html
+    assert re.search(r":(?:func|class|mod):|<blockquote>\s*<blockquote>", html) is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_chromium() is None, reason="no chromium found: the site was not tried in a browser")
+def test_the_site_finds_a_word_and_its_tables_are_no_wider_than_a_page(site, tmp_path):
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+
+    async def scenario() -> None:
+        async with open_tab(find_chromium() or "", tmp_path / "profile") as tab:
+            await tab.resize(1280, 900)
+            for page in ("tasks", "data"):
+                await tab.call("Page.navigate", url=f"{address}/{page}/")
+                await tab.until(f"location.pathname === '/{page}/' && document.readyState === 'complete'")
+                await tab.until("document.querySelector('article .md-typeset__scrollwrap') !== null")
+                wrap = "[...document.querySelectorAll('article .md-typeset__scrollwrap')]"
+                assert await tab.run(f"{wrap}.filter((one) => one.scrollWidth > one.clientWidth + 1).length") == 0, page
+            await tab.run(
+                "const q = document.querySelector('input[name=query]'); q.focus(); q.value = 'spotcheck'; "
+                "q.dispatchEvent(new Event('input', {bubbles: true})); q.dispatchEvent(new KeyboardEvent('keyup'))"
+            )
+            await tab.until("document.querySelectorAll('.md-search-result__link').length > 0")
+            assert await tab.run(
+                "[...document.querySelectorAll('.md-search-result__link')].some(e => e.href.includes('/spotcheck/'))"
+            )
+
+    with server:
+        asyncio.run(scenario())
+        server.shutdown()

@@ -60,11 +60,32 @@ def renewed(page: Path, text: str) -> str:
 # Parts
 
 
+_FACTS = ("task", "what it measures", "harnesses", "input", "language", "metric")
+_MOST_LANGUAGES = 4
+
+
 def _tasks(benchmark: str) -> str:
-    if not benchmark:
-        return as_markdown(HEADER, rows())
+    if benchmark:
+        return _tasks_of(benchmark, _FACTS)
+    sections = []
+    for name, one in benchmarks().items():
+        facts = f"{one.paper}. Judge: {one.judge or 'none needed'}. Data: {one.data}."
+        table = _tasks_of(name, tuple(column for column in _FACTS if column != "harnesses"))
+        sections.append(f"## [{one.title}](benchmarks/{name}.md)\n\n{facts}\n\n{table}")
+    return "\n\n".join(sections)
+
+
+def _tasks_of(benchmark: str, columns: Sequence[str]) -> str:
     own = [together for together in alike() if benchmark_of(together[0].name).name == benchmark]
-    return as_markdown(HEADER[:6], (row[:6] for row in rows(entries=own)))
+    return as_markdown(columns, ([cells[column] for column in columns] for cells in map(_cells, rows(entries=own))))
+
+
+def _cells(row: Sequence[str]) -> dict[str, str]:
+    cells = dict(zip(HEADER, row, strict=True))
+    languages = cells["language"].split(", ")
+    if len(languages) > _MOST_LANGUAGES:
+        cells["language"] = f"{len(languages)} languages"
+    return cells
 
 
 def _metrics(benchmark: str) -> str:

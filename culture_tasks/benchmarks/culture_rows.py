@@ -20,7 +20,7 @@ from culture_tasks.benchmarks.cultures import (
     Column,
     Dropped,
     Figure,
-    NotBuiltError,
+    NothingBuiltError,
     Option,
     Row,
     State,
@@ -62,7 +62,7 @@ def comparable(text: str) -> str:
 def json_object(reply: str) -> dict[str, Any]:
     """Reads the one JSON object of a reply, whatever stands around it; raises ValueError where there is none."""
     try:
-        found = json.loads(reply[reply.index("{") : reply.rindex("}") + 1])
+        found = json.loads(reply[reply.index("{") : reply.rindex("}") + 1], strict=False)
     except ValueError:
         raise ValueError(f"expected one JSON object, found {reply!r:.80}") from None
     return dict(found)
@@ -92,10 +92,10 @@ def without_published(step: str, rows: Iterable[Any], published: Sequence[str], 
     return kept
 
 
-def nearest_texts(first: Sequence[str], second: Sequence[str]) -> list[Alike]:
-    """Returns the nearest of some texts for each text that is much like one."""
+def nearest_texts(rows: Iterable[Any], texts: Sequence[str]) -> list[Alike]:
+    """Returns the nearest of some texts for each row whose question is much like one."""
     found: dict[int, Alike] = {}
-    for each in near_duplicates(first, second):
+    for each in near_duplicates([row.text for row in rows], texts):
         found.setdefault(each.first, each)
     return list(found.values())
 
@@ -130,11 +130,11 @@ def figure_of(name: str, of: str, number: Interval, *, missing: str = "", **abou
 
 @cache
 def _form_texts(package: str) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    return tomllib.loads((resources.files(package) / "culture_form.toml").read_text("utf-8"))
+    return tomllib.loads((resources.files(package) / "culture_texts.toml").read_text("utf-8"))
 
 
 def options_of(package: str) -> list[Option]:
-    """Returns the options that ``culture_form.toml`` of a package describes."""
+    """Returns the options that ``culture_texts.toml`` of a package describes."""
     return [Option(name=name, **fields) for name, fields in _form_texts(package)["options"].items()]
 
 
@@ -147,7 +147,7 @@ def step_of(
     ask: Ask | None = None,
     language: str = "",
 ) -> Step:
-    """Returns a step that ``culture_form.toml`` of a package describes; where a model is asked, people don't do it."""
+    """Returns a step that ``culture_texts.toml`` of a package describes; where a model is asked, people don't do it."""
     texts = _form_texts(package)["steps"][name]
     return Step(
         name=name,
@@ -235,10 +235,10 @@ def negative_options(state: State) -> Iterable[str]:
 
 
 def check_drafts(unchanged: int, rows: int, options: Mapping[str, Any], dropped: Sequence[Dropped] = ()) -> None:
-    """Raises NotBuiltError where too many rows are a model's drafts that nobody changed."""
+    """Raises NothingBuiltError where too many rows are a model's drafts that nobody changed."""
     most = options["most_unchanged_drafts"]
     if rows and unchanged / rows > most:
-        raise NotBuiltError(
+        raise NothingBuiltError(
             f"culture: {unchanged} of {rows} rows are drafts of a model that nobody changed, more than the share of "
             f"{most:g} that the option most_unchanged_drafts allows. Have people rewrite them, or raise the option.",
             dropped,

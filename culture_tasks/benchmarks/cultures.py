@@ -267,19 +267,6 @@ class Dropped(NamedTuple):
     reason: str
 
 
-class NotBuiltError(DataError):
-    """What people did makes no data of a culture.
-
-    Attributes:
-        dropped: The rows that fell out until then.
-    """
-
-    def __init__(self, message: str, dropped: Sequence[Dropped]) -> None:
-        """Takes over the message, and the rows that fell out."""
-        super().__init__(message)
-        self.dropped = dropped
-
-
 class Figure(NamedTuple):
     """One number of a project's quality.
 
@@ -333,6 +320,18 @@ class Built:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+class NothingBuiltError(DataError):
+    """The entries make no culture yet.
+
+    Attributes:
+        dropped: The rows that fall out, as far as they are known.
+    """
+
+    def __init__(self, message: str, dropped: Sequence[Dropped] = ()) -> None:
+        super().__init__(message)
+        self.dropped = dropped
+
+
 class CultureForm(ABC):
     """How a further culture of a benchmark is made.
 
@@ -369,8 +368,8 @@ class CultureForm(ABC):
         """Returns the data that the entries make.
 
         Raises:
-            NotBuiltError: If they make none, or a threshold of the configuration isn't reached.
-            DataError: If what the group brought in can't be used.
+            DataError: If they make none, or a threshold of the configuration isn't reached; a
+                :class:`NothingBuiltError` where it is known which rows fall out.
         """
 
 

@@ -375,7 +375,7 @@ class FigureOf:
     key: str
     title: str
     source: str
-    kind: Literal["bars", "points", "radar", "heat", "lines"]
+    kind: Literal["bars", "points", "dots", "heat", "lines"]
     groups: str
     value: str
     mark: Callable[[Number], Mark | None]

@@ -14,7 +14,7 @@ from culture_tasks.text_tables import as_text, printable, write_csv
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from culture_tasks.benchmarks.cultures import Dropped, Figure
+    from culture_tasks.benchmarks.cultures import Figure
 
 
 def register(add_parser: AddParser) -> None:
@@ -239,7 +239,7 @@ def _draft(options: argparse.Namespace) -> int:
 
 
 def _agree(options: argparse.Namespace) -> int:
-    from culture_tasks.benchmarks.cultures import NotBuiltError
+    from culture_tasks.benchmarks.cultures import NothingBuiltError
     from culture_tasks.cultures.gold import gold_shares
     from culture_tasks.cultures.progress import progress
     from culture_tasks.cultures.project import Project
@@ -273,27 +273,25 @@ def _agree(options: argparse.Namespace) -> int:
         print()
         print(printable(as_text(["agreement", "of", "n", "value", "95 %", "paper", "floor"], _figures(figures))))
     print()
-    dropped: Sequence[Dropped] = ()
-    is_built = False
+    built = None
     try:
         built = project.form.build(state)
+        dropped = built.dropped
     except DataError as error:
+        problems.append(str(error))
         print(printable(f"nothing can be built yet: {error}"))
-        if isinstance(error, NotBuiltError):
-            dropped = error.dropped
-    else:
-        is_built, dropped = True, built.dropped
-        for name, number in built.counts.items():
-            print(printable(f"{name}: {number}"))
-        for mark in built.marks:
-            print(printable(f"note: {mark}"))
+        dropped = error.dropped if isinstance(error, NothingBuiltError) else ()
+    for name, number in built.counts.items() if built else ():
+        print(printable(f"{name}: {number}"))
     for row in dropped[:20]:
         print(printable(f"left out: {row.step}, {row.row}: {row.reason}"))
     if len(dropped) > 20:
         print(f"… and {len(dropped) - 20} more rows (--output FILE lists all)")
+    for mark in built.marks if built else ():
+        print(printable(f"note: {mark}"))
     if options.output is not None:
         write_csv(options.output, ["step", "row", "reason"], [list(each) for each in dropped])
-    return 0 if is_built and not problems else 1
+    return 1 if problems else 0
 
 
 def _figures(figures: Sequence[Figure]) -> list[list[str]]:

@@ -47,13 +47,28 @@ def test_a_model_that_is_significantly_better_is_best_and_one_ahead_by_chance_is
     assert mean.startswith("good has the highest mean (90.00 of 100, ")
     assert mean.endswith(") over the 2 columns that 2 models share, significantly above all others.")
     assert clear.startswith("Significantly best: good on CulturalVQA (0.900, ")
-    assert "; good on CulturalVQA, question alone (0.900, " in clear
+    assert " and CulturalVQA, question alone (0.900, " in clear
     write_models(tmp_path / "open", {"a": 51, "b": 50, "worst": 5})
     mean, clear = texts(tmp_path / "open", "best")
     assert mean.endswith("3 models share, but is not significantly different from b.")
     assert clear.startswith("No clear winner: on CulturalVQA, a (0.510, ")
     assert clear.count(" and b are not significantly different") == 2
     assert "Significantly" not in clear
+
+
+def test_a_model_that_is_best_everywhere_is_named_once_and_leaders_of_some_benchmarks_by_model(tmp_path):
+    def rated(rating):
+        return {f"care_{code}": [care_sample(n, rating + n % 2) for n in range(40)] for code in ("ar", "ja", "zh")}
+
+    write_models(tmp_path / "all", {"good": 90, "bad": 20})
+    write_models(tmp_path / "split", {"good": 90, "bad": 20})
+    for name, good, bad in (("all", 8.0, 2.0), ("split", 2.0, 8.0)):
+        write_run(tmp_path / name / "c", "good", rated(good))
+        write_run(tmp_path / name / "d", "bad", rated(bad))
+    assert texts(tmp_path / "all", "best")[1] == "good is significantly best on all 3 benchmarks."
+    split = texts(tmp_path / "split", "best")[1]
+    expected = r"Significantly best: bad on CARE \(.*\); good on CulturalVQA \(.*\) and CulturalVQA, .*"
+    assert re.fullmatch(expected, split)
 
 
 def test_one_model_alone_is_best_of_nothing_and_models_that_share_nothing_have_no_mean(tmp_path):
@@ -63,6 +78,15 @@ def test_one_model_alone_is_best_of_nothing_and_models_that_share_nothing_have_n
     assert "best" not in only
     write_run(tmp_path / "b", "b", {"care_zh": [care_sample(n, 5.0 + n % 3) for n in range(20)]})
     assert texts(tmp_path, "best") == ["The 2 models can't be ranked by a mean: no two ran the same two benchmarks."]
+
+
+def test_a_model_under_two_settings_is_still_alone(tmp_path):
+    write_run(tmp_path / "care", "a", {"care_zh": [care_sample(n, 5.0 + n % 3) for n in range(20)]})
+    for stamp, version in (("20260101_000000", 1.0), ("20260102_000000", 2.0)):
+        write_vqa(tmp_path / stamp, "a", shares(60, 100), stamp, versions={"culturalvqa": version})
+    assert not [text for text in texts(tmp_path, "best") if "ranked by a mean" in text]
+    [summary] = [table for table in report_of(tmp_path).tables if table.key == "summary"]
+    assert not [note for note in summary.notes if "ranked by a mean" in note]
 
 
 def test_each_models_best_and_worst_countries_are_named_where_the_tests_set_them_apart(tmp_path):

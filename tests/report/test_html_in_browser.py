@@ -211,8 +211,12 @@ def test_a_name_can_not_turn_the_number_beside_it_around(tab, tmp_path):
 def test_the_first_screen_has_findings_and_two_pictures_and_the_mean_stays_in_sight(tab, page, width, height):
     tab.visit(page, width, height)
     tab.until("document.querySelector('#figure-overview img').complete")
-    assert tab.run("document.querySelector('.findings').getBoundingClientRect().bottom < innerHeight")
-    assert tab.run("document.querySelector('#figure-overview').getBoundingClientRect().top < innerHeight / 2")
+    findings, overview = (
+        f"document.querySelector('{one}').getBoundingClientRect()" for one in (".findings", "#figure-overview")
+    )
+    assert tab.run(f"{findings}.bottom < innerHeight || {overview}.bottom <= {findings}.top")
+    assert tab.run(f"{overview}.top < innerHeight / 2")
+    assert tab.run(f"{overview}.top < {findings}.top") == (width < 600)
     if width > 600:
         assert tab.run("document.querySelector('#figure-countries').getBoundingClientRect().bottom < innerHeight")
     for scrolled in (0, 200):
@@ -376,6 +380,9 @@ def test_two_models_side_by_side(tab, beside):
             assert [one[1].startswith("right") for one in (first, second)] == rights
     assert sum(counts.values()) == 12
     assert min(counts["first"] + counts["second"], counts["neither"] + counts["both"]) > 0
+    choose(tab, "pairs", "")
+    results = [[one[1].partition(",")[0] for one in pair] for pair in tab.run(_CARDS)]
+    assert 0 < sum(first != second for first, second in results) == total(choose(tab, "pairs", "differs")) < 12
     files_of(tab)
 
 

@@ -274,7 +274,7 @@ class CareForm(CultureForm):
         """Returns the test, the rated responses to the other questions, and those to the test's.
 
         Raises:
-            NotBuiltError: If no question is left, ratings don't agree, or too many drafts are unchanged.
+            NothingBuiltError: If no question is left, ratings don't agree, or too many drafts are unchanged.
         """
         return build_culture(state, self.agreement(state))
 

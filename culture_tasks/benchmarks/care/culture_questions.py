@@ -26,7 +26,7 @@ from culture_tasks.benchmarks.culture_rows import (
     stale,
     without_published,
 )
-from culture_tasks.benchmarks.cultures import MODEL, Built, Config, Dropped, Figure, NotBuiltError, State
+from culture_tasks.benchmarks.cultures import MODEL, Built, Config, Dropped, Figure, NothingBuiltError, State
 from culture_tasks.data.tables import OptionalLabel, OptionalText, TableRow, Text, read_file, usable_rows
 from culture_tasks.errors import DataError
 
@@ -322,7 +322,7 @@ def agreement_of_labels(state: State) -> Iterator[Figure]:
 
 
 def build_culture(state: State, figures: Sequence[Figure]) -> Built:
-    """Returns the test, the rated responses, and what was left out; raises NotBuiltError where there is none."""
+    """Returns the test, the rated responses, and what was left out; raises NothingBuiltError where there is none."""
     options = state.config.options
     names = Counter(name for name, _ in candidates(state)[0])
     twice = "inputs/candidates.csv has the question twice"
@@ -330,14 +330,14 @@ def build_culture(state: State, figures: Sequence[Figure]) -> Built:
     questions = usable_questions(state, dropped)
     test = draw_test(state, questions)
     if not test:
-        raise NotBuiltError(
+        raise NothingBuiltError(
             f"culture: no question is left for the test, of {len(dropped)} that were written, drafted or brought in.",
             dropped,
         )
     check_drafts(sum(question.is_unchanged for question in questions), len(questions), options, dropped)
     for figure in figures:
         if figure.passes is False:
-            raise NotBuiltError(
+            raise NothingBuiltError(
                 f"culture: {figure.name}: {figure.value:.3f}. Expected {figure.floor:g} at least. Talk about the "
                 "responses on which raters differ, and have them rated anew; or lower the options least_alpha and "
                 "least_pearson, which the data card shows.",
@@ -347,7 +347,7 @@ def build_culture(state: State, figures: Sequence[Figure]) -> Built:
     near = _near(test, "outside of the test", [question.text for question in others])
     near += _near(test, "CARE", care_questions(state))
     if options["near_duplicates"] == "drop":
-        like = {each.first for each in nearest_texts(_texts(others), _texts(test))}
+        like = {each.first for each in nearest_texts(others, [question.text for question in test])}
         dropped += [
             Dropped("write", others[place].name, "it is much like a question of the test") for place in sorted(like)
         ]
@@ -395,10 +395,6 @@ def build_culture(state: State, figures: Sequence[Figure]) -> Built:
     )
 
 
-def _texts(questions: Iterable[Question]) -> list[str]:
-    return [question.text for question in questions]
-
-
 def _label(question: Question, config: Config) -> str:
     """Returns the associated culture as the released data write it."""
     people = config.options["people"] or config.title
@@ -435,7 +431,7 @@ def _near(test: Sequence[Question], where: str, texts: Sequence[str]) -> _Rows:
             "where": where,
             "similarity": round(each.similarity, 3),
         }
-        for each in nearest_texts(_texts(test), texts)
+        for each in nearest_texts(test, texts)
     ]
 
 

@@ -302,7 +302,7 @@ def _language_by_quadrant(number: Number) -> Mark:
 def _bias_figure(
     statistic: str,
     figure: int,
-    kind: Literal["points", "radar", "bars"],
+    kind: Literal["points", "dots", "bars"],
     groups: str,
     mark: Callable[[Number], Mark],
     series: str = "model",
@@ -324,7 +324,7 @@ def _bias_figure(
 
 _FIGURES = (
     _bias_figure("gepp", 3, "points", "emotion", _model_by_modality),
-    _bias_figure("lsepp", 4, "radar", "emotion", _language_by_model, series="language"),
+    _bias_figure("lsepp", 4, "dots", "emotion", _language_by_model, series="language"),
     _bias_figure("grqb", 5, "bars", "quadrant", _model_by_modality),
     _bias_figure("lsrqb", 6, "points", "language", _language_by_quadrant),
     FigureOf(

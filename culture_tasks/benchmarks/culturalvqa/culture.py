@@ -40,7 +40,7 @@ from culture_tasks.benchmarks.cultures import (
     CultureForm,
     Dropped,
     Figure,
-    NotBuiltError,
+    NothingBuiltError,
     Option,
     Row,
     State,
@@ -409,7 +409,7 @@ def _built(state: State) -> Built:
     dropped: list[Dropped] = []
     questions = _without_published(state, _usable_questions(state, dropped), dropped)
     if not questions:
-        raise NotBuiltError(
+        raise NothingBuiltError(
             f"culture: no question is left. {len(dropped)} images and questions were left out. Expected at least one "
             f"with {max(1, config.options['least_answers'])} answers.",
             dropped,

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import Mark, Question
     from culture_tasks.report.model import Cell
 
-Kind = Literal["overview", "bars", "points", "dots", "radar", "heat", "lines", "pairs", "map", "matrix"]
+Kind = Literal["overview", "bars", "points", "dots", "heat", "lines", "pairs", "map", "matrix"]
 
+MARKS = ("†", "‡")
+"""After names of what can't be compared in part, and of what was measured on own data; a note begins with its mark."""
 MOST_SERIES = 12
 """Most series of a panel: with more, colours and marks can't be told apart."""
 IN_ONE_COLUMN = 3
@@ -109,7 +111,7 @@ class Chart:
         more = f" and {len(titles) - _MOST_TITLES} more" if len(titles) > _MOST_TITLES else ""
         shown = f"{len(titles)} panels: {'; '.join(titles[:_MOST_TITLES])}{more}" if len(titles) > 1 else "One panel"
         text = f"{self.title}. {shown}. {self.value} by {self.groups}, one {self.series} a series."
-        if self.kind in ("radar", "pairs", "overview"):
+        if self.kind in ("pairs", "overview"):
             return text
         values = [
             (cell.value, f"{series.label}, {group}")
@@ -163,14 +165,19 @@ def limited(panel: Panel) -> Iterator[Panel]:
 
 
 def pages(chart: Chart) -> Iterator[Chart]:
-    """Yields the figures that show a chart's panels, with so many in each that they can be read."""
+    """Yields the figures that show a chart's panels, with so many in each that they can be read.
+
+    A note that explains a mark stands only where the mark is.
+    """
     rows = sum(len(panel.groups) * len(panel.series) for panel in chart.panels) if chart.kind == "dots" else 0
     size = min(_MOST_PANELS, -(-len(chart.panels) // (-(-rows // _MOST_ROWS) or 1)))
     parts = [chart.panels[start : start + size] for start in range(0, len(chart.panels), size)]
     for page, part in enumerate(parts, start=1):
         key = chart.key if page == 1 else f"{chart.key}_{page}"
         title = chart.title if len(parts) == 1 else f"{chart.title} ({page} of {len(parts)})"
-        yield replace(chart, key=key, title=title, panels=part)
+        drawn = replace(chart, key=key, title=title, panels=part, notes=())
+        texts = "".join(drawn.texts)
+        yield replace(drawn, notes=tuple(note for note in chart.notes if note[0] not in MARKS or note[0] in texts))
 
 
 def by_mean(panel: Panel) -> Panel:

@@ -1,4 +1,4 @@
-"""Drawing figures, as files or for a page: bars, points, ordered dots, paired bars, lines, heat maps and radars.
+"""Drawing figures, as files or for a page: bars, points, ordered dots, paired bars, lines and heat maps.
 
 A figure has its panels in a grid, with one legend for all; a series looks the same in every panel.
 """
@@ -9,21 +9,19 @@ import io
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from culture_tasks.pages.names import shown
 from culture_tasks.pages.pictures import look, styled
-from culture_tasks.report.figures.charts import IN_ONE_COLUMN, is_ratio
+from culture_tasks.report.figures.charts import IN_ONE_COLUMN
 from culture_tasks.report.figures.colours import COLOUR_MAP, COLOURED, colours, draw_heat, draw_map, draw_matrix
 from culture_tasks.report.figures.style import (
     BAND,
     draw_band,
     draw_marks,
     light_grid,
-    logarithmic,
-    lowest_ratio,
     name_columns,
     name_rows,
     panel_title,
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-    from matplotlib.projections.polar import PolarAxes
 
     from culture_tasks.report.figures.charts import Chart, Kind, Panel
     from culture_tasks.report.figures.style import Handles
@@ -125,8 +121,6 @@ def draw(chart: Chart, *, overview_across: int | None = None) -> Figure:
 
         bar = ScalarMappable(colours(chart).norm, COLOUR_MAP)
         figure.colorbar(bar, ax=figure.axes, label=shown(chart.value), shrink=0.7)
-    if chart.kind == "radar":
-        cast("ConstrainedLayoutEngine", figure.get_layout_engine()).set(w_pad=0.2)  # names reach out of the axes
     return figure
 
 
@@ -150,8 +144,6 @@ def _size(chart: Chart, rows: int, columns: int) -> tuple[float, float]:
             return 3.2 + 0.31 * max(8, groups), 2.2 + 0.27 * len(chart.labels)
         case "map":
             return 0.8 + 5.2 * max(1.5, columns), 0.9 + (3.3 if columns > 1 else 5.0) * rows
-        case "radar":
-            return 1.0 + 4.4 * columns, 1.2 + 3.4 * rows
         case _:
             return 11.0, max(1.0 + 2.7 * rows, 1.0 + 0.2 * len(chart.labels))
 
@@ -341,54 +333,11 @@ def _lines(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     return handles
 
 
-# Radar charts: one closed line per series, on one scale, logarithmic for ratios
-
-
-def _radar(chart: Chart, axes: PolarAxes, panel: Panel) -> Handles:
-    angles = np.linspace(0, 2 * np.pi, len(panel.groups), endpoint=False)
-    scale = panel.scale
-    handles: Handles = {}
-    for series in panel.series:
-        values = values_of([series.cells.get(group) for group in panel.groups])
-        if is_ratio(scale):
-            values = np.maximum(values, lowest_ratio(chart))
-        style = look(chart.look_of(series.label))
-        (handles[series.label],) = axes.plot(
-            np.append(angles, angles[:1]),
-            np.append(values, values[:1]),
-            color=style.colour,
-            linestyle=style.dashes,
-            linewidth=1.3,
-            marker=style.marker,
-            markersize=3,
-        )
-    top = max(float(cell.value) for one in chart.panels for cell in one.cells if cell.value is not None)
-    axes.set_theta_direction(-1)
-    axes.set_theta_zero_location("N")
-    axes.set_xticks(angles, [shown(group, 16) for group in panel.groups], fontsize=7)
-    for angle, label in zip(angles, axes.get_xticklabels(), strict=True):  # none reaches into the circle
-        side = round(float(np.sin(angle)), 2)
-        label.set_horizontalalignment("left" if side > 0 else "right" if side < 0 else "center")
-    if is_ratio(scale):
-        logarithmic(axes)
-        axes.set_ylim(lowest_ratio(chart), max(top, 1.0) * 1.1)
-    else:
-        axes.set_ylim(0, top * 1.05 or 1.0)
-    axes.tick_params(axis="y", labelsize=6)
-    axes.grid(color="0.85", linewidth=0.5)
-    if scale.neutral is not None:
-        circle = np.linspace(0, 2 * np.pi, 181)
-        axes.plot(circle, np.full_like(circle, scale.neutral), color="0.25", linewidth=0.9, zorder=1.5)
-    panel_title(axes, panel, 44)
-    return handles
-
-
 _KINDS: Mapping[Kind, tuple[Callable[[Chart, Any, Panel], Handles], int, Mapping[str, Any]]] = {
     "overview": (_overview, 6, {"sharey": True}),
     "bars": (_bars, 2, {}),
     "points": (_side_by_side, 2, {"sharey": True}),
     "dots": (_side_by_side, 2, {"sharex": True}),
-    "radar": (_radar, 3, {"subplot_kw": {"projection": "polar"}}),
     "heat": (draw_heat, 3, {}),
     "lines": (_lines, 3, {"sharey": True}),
     "pairs": (_pairs, 3, {"sharex": True}),

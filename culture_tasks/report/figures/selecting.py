@@ -13,6 +13,7 @@ from culture_tasks.benchmarks.reporting import BenchmarkReport, Mark, Number
 from culture_tasks.pages.names import cleaned
 from culture_tasks.report.figures.charts import (
     IN_ONE_COLUMN,
+    MARKS,
     Chart,
     Panel,
     Series,
@@ -40,7 +41,7 @@ COUNTRIES = "countries"
 DIFFERENCE = "Difference"
 """Label of the third series of a contrast's panel, which is written and not drawn."""
 
-_MARK, _OWN_DATA = " †", " ‡"
+_MARK, _OWN_DATA = (f" {mark}" for mark in MARKS)
 _WITH_INTERVALS: frozenset[Kind] = frozenset(("bars", "points", "dots", "lines", "pairs"))
 _MOST_CULTURES = 8
 """Cultures beyond which ordered dots, one row each, are read more easily than bars."""

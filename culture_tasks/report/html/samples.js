@@ -178,6 +178,7 @@ const PAIRS = {
   second: (a, b) => isFailure(a) && b.correctness === "right",
   neither: (a, b) => isFailure(a) && isFailure(b),
   both: (a, b) => a.correctness === "right" && b.correctness === "right",
+  differs: (a, b) => a.correctness !== b.correctness || (a.correctness === "scored" && a.score !== b.score),
 };
 
 // What the filters leave: lists of one sample, or of two that answer the same item.

@@ -207,7 +207,7 @@ class _Writer:
             scored = [unit for unit in self.headline if unit.cells[key].value is not None]
             numbers = [f"{self.unit(unit.key)} {_value(unit.cells[key])}" for unit in scored]
             return f"{self.model(key)} was run alone: {_spaced(numbers)}." if numbers else ""
-        if len(self.headline) < 2:
+        if len(self.headline) < 2 or self.number_of_models(models) < 2:
             return ""
         return (
             f"The {self.number_of_models(models)} models can't be ranked by a mean: no two ran the same two benchmarks."
@@ -215,19 +215,26 @@ class _Writer:
 
     def best_of_each(self, certain: bool) -> str:
         """Says who leads where the tests are sure of it, or where they aren't."""
-        leaders: list[str] = []
-        for unit in self.headline:
-            ranked, best = unit.standing.ranked, unit.standing.best
-            if len(ranked) > 1 and (len(best) == 1) == certain:
-                rivals = self.models(key for key in best if key != ranked[0])
-                leader, score = self.model(ranked[0]), _value(unit.cells[ranked[0]])
-                leaders.append(
-                    f"{leader} on {self.unit(unit.key)} ({score})"
-                    if certain
-                    else f"on {self.unit(unit.key)}, {leader} ({score}) and {rivals} are not significantly different"
-                )
-        start = "Significantly best" if certain else "No clear winner"
-        return f"{start}: {_spaced(leaders)}." if leaders else ""
+        ranked = [unit for unit in self.headline if len(unit.standing.ranked) > 1]
+        units = [unit for unit in ranked if (len(unit.standing.best) == 1) == certain]
+        if not units:
+            return ""
+        if not certain:
+            return f"No clear winner: {_spaced([self._without_winner(unit) for unit in units])}."
+        leaders: dict[str, list[str]] = {}
+        for unit in units:
+            leader = unit.standing.ranked[0]
+            leaders.setdefault(leader, []).append(f"{self.unit(unit.key)} ({_value(unit.cells[leader])})")
+        if len(leaders) == 1 and len(units) == len(ranked) > 2:
+            return f"{self.model(next(iter(leaders)))} is significantly best on all {len(units)} benchmarks."
+        by_leader = [f"{self.model(leader)} on {_listed(own, 'benchmark')}" for leader, own in leaders.items()]
+        return f"Significantly best: {_spaced(by_leader)}."
+
+    def _without_winner(self, unit: Unit) -> str:
+        leader = unit.standing.ranked[0]
+        rivals = self.models(key for key in unit.standing.best if key != leader)
+        score = _value(unit.cells[leader])
+        return f"on {self.unit(unit.key)}, {self.model(leader)} ({score}) and {rivals} are not significantly different"
 
     # For which cultures is it best and worst?
 
