@@ -18,7 +18,6 @@ from culture_tasks.benchmarks.cedar.scenes import (
     ORIGINAL,
     PIECES,
     SENTENCE,
-    Scene,
     Told,
     contrasted,
     scenes_of,
@@ -160,7 +159,7 @@ def _words_back(state: State) -> list[Row]:
 
 
 def _to_tell(state: State) -> list[Row]:
-    """Returns the scenes to write or to translate; one that two people skipped is given to nobody else."""
+    """Returns the scenes to write or to translate; one that two people skipped, or its writer, is given to nobody."""
     return [
         Row(
             name=scene.row,
@@ -168,7 +167,7 @@ def _to_tell(state: State) -> list[Row]:
             image=scene.image,
             writer=scene.writer,
             values=_values(scene.draft),
-            people=1 if len(state.skipped(scene.step, scene.row)) < 2 else 0,
+            people=1 if len(state.skipped(scene.step, scene.row)) < (1 if scene.writer else 2) else 0,
         )
         for scene in scenes_of(state)
     ]
@@ -182,7 +181,7 @@ def _to_check(state: State) -> list[Row]:
             shown={} if is_new else scene.shown,
             image=scene.image,
             values=_values(scene.told),
-            not_for=frozenset({scene.teller}),
+            not_for=frozenset({state.of(scene.step, scene.row)[-1].person}),
         )
         for scene in scenes_of(state)
         if scene.told and not scene.why_filtered
@@ -196,15 +195,20 @@ def _to_label(state: State, *, again: bool = False) -> list[Row]:
     """
     if not words_of(state).keys() >= set(EMOTIONS):
         return []
-    scenes = to_label_again(state) if again else [scene for scene in scenes_of(state) if not scene.why_unlabelled]
     steps = [step for step in state.entries if (step == "second") != again]
     entries = [entry for step in steps for found in state.entries[step].values() for entry in found]
     not_for = frozenset(entry.person for entry in entries if not entry.by_model)
-    return [_to_choose(scene, not_for, 2 if again else scene.decision.people) for scene in scenes]
-
-
-def _to_choose(scene: Scene, not_for: frozenset[str], people: int) -> Row:
-    return Row(name=scene.row, shown=_shown(scene.text), image=scene.image, not_for=not_for, people=people)
+    return [
+        Row(
+            name=scene.row,
+            shown=_shown(scene.text),
+            image=scene.image,
+            not_for=not_for,
+            people=2 if again else scene.decision.people,
+        )
+        for scene in (to_label_again(state) if again else scenes_of(state))
+        if not scene.why_unlabelled
+    ]
 
 
 def _emotion_words(state: State) -> Mapping[str, str]:
