@@ -70,7 +70,7 @@ def steps_of(config: Config) -> Iterator[Step]:
     else:
         narrative, language = _TEXTS[0], _name_of(config.language)
         ask = _ask("translate.v1", partial(_read_texts, ("narrative", "question")), language=language)
-        yield _step("translate", _TEXTS, _to_tell, ask, by_people=True)
+        yield replace(_step("translate", _TEXTS, _to_tell, ask), by_people=True)
         fluency = "Is it correct and natural? 1 is worst, 10 is best."
         fidelity = "Are all details of the original kept? 1 is worst, 10 is best."
         questions = [
@@ -80,8 +80,8 @@ def steps_of(config: Config) -> Iterator[Step]:
     questions = [replace(column, only_if=("possible", True)) for column in questions]
     corrections = [replace(column, required=False) for column in (narrative, _TEXTS[1])]
     yield _step("check", (possible, *questions, *corrections), _to_check, text=f"check_{config.way}")
-    yield _step("label", (_EMOTION,), _to_label, labels=_emotion_words)
-    yield _step("second", (_EMOTION,), partial(_to_label, again=True), labels=_emotion_words)
+    yield replace(_step("label", (_EMOTION,), _to_label), labels=_emotion_words)
+    yield replace(_step("second", (_EMOTION,), partial(_to_label, again=True)), labels=_emotion_words)
 
 
 def _drafting() -> Iterator[Step]:
@@ -101,35 +101,21 @@ def _filtering() -> Iterator[Step]:
     """Yields the steps by which models filter what was written, and align it with its image (sections 2.3 and 2.4)."""
     rewritten = "rewritten_narrative", "rewritten_question"
     for name, outcomes in (("social", ("not social-related", "social-related")), ("safe", ("unsafe", "safe"))):
-        yield _step(name, (_KEPT,), _written, _ask(f"{name}.v1", partial(_read_outcome, outcomes)))
+        yield _step(name, (_KEPT,), _told, _ask(f"{name}.v1", partial(_read_outcome, outcomes)))
     yield _step("provisional", (_EMOTION,), _in_each_language, _ask("provisional.v1", _read_emotion))
     ask = _ask("align.v1", partial(_read_texts, rewritten), shows_image=True)
     yield _step("align", _TEXTS, _with_image, ask)
     for name in ("with_image", "without_image"):
         ask = _ask(f"{name}.v1", _read_emotion, shows_image=name == "with_image")
-        yield _step(name, (_EMOTION,), _to_look_at, ask)
+        yield _step(name, (_EMOTION,), _with_image, ask)
 
 
 def _step(
-    name: str,
-    columns: Sequence[Column],
-    rows: Callable[[State], Sequence[Row]],
-    ask: Ask | None = None,
-    *,
-    by_people: bool | None = None,
-    labels: Callable[[State], Mapping[str, str]] = lambda _: {},
-    text: str = "",
+    name: str, columns: Sequence[Column], rows: Callable[[State], Sequence[Row]], ask: Ask | None = None, text: str = ""
 ) -> Step:
-    """Returns a step with its texts; one that a model does is for people only where that is said."""
-    return Step(
-        name=name,
-        columns=columns,
-        rows=rows,
-        ask=ask,
-        by_people=ask is None if by_people is None else by_people,
-        labels=labels,
-        **texts()["steps"][text or name],
-    )
+    """Returns a step with its texts, which a model does where it can be asked, and otherwise people."""
+    about = texts()["steps"][text or name]
+    return Step(name=name, columns=columns, rows=rows, ask=ask, by_people=ask is None, **about)
 
 
 # The rows of people's steps
@@ -151,11 +137,11 @@ def _words(state: State) -> list[Row]:
 
 
 def _words_back(state: State) -> list[Row]:
-    translators = {name: frozenset({state.of("words", name)[-1].person}) for name in words_of(state)}
-    return [
-        Row(name=name, shown={"Translation": word}, group="words_back", not_for=translators[name])
-        for name, word in words_of(state).items()
-    ]
+    def row(name: str, word: str) -> Row:
+        translator = frozenset({state.of("words", name)[-1].person})
+        return Row(name=name, shown={"Translation": word}, group="words_back", not_for=translator)
+
+    return [row(*each) for each in words_of(state).items()]
 
 
 def _to_tell(state: State) -> list[Row]:
@@ -166,7 +152,7 @@ def _to_tell(state: State) -> list[Row]:
             shown=scene.shown,
             image=scene.image,
             writer=scene.writer,
-            values=_values(scene.draft),
+            values=_values([scene.translation, *(told for _, told in scene.drafts())][-1]),
             people=1 if len(state.skipped(scene.step, scene.row)) < (1 if scene.writer else 2) else 0,
         )
         for scene in scenes_of(state)
@@ -228,25 +214,20 @@ def _drafted(step: str, state: State) -> list[Row]:
     return [Row(name=scene.row, shown=_shown(scene.drafts(until=step)[-1][1])) for scene in scenes]
 
 
-def _written(state: State) -> list[Row]:
-    scenes = [(scene, scene.written) for scene in scenes_of(state)]
+def _told(state: State) -> list[Row]:
+    scenes = [(scene, scene.told) for scene in scenes_of(state)]
     return [Row(name=scene.row, shown=_shown(told), image=scene.image) for scene, told in scenes if told]
 
 
 def _with_image(state: State) -> list[Row]:
-    return [row for row in _written(state) if row.image]
-
-
-def _to_look_at(state: State) -> list[Row]:
-    scenes = [(scene, scene.told) for scene in scenes_of(state) if scene.image]
-    return [Row(name=scene.row, shown=_shown(told), image=scene.image) for scene, told in scenes if told]
+    return [row for row in _told(state) if row.image]
 
 
 def _in_each_language(state: State) -> list[Row]:
     languages = contrasted(state.config)
     return [
         replace(row, name=f"{row.name}-{code}", shown={**row.shown, _LANGUAGE: _name_of(code)}, group=row.name)
-        for row in _written(state)
+        for row in _told(state)
         for code in (languages if len(languages) > 1 and not row.image else ())
     ]
 

@@ -143,18 +143,12 @@ class Scene:
 
     def drafts(self, until: str = "align") -> list[tuple[str, Told]]:
         """Returns what models drafted of it, each with its model, and what is between their steps."""
-        steps = [name for name in _DRAFTS[: _DRAFTS.index(until) + 1] if self.step == "write" or name == "translate"]
         drafts: list[tuple[str, Told]] = []
-        for entry in (entry for name in steps for entry in self.state.by_models(name, self.row)):
-            before = drafts[-1][1] if drafts and entry.step != "translate" else None
-            drafts.append((entry.person.removeprefix(MODEL), Told.of(entry.values, before)))
+        for step in _DRAFTS[: _DRAFTS.index(until) + 1]:
+            for entry in self.state.by_models(step, self.row):
+                before = drafts[-1][1] if drafts and step == "no_emotion_words" else None  # which fills in one text
+                drafts.append((entry.person.removeprefix(MODEL), Told.of(entry.values, before)))
         return drafts
-
-    @property
-    def draft(self) -> Told | None:
-        """What a person finds in its row: a model's draft, else the published translation."""
-        drafts = self.drafts()
-        return drafts[-1][1] if drafts else self.translation
 
     @cached_property
     def written(self) -> Told | None:
