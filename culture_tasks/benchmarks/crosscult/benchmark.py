@@ -16,7 +16,7 @@ from typing import Any
 
 from culture_tasks.benchmarks.crosscult import documents, draw
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
-from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order
+from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, TABLE, Edition, Order, Partition
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.vocabulary import (
@@ -25,7 +25,7 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
     Role,
     Setting,
 )
-from culture_tasks.benchmarks.cultures import BuiltCulture, CultureForm, OffersCultures
+from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, CultureForm, OffersCultures
 from culture_tasks.benchmarks.interface import (
     HARNESSES,
     Benchmark,
@@ -44,6 +44,7 @@ from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCase
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.releases import check_release
 from culture_tasks.data.sources import local_file
+from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings
 
@@ -144,9 +145,43 @@ class CrossCult(TrainsInsertion, OffersCultures):
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a built culture."""
-        from culture_tasks.benchmarks.crosscult.built import benchmark_of
+        return culture_of(built)
 
-        return benchmark_of(built)
+
+class OwnCulture(KnowledgeInsertion):
+    """A built culture."""
+
+    paper = "made like Zeng et al., 2026"
+
+    def __init__(self, built: BuiltCulture, edition: Edition) -> None:
+        self.edition = edition
+        self.name, self.title = edition.name, edition.title
+        self.data = f"own culture ({built.way})"
+        self.made_from = (PAPER.title,) if built.way == PARTITION else ()
+        self.marks, self.task_files = built.marks, built.task_files
+
+
+class OwnTrainingCulture(OwnCulture, TrainsInsertion):
+    """A built culture with cases to train on."""
+
+
+def culture_of(built: BuiltCulture) -> OwnCulture:
+    """Returns the benchmark of a built culture; raises DataError for a manifest that isn't of this benchmark."""
+    try:
+        edition = Edition(
+            name=built.benchmark,
+            title=f"{PAPER.title}, {built.title}",
+            source=built.source(TABLE, image_column="image"),
+            partitions=tuple(Partition(**partition) for partition in built.facts["partitions"]),
+            targets=tuple(built.facts["targets"]),
+            orders=tuple(tuple(order) for order in built.facts["orders"]),
+            diagnostic=built.benchmark,
+            seed=built.facts["seed"],
+        )
+        trains = built.facts["has_training"]
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{built.folder / MANIFEST}, field 'facts': {error}. Build the culture again.") from None
+    return (OwnTrainingCulture if trains else OwnCulture)(built, edition)
 
 
 def _sequential(edition: Edition, role: Role) -> Iterator[Task]:

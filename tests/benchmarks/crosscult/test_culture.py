@@ -18,11 +18,9 @@ from support.crosscult_cases import rows, write_folder
 from support.cultures import cultures_in
 from support.in_process import run_lm_eval, run_lmms_eval
 
-from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK
-from culture_tasks.benchmarks.crosscult.built import benchmark_of
-from culture_tasks.benchmarks.crosscult.culture_entries import row_name
-from culture_tasks.benchmarks.crosscult.culture_options import partitions_of
-from culture_tasks.benchmarks.crosscult.culture_steps import scenario_steps
+from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK, culture_of
+from culture_tasks.benchmarks.crosscult.culture import scenario_steps
+from culture_tasks.benchmarks.crosscult.culture_entries import partitions_of, row_name
 from culture_tasks.benchmarks.cultures import BuiltCulture, Entry, State
 from culture_tasks.benchmarks.interface import Group, Task
 from culture_tasks.benchmarks.training_cases import OffersTraining
@@ -143,7 +141,7 @@ def test_a_partition_becomes_a_benchmark_of_its_own(persian, data, monkeypatch):
         assert reason in reasons
     (mark,) = again.marks
     assert mark.startswith(f"2 of 18 answers are drafts of a model ({DRAFT})")
-    benchmark = benchmark_of(folder.culture)
+    benchmark = culture_of(folder.culture)
     assert isinstance(benchmark, OffersTraining)
     assert benchmark.check(None).usable
     named = {entry.name: entry for entry in benchmark.entries()}
@@ -182,7 +180,7 @@ def test_the_same_entries_make_the_same_files(persian, data, monkeypatch):
 
 
 def test_methods_are_trained_on_the_published_cases_unless_a_culture_is_named(persian, data, monkeypatch):
-    own = benchmark_of(build(persian, settings(monkeypatch, data)).culture)
+    own = culture_of(build(persian, settings(monkeypatch, data)).culture)
     monkeypatch.setattr(training_data, "benchmarks", lambda: {"crosscult": BENCHMARK, own.name: own})
     monkeypatch.setattr(training_data, "cultures", lambda: {own.name: None})
     own_cases = training_data.load_training_data(data, benchmark=own.name)
@@ -388,7 +386,7 @@ def test_own_scenarios_become_single_cases_and_chains(korean, data, monkeypatch)
         "usable scenario 's05'",
     ):
         assert reason in reasons
-    benchmark = benchmark_of(folder.culture)
+    benchmark = culture_of(folder.culture)
     assert not isinstance(benchmark, OffersTraining)
     assert benchmark.check(None).usable
     tasks = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Task)}
