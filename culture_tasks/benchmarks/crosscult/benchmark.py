@@ -65,7 +65,7 @@ _SETTINGS: Mapping[Setting, tuple[str, str]] = {
 _INSERTING: tuple[Harness, ...] = ("lmms_eval",)  # it has a model that inserts
 
 
-class KnowledgeInsertion(Benchmark):
+class KnowledgeInsertion(Benchmark, OffersTraining):
     """An edition of CrossCult-KIBench."""
 
     edition: Edition
@@ -115,16 +115,12 @@ class KnowledgeInsertion(Benchmark):
         """Checks the raw cases."""
         return documents.check(data_folder, self.edition)
 
-
-class TrainsInsertion(KnowledgeInsertion, OffersTraining):
-    """An edition that has cases to train on."""
-
     def training_cases(self, data_folder: Path | None, limit: int | None = None) -> TrainingCases:
         """Loads the single-insert training cases."""
         return documents.training_cases(data_folder, limit, self.edition)
 
 
-class CrossCult(TrainsInsertion, OffersCultures):
+class CrossCult(KnowledgeInsertion, OffersCultures):
     """CrossCult-KIBench (2026)."""
 
     edition = PAPER
@@ -145,43 +141,32 @@ class CrossCult(TrainsInsertion, OffersCultures):
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a built culture."""
-        return culture_of(built)
+        return OwnCulture(built)
 
 
 class OwnCulture(KnowledgeInsertion):
-    """A built culture."""
+    """A built culture; raises DataError for a manifest that isn't of this benchmark."""
 
     paper = "made like Zeng et al., 2026"
 
-    def __init__(self, built: BuiltCulture, edition: Edition) -> None:
-        self.edition = edition
-        self.name, self.title = edition.name, edition.title
+    def __init__(self, built: BuiltCulture) -> None:
+        self.name, self.title = built.benchmark, f"{PAPER.title}, {built.title}"
         self.data = f"own culture ({built.way})"
         self.made_from = (PAPER.title,) if built.way == PARTITION else ()
         self.marks, self.task_files = built.marks, built.task_files
-
-
-class OwnTrainingCulture(OwnCulture, TrainsInsertion):
-    """A built culture with cases to train on."""
-
-
-def culture_of(built: BuiltCulture) -> OwnCulture:
-    """Returns the benchmark of a built culture; raises DataError for a manifest that isn't of this benchmark."""
-    try:
-        edition = Edition(
-            name=built.benchmark,
-            title=f"{PAPER.title}, {built.title}",
-            source=built.source(TABLE, image_column="image"),
-            partitions=tuple(Partition(**partition) for partition in built.facts["partitions"]),
-            targets=tuple(built.facts["targets"]),
-            orders=tuple(tuple(order) for order in built.facts["orders"]),
-            diagnostic=built.benchmark,
-            seed=built.facts["seed"],
-        )
-        trains = built.facts["has_training"]
-    except (KeyError, TypeError) as error:
-        raise DataError(f"{built.folder / MANIFEST}, field 'facts': {error}. Build the culture again.") from None
-    return (OwnTrainingCulture if trains else OwnCulture)(built, edition)
+        try:
+            self.edition = Edition(
+                name=self.name,
+                title=self.title,
+                source=built.source(TABLE, image_column="image"),
+                partitions=tuple(Partition(**partition) for partition in built.facts["partitions"]),
+                targets=tuple(built.facts["targets"]),
+                orders=tuple(tuple(order) for order in built.facts["orders"]),
+                diagnostic=self.name,
+                seed=built.facts["seed"],
+            )
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{built.folder / MANIFEST}, field 'facts': {error}. Build the culture again.") from None
 
 
 def _sequential(edition: Edition, role: Role) -> Iterator[Task]:

@@ -165,7 +165,7 @@ def scenario_steps(config: Config) -> Iterator[Step]:
         ],
         ask=Ask(
             prompt=partial(_prompt, "qa_user.v1", asked, {"languages": "/".join(one.language for one in asked)}),
-            read=partial(_read, {"question": PAPER["en"].question}, True),
+            read=partial(_read, {"question": PAPER["en"].fields["question"]}, True),
             decoding=Decoding(max_tokens=1024),
             version=f"qa_user.v1[{','.join(partition.code for partition in partitions)}]",
         ),
@@ -178,15 +178,14 @@ def writing_steps(config: Config, partition: Partition) -> Iterator[Step]:
 
     where, language = place(partition.place).name, partition.language
     natives = f"native speakers of {language} from {where}"
-    answer_about = f"What most people in {where} would say. One short sentence."
     columns = {
-        "question": (partition.question, f"Question in {language}", _QUESTION),
-        "answer": (partition.answer, f"Answer in {language}", answer_about),
-        "gloss": (partition.gloss, "Answer in English", "A faithful translation, for readers."),
+        "question": (f"Question in {language}", _QUESTION),
+        "answer": (f"Answer in {language}", f"What most people in {where} would say. One short sentence."),
+        "gloss": ("Answer in English", "A faithful translation, for readers."),
     }
-    fields = {name: field for name, (field, _, _) in columns.items() if field}
     rejecting = config.way == PARTITION  # nobody has looked at the image yet
-    more: dict[str, Any] = {"most": _LONGEST} | ({"only_if": ("fits", True)} if rejecting else {})
+    first = [_FITS] if rejecting else []
+    more: dict[str, Any] = {"most": _LONGEST, "only_if": ("fits", True) if rejecting else None}
     yield Step(
         name=step_of("answer", config, partition),
         title=f"Question and answer in {language}",
@@ -195,13 +194,13 @@ def writing_steps(config: Config, partition: Partition) -> Iterator[Step]:
         "The answer isn't a translation of another culture's. Skip what can't be answered without a stereotype.",
         who=natives,
         source="CrossCult-KIBench, section 3.1 and Figure 8; the paper's are a model's",
-        columns=(*((_FITS,) if rejecting else ()), *(_column(name, *columns[name][1:], **more) for name in fields)),
+        columns=[*first, *(_column(name, *columns[name], **more) for name in partition.fields)],
         rows=partial(_answer_rows, partition),
         ask=Ask(
             prompt=partial(
                 _prompt, "qa_partition_user.v1", [partition], {"language": language, "culture": f"people in {where}"}
             ),
-            read=partial(_read, fields, rejecting),
+            read=partial(_read, partition.fields, rejecting),
             decoding=Decoding(max_tokens=512),
             version=f"qa_partition_user.v1[{partition.code}]",
         ),
@@ -261,8 +260,8 @@ def _draft(state: State, step: str, row: str) -> Mapping[str, Any]:
 
 def _prompt(name: str, partitions: Sequence[Partition], values: Mapping[str, str], row: Row) -> Prompt:
     """Returns Figure 8, or the prompt of ours after it, with the fields of some partitions."""
-    fields = [one.question for one in partitions]
-    fields += [field for one in partitions for field in (one.answer, one.gloss) if field]
+    fields = [one.fields["question"] for one in partitions]
+    fields += [field for one in partitions for kind, field in one.fields.items() if kind != "question"]
     known = {
         "fields": ",\n".join(f'    "{field}": "..."' for field in fields),
         "scenario_name": row.shown["Scenario"],
@@ -525,11 +524,8 @@ def _row(partitions: Sequence[Partition], item: Item) -> dict[str, Any]:
     row = {"id": item.name, "scenario": item.scenario, "topic": item.topic, "split": item.part}
     row |= {"image": _image_of(item)} | ({"description": item.description} if item.description else {})
     for one in partitions:
-        if text := item.texts.get(one.code):
-            found = {one.question: text.values["question"], one.answer: text.values["answer"]}
-            row |= found | ({one.gloss: text.values["gloss"]} if one.gloss and text.values.get("gloss") else {})
-        else:
-            row[one.question], row[one.answer] = item.samples[one.code]
+        values = item.texts[one.code].values if one.code in item.texts else item.samples[one.code]._asdict()
+        row |= {field: values[kind] for kind, field in one.fields.items() if values.get(kind)}
     return row
 
 

@@ -143,7 +143,6 @@ def edition_facts(config: Config, parts: Iterable[str]) -> dict[str, Any]:
         "targets": targets,
         "orders": chains if "sequential" in parts else [],
         "seed": config.seed,
-        "has_training": "train" in parts,
     }
 
 
@@ -273,15 +272,15 @@ class Work:
         """The usable sheets of scenarios, by row."""
         usable: dict[str, Mapping[str, Any]] = {}  # none where the cases are published
         stances = [f"stance_{partition.code}" for partition in partitions_of(self.config)]
+        written = self.state.entries.get("scenario", {})
         for row in blank_sheets(self.state):
-            if row.name not in self.state.entries.get("scenario", {}) or not (
-                entry := self._first("scenario", row.name)
-            ):
+            entry = self._first("scenario", row.name) if row.name in written else None
+            if entry is None:
                 continue
             values = entry.values
             if same := [name for name, sheet in usable.items() if sheet["name"] == values["name"]]:
                 self.drop("scenario", row.name, f"{same[0]} has the same name {values['name']!r}")
-            elif len({values[stance] for stance in stances}) == 1:
+            elif len({values.get(stance) for stance in stances}) == 1:
                 self.drop("scenario", row.name, "it is judged alike in all partitions")
             else:
                 usable[row.name] = values

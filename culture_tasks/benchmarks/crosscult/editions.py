@@ -40,19 +40,11 @@ class Partition:
     system: str = ""
 
     @property
-    def question(self) -> str:
-        """Field of a raw case that holds its question."""
-        return f"question_{self.code}"
-
-    @property
-    def answer(self) -> str:
-        """Field that holds its answer."""
-        return f"answer_{self.name}_{self.code}"
-
-    @property
-    def gloss(self) -> str:
-        """Field that may hold the answer in English; empty where the answer is in English."""
-        return "" if self.code == "en" else f"{self.answer}_en"
+    def fields(self) -> dict[str, str]:
+        """Fields of a raw case for its question, its answer and, unless that is in English, a gloss in English."""
+        answer = f"answer_{self.name}_{self.code}"
+        gloss = {} if self.code == "en" else {"gloss": f"{answer}_en"}
+        return {"question": f"question_{self.code}", "answer": answer, **gloss}
 
     @property
     def system_prompt(self) -> str:
