@@ -25,7 +25,6 @@ FEWEST = 2
 
 _CONTRAST = re.compile(r"([a-z]{2,3})-([A-Z]{2}|arab)")  # a partition that the paper doesn't have, such as ja-JP
 
-
 DEFAULTS: Mapping[str, Mapping[str, bool | float | Sequence[str]]] = {
     PARTITION: {"contrasts": PAPER.codes, "parts": ("single",), "cases": 20},
     SCENARIOS: {"contrasts": ("en",), "scenarios": 12, "train_scenarios": 0, "sequential_scenarios": 2, "screeners": 1},
