@@ -112,24 +112,15 @@ def row_name(kind: str, identifier: str) -> str:
 
 @dataclass(frozen=True)
 class Scene:
-    """A scene, and all that the entries of a project say of it.
-
-    Attributes:
-        row: The name of its row in the steps.
-        id: Its id in the data.
-        shown: What its teller works from, by label: the original, or a sentence.
-        image: Its image below the project's ``images``; empty without one.
-        writer: The person in whose row it is; empty for anyone.
-        translation: Its published translation; None without one.
-    """
+    """A scene, and all that the entries of a project say of it."""
 
     state: State
     row: str
     id: str
-    shown: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, str] = field(default_factory=dict)  # the original, or a sentence, by label
     image: str = ""
-    writer: str = ""
-    translation: Told | None = None
+    writer: str = ""  # the one person who may tell it; empty for anyone
+    translation: Told | None = None  # the published one
 
     @property
     def modality(self) -> Modality:
@@ -372,9 +363,3 @@ def words_of(state: State) -> Mapping[str, str]:
     """Returns the words for emotions and the pieces of the prompt in the culture's language, as far as they are."""
     found = {row: state.of("words", row) for row in (*EMOTIONS, *PIECES)}
     return {row: str(entries[-1].values["translation"]).strip() for row, entries in found.items() if entries}
-
-
-def selecting_models(state: State) -> list[str]:
-    """Returns the models whose choices decided which of the new scenes stay."""
-    rows = [found for step in ("provisional", "with_image") for found in state.entries.get(step, {}).values()]
-    return sorted({entry.person.removeprefix(MODEL) for entries in rows for entry in entries})
