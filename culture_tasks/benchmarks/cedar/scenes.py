@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -266,8 +266,8 @@ def _to_translate(state: State) -> list[Scene]:
         shown = {ORIGINAL["Narrative"]: row.narrative.strip(), ORIGINAL["Question"]: row.question.strip()}
         shown = {label: text for label, text in shown.items() if text}
         scenes[name] = Scene(state, name, row.id, shown, image, translation=translations.get(name))
-    most = state.config.options["most_scenes"]
-    return drawn(scenes.values(), "scenes", dict.fromkeys(MODALITIES, most)) if most else list(scenes.values())
+    most, every = state.config.options["most_scenes"], list(scenes.values())
+    return drawn(every, state.config.seed, "scenes", dict.fromkeys(MODALITIES, most)) if most else every
 
 
 def brought_in(state: State, stem: str) -> RowTable | None:
@@ -294,19 +294,17 @@ def published_images(state: State) -> Mapping[str, Path]:
     return {path.name: path for path in paths if path.resolve().is_relative_to(folder.resolve())}
 
 
-def drawn(scenes: Iterable[Scene], draw: str, numbers: Mapping[Modality, int]) -> list[Scene]:
-    """Returns so many scenes of each modality, by the project's seed, in their order."""
-    some = list(scenes)
-    rows: set[str] = set()
-    for kind in MODALITIES:
-        names = [scene.row for scene in some if scene.modality == kind]
-        rows |= set(random_order(names, some[0].state.config.seed, draw)[: numbers[kind]] if names else ())
-    return [scene for scene in some if scene.row in rows]
+def drawn(scenes: Sequence[Scene], seed: int, draw: str, numbers: Mapping[Modality, int]) -> list[Scene]:
+    """Returns so many scenes of each modality, in their order."""
+    names = {kind: [scene.row for scene in scenes if scene.modality == kind] for kind in MODALITIES}
+    rows = {row for kind in MODALITIES for row in random_order(names[kind], seed, draw)[: numbers[kind]]}
+    return [scene for scene in scenes if scene.row in rows]
 
 
 def to_label_again(state: State) -> list[Scene]:
     """Returns the scenes that people label who had no part in making the data (appendix A.5)."""
-    return drawn(scenes_of(state), "second", {kind: state.config.options[f"second_{kind}"] for kind in MODALITIES})
+    numbers = {kind: state.config.options[f"second_{kind}"] for kind in MODALITIES}
+    return drawn(scenes_of(state), state.config.seed, "second", numbers)
 
 
 # What falls out
