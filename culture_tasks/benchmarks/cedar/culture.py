@@ -19,11 +19,11 @@ from culture_tasks.benchmarks.cedar.scenes import (
     published_images,
     published_texts,
     scenes_of,
-    selecting_models,
     words_of,
 )
 from culture_tasks.benchmarks.culture_rows import check_drafts, negative_options
 from culture_tasks.benchmarks.cultures import (
+    MODEL,
     Built,
     Config,
     CultureForm,
@@ -139,8 +139,6 @@ def _built(state: State, scenes: Sequence[Scene], left_out: Mapping[str, Dropped
             "labels": sum(len(scene.labels("label")) for scene in scenes),
             "second labels": sum(len(scene.labels("second")) for scene in scenes),
             "scenes with a minority label": sum(scene.decision.minority is not None for scene in built),
-            "scenes drafted by a model": len(drafts),
-            "drafts that nobody changed": unchanged,
             "scenes built": len(built),
         },
         marks=[*(marks if drafts else ()), *_marks(state, built, figures)],
@@ -213,7 +211,8 @@ def _marks(state: State, built: Sequence[Scene], figures: Sequence[Figure]) -> I
             yield f"How well other people agree with its labels ({figure.of}) isn't known: {figure.missing}."
     if state.config.way != NEW_SCENES:
         return
-    if models := selecting_models(state):
+    rows = [row for step in ("provisional", "with_image") for row in state.entries.get(step, {}).values()]
+    if models := sorted({entry.person.removeprefix(MODEL) for entries in rows for entry in entries}):
         yield f"Its scenes were filtered by the emotions that models chose ({', '.join(models)})."
     published = published_texts(state)
     if not published:

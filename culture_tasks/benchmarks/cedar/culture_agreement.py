@@ -60,15 +60,19 @@ def figures(state: State) -> Iterator[Figure]:
         if ratings := [values[name] for values in checks if values.get(name)]:
             yield _figure(title, "check", mean_interval(ratings), printed)
     if clean := [bool(values["clean"]) for values in checks if "clean" in values]:
-        yield _figure("share without words for emotions", "check", _share(clean), "0.93")
+        yield _figure("share without words for emotions", "check", proportion_interval(sum(clean), len(clean)), "0.93")
     if differs := [set(contrast[scene.id]) != {label} for scene, label in gold if scene.id in contrast]:
-        yield _figure("share of scenes on which the cultures differ", "label", _share(differs))
+        yield _figure(
+            "share of scenes on which the cultures differ", "label", proportion_interval(sum(differs), len(differs))
+        )
     back = [
         str(entry.values["english"]).strip().casefold() == emotion
         for emotion in EMOTIONS
         for entry in state.of("words_back", emotion)
     ]
-    yield _figure("share of words that come back as the same emotion", "words_back", _share(back))
+    yield _figure(
+        "share of words that come back as the same emotion", "words_back", proportion_interval(sum(back), len(back))
+    )
 
 
 def _figure(name: str, of: str, interval: Interval, printed: str = "", floor: float | None = None) -> Figure:
@@ -76,10 +80,6 @@ def _figure(name: str, of: str, interval: Interval, printed: str = "", floor: fl
     if interval.n < _FEWEST:
         interval, missing = Interval(n=interval.n), f"{interval.n} of the {_FEWEST} that it needs at least"
     return Figure(name, of, interval.value, interval.n, interval.low, interval.high, printed, floor, missing)
-
-
-def _share(values: Sequence[bool]) -> Interval:
-    return proportion_interval(sum(values), len(values))
 
 
 def _resampled(measure_of: Callable[[_Labels], _Measure], labels: _Labels) -> Interval:

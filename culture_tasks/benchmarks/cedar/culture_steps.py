@@ -19,7 +19,7 @@ from culture_tasks.benchmarks.cedar.scenes import (
     PIECES,
     SENTENCE,
     Told,
-    contrasted,
+    contrast_languages,
     scenes_of,
     to_label_again,
     words_of,
@@ -224,7 +224,7 @@ def _with_image(state: State) -> list[Row]:
 
 
 def _in_each_language(state: State) -> list[Row]:
-    languages = contrasted(state.config)
+    languages = contrast_languages(state.config)
     return [
         replace(row, name=f"{row.name}-{code}", shown={**row.shown, _LANGUAGE: _name_of(code)}, group=row.name)
         for row in _told(state)

@@ -126,14 +126,7 @@ def prompt_file(prompt_language: str, modality: str) -> PromptFile:
 
 @dataclass(frozen=True)
 class AddedCulture:
-    """A culture that a group has added, with all that the package has for the paper's languages.
-
-    Attributes:
-        name: Its name.
-        language: Code of its language.
-        forms: The label of each word for an emotion, as :class:`~.reading.mentions.AddedWords` has them.
-        prompts: The prompt of each modality, in the group's words.
-    """
+    """A culture that a group has added: its words for emotions, and a prompt for each modality in its own words."""
 
     name: str
     language: str

@@ -367,14 +367,7 @@ REPORT = BenchmarkReport(
 
 
 def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality, str]) -> BenchmarkReport:
-    """Returns how a culture that was added is reported: the numbers of one language, and no published ones.
-
-    Args:
-        name: Its name, the group of its records.
-        title: Its name for readers.
-        place: Code of its place.
-        tasks: Its tasks, by modality.
-    """
+    """Returns how an added culture is reported: the numbers of one language, without published ones."""
     statistics: Mapping[str, tuple[str, Mapping[str, str], str]] = {
         "lsepp": ("emotion", _EMOTIONS, _NEUTRAL),
         "lsrqb": ("quadrant", _QUADRANTS, _NO_BIAS),

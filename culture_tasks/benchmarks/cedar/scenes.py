@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -112,24 +112,15 @@ def row_name(kind: str, identifier: str) -> str:
 
 @dataclass(frozen=True)
 class Scene:
-    """A scene, and all that the entries of a project say of it.
-
-    Attributes:
-        row: The name of its row in the steps.
-        id: Its id in the data.
-        shown: What its teller works from, by label: the original, or a sentence.
-        image: Its image below the project's ``images``; empty without one.
-        writer: The person in whose row it is; empty for anyone.
-        translation: Its published translation; None without one.
-    """
+    """A scene, and all that the entries of a project say of it."""
 
     state: State
     row: str
     id: str
-    shown: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, str] = field(default_factory=dict)  # the original, or a sentence, by label
     image: str = ""
-    writer: str = ""
-    translation: Told | None = None
+    writer: str = ""  # the one person who may tell it; empty for anyone
+    translation: Told | None = None  # the published one
 
     @property
     def modality(self) -> Modality:
@@ -196,7 +187,7 @@ class Scene:
                 return step, reason
         if self._chosen("with_image").items() & self._chosen("without_image").items():
             return "without_image", "its image isn't needed: a model names the same emotion without it"
-        languages = contrasted(self.state.config)
+        languages = contrast_languages(self.state.config)
         chosen = {code: list(self._chosen("provisional", f"-{code}").values()) for code in languages}
         tops = {code: Counter(found).most_common(1)[0] for code, found in chosen.items() if len(found) >= _MODELS}
         for code, (_, number) in tops.items():
@@ -220,7 +211,7 @@ class Scene:
         return decide(self.labels("label"), self.state.config.options)
 
 
-def contrasted(config: Config) -> list[str]:
+def contrast_languages(config: Config) -> list[str]:
     """Returns the codes of the languages as whose speakers models give provisional labels."""
     return list(dict.fromkeys((config.language, *config.options.get("contrast_languages", ()))))
 
@@ -234,7 +225,7 @@ def scenes_of(state: State) -> list[Scene]:
 
 
 def _to_write(state: State) -> Iterator[Scene]:
-    if (table := brought_in(state, "seeds")) is not None:
+    if (table := input_table(state, "seeds")) is not None:
         rows = validated(table, Seed)
         for identifier, seed in zip(unique(table, (row.id for row in rows), "id"), rows, strict=True):
             row = row_name("seed", identifier)
@@ -252,19 +243,19 @@ def _to_write(state: State) -> Iterator[Scene]:
 
 
 def _to_translate(state: State) -> list[Scene]:
-    table, folder = brought_in(state, "scenes"), (state.data_folder or Path()) / FOLDER
+    table, folder = input_table(state, "scenes"), (state.data_folder or Path()) / FOLDER
     stems = {name.rpartition(".")[0]: name for name in state.images}
     if table is not None:
         parts = [(row, row.image or stems.get(row.id, "")) for row in validated(table, SceneRow)]
     else:
         parts = [
             (row, Path(image_name(folder, row)).name if modality == "multimodal" else "")
-            for modality, row in published(state, "en")
+            for modality, row in published_rows(state, "en")
         ]
     kinds = {"multimodal": "image", "text": "text"}
     translations = {
         row_name(kinds[modality], row.id): Told.of(row.model_dump())
-        for modality, row in published(state, state.config.language)
+        for modality, row in published_rows(state, state.config.language)
     }
     scenes: dict[str, Scene] = {}
     for row, image in parts:
@@ -275,17 +266,17 @@ def _to_translate(state: State) -> list[Scene]:
         shown = {ORIGINAL["Narrative"]: row.narrative.strip(), ORIGINAL["Question"]: row.question.strip()}
         shown = {label: text for label, text in shown.items() if text}
         scenes[name] = Scene(state, name, row.id, shown, image, translation=translations.get(name))
-    most = state.config.options["most_scenes"]
-    return drawn(scenes.values(), "scenes", dict.fromkeys(MODALITIES, most)) if most else list(scenes.values())
+    most, every = state.config.options["most_scenes"], list(scenes.values())
+    return draw_scenes(every, state.config.seed, "scenes", dict.fromkeys(MODALITIES, most)) if most else every
 
 
-def brought_in(state: State, stem: str) -> RowTable | None:
+def input_table(state: State, stem: str) -> RowTable | None:
     """Returns a table of the project's ``inputs``; None where it isn't there."""
     paths = [path for suffix in SUFFIXES if (path := state.folder / "inputs" / f"{stem}{suffix}").is_file()]
     return read_file(paths[0]) if paths else None
 
 
-def published(state: State, *languages: str) -> Iterator[tuple[Modality, SceneRow]]:
+def published_rows(state: State, *languages: str) -> Iterator[tuple[Modality, SceneRow]]:
     """Yields the scenes of CEDAR in some languages, as far as they are in the user's folder."""
     for (modality, language), source in SOURCES.items():
         if language in languages:
@@ -295,40 +286,38 @@ def published(state: State, *languages: str) -> Iterator[tuple[Modality, SceneRo
 
 def published_images(state: State) -> Mapping[str, Path]:
     """Returns the images of the scenes in the user's folder, by name; none where the group brings in scenes."""
-    if state.config.way == NEW_SCENES or state.data_folder is None or brought_in(state, "scenes") is not None:
+    if state.config.way == NEW_SCENES or state.data_folder is None or input_table(state, "scenes") is not None:
         return {}
     folder = state.data_folder / FOLDER
-    names = [image_name(folder, row) for modality, row in published(state, "en") if modality != "text"]
+    names = [image_name(folder, row) for modality, row in published_rows(state, "en") if modality != "text"]
     paths = [path for name in names for path in (folder / "images" / name, folder / name) if path.is_file()]
     return {path.name: path for path in paths if path.resolve().is_relative_to(folder.resolve())}
 
 
-def drawn(scenes: Iterable[Scene], draw: str, numbers: Mapping[Modality, int]) -> list[Scene]:
-    """Returns so many scenes of each modality, by the project's seed, in their order."""
-    some = list(scenes)
-    rows: set[str] = set()
-    for kind in MODALITIES:
-        names = [scene.row for scene in some if scene.modality == kind]
-        rows |= set(random_order(names, some[0].state.config.seed, draw)[: numbers[kind]] if names else ())
-    return [scene for scene in some if scene.row in rows]
+def draw_scenes(scenes: Sequence[Scene], seed: int, draw: str, numbers: Mapping[Modality, int]) -> list[Scene]:
+    """Returns so many scenes of each modality, in their order."""
+    names = {kind: [scene.row for scene in scenes if scene.modality == kind] for kind in MODALITIES}
+    rows = {row for kind in MODALITIES for row in random_order(names[kind], seed, draw)[: numbers[kind]]}
+    return [scene for scene in scenes if scene.row in rows]
 
 
 def to_label_again(state: State) -> list[Scene]:
     """Returns the scenes that people label who had no part in making the data (appendix A.5)."""
-    return drawn(scenes_of(state), "second", {kind: state.config.options[f"second_{kind}"] for kind in MODALITIES})
+    numbers = {kind: state.config.options[f"second_{kind}"] for kind in MODALITIES}
+    return draw_scenes(scenes_of(state), state.config.seed, "second", numbers)
 
 
 # What falls out
 
 
 def dropped(state: State, scenes: Sequence[Scene]) -> dict[str, Dropped]:
-    """Returns every scene that isn't part of what is built, by row; rows that nobody has begun to fill in aside."""
+    """Returns every scene that isn't part of what is built, by row, but for empty rows of writers."""
     found: dict[str, Dropped] = {}
     first: dict[tuple[str, str, str], str] = {}
     step = TELLING[state.config.way]
     shipped = published_texts(state) if state.config.way == NEW_SCENES else ()
     contrast = contrast_labels(state) if state.config.options.get("same_label") == "drop" else {}
-    begun = state.entries.get(step, {})
+    entries = state.entries.get(step, {})
     for scene in scenes:
         key = (scene.text.narrative.casefold(), scene.text.question.casefold(), scene.image)
         reason = scene.why_unlabelled
@@ -344,15 +333,15 @@ def dropped(state: State, scenes: Sequence[Scene]) -> dict[str, Dropped]:
             reason = "label", "the same gold label in all cultures"
         if reason is None:
             first[key] = scene.row
-        elif scene.row in begun or not scene.writer:
+        elif scene.row in entries or not scene.writer:
             found[scene.row] = Dropped(reason[0], scene.row, reason[1])
-    gone = sorted(begun.keys() - {scene.row for scene in scenes})
-    return found | {row: Dropped(step, row, "its sentence, image or original is no longer there") for row in gone}
+    orphans = sorted(entries.keys() - {scene.row for scene in scenes})
+    return found | {row: Dropped(step, row, "its sentence, image or original is no longer there") for row in orphans}
 
 
 def published_texts(state: State) -> frozenset[Told]:
     """Returns the published scenes without image, as far as they are at hand, in English and the culture's language."""
-    rows = published(state, "en", state.config.language)
+    rows = published_rows(state, "en", state.config.language)
     return frozenset(Told.of(row.model_dump()) for modality, row in rows if modality == "text")
 
 
@@ -372,9 +361,3 @@ def words_of(state: State) -> Mapping[str, str]:
     """Returns the words for emotions and the pieces of the prompt in the culture's language, as far as they are."""
     found = {row: state.of("words", row) for row in (*EMOTIONS, *PIECES)}
     return {row: str(entries[-1].values["translation"]).strip() for row, entries in found.items() if entries}
-
-
-def selecting_models(state: State) -> list[str]:
-    """Returns the models whose choices decided which of the new scenes stay."""
-    rows = [found for step in ("provisional", "with_image") for found in state.entries.get(step, {}).values()]
-    return sorted({entry.person.removeprefix(MODEL) for entries in rows for entry in entries})

@@ -78,12 +78,7 @@ class Mention(NamedTuple):
 
 @dataclass(frozen=True)
 class AddedWords:
-    """The emotion words of a culture that was added.
-
-    Attributes:
-        language: Code of its language.
-        forms: The label of each word. A ``*`` at its end allows any ending, for languages that join words to it.
-    """
+    """The emotion words of an added culture. A ``*`` at the end of a form allows any ending."""
 
     language: str
     forms: Mapping[str, Emotion]
