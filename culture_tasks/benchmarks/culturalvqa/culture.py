@@ -127,6 +127,9 @@ def _yes(text: str | None) -> bool:
 def _images(state: State, dropped: list[Dropped]) -> tuple[list[_Image], list[str]]:
     """Returns the images that pass the paper's filters, and what is wrong with files and their table."""
     path = state.folder / _IMAGES_CSV
+    if not path.is_file():
+        columns = "file and licence, and if you know them source, people and consent"
+        return [], [f"{path}: no such file. Expected a CSV file with a row per image, in the columns {columns}."]
     try:
         rows, problems = usable_rows(read_file(path), _ImageRow, {"license": "licence"})
     except DataError as error:
@@ -311,7 +314,8 @@ def _agreement(state: State) -> Iterator[Figure]:
         ]
         for question in questions
     ]
-    for name, counted in (("two people give the same answer", any), ("all people give the same answer", all)):
+    counted_in = {"two people give the same answer": any, "all people give the same answer": all}
+    for name, counted in counted_in.items() if questions else ():
         yield figure_of(name, "all", share_interval([float(counted(pairs)) for pairs in same], clusters))
     rated = [state.of("rate", row.name) for row in _rate_rows(state)]
     rated = [entries for entries in rated if len(entries) > 1]
