@@ -162,8 +162,10 @@ def _sheets(options: argparse.Namespace) -> int:
     if given.sheets:
         rows = [[sheet.person, str(len(sheet.rows)), str(folder / f"{sheet.name}.html")] for sheet in given.sheets]
         print(printable(as_text(["person", "rows", "page (and CSV file)"], rows)))
-    else:
+    elif project.step(options.step).rows(state):
         print(f"nothing to give out: no row of {options.step} is open for anybody.")
+    else:
+        print(f"nothing to give out: {options.step} has no rows yet. `culture agree` says how far earlier steps are.")
     if given.out:
         print(f"{given.out} places in rows are out on earlier sheets (--again writes them once more)")
     if given.later:

@@ -141,6 +141,7 @@ def make_isfahan(user: Commands) -> None:
             ),
         )
     user.collect("isfahan", *sheets.values())
+    assert "has no rows yet" in user("culture", "sheets", "isfahan", "--step", "rate")
     for model in ("small", "large"):
         user("culture", "draft", "isfahan", "--step", "respond", "--model", f"openai:{model}")
         assert "0 rows saved" in user("culture", "draft", "isfahan", "--step", "respond", "--model", f"openai:{model}")

@@ -174,6 +174,7 @@ def _second_rows(state: State) -> list[Row]:
 
 
 def _steps(config: Config) -> Iterator[Step]:
+    options = config.options
     rated = (
         Column(name="rating", title="Rating", kind="number", about="1: poor, 10: excellent", lowest=1, highest=10),
     )
@@ -212,13 +213,17 @@ def _steps(config: Config) -> Iterator[Step]:
         Column(name="question_en", title="Question in English", kind="long_text"),
         Column(name="answer_en", title="Answer in English", kind="long_text"),
     )
-    yield step_of(__package__, "draft", _TEXTS, _draft_rows, ask=ask)
+    if options["drafts_per_category"]:
+        yield step_of(__package__, "draft", _TEXTS, _draft_rows, ask=ask)
     yield step_of(__package__, "write", write, _write_rows)
-    yield step_of(__package__, "check", check, _check_rows)
-    yield step_of(__package__, "translate", translate, _translate_rows)
+    if options["checkers"]:
+        yield step_of(__package__, "check", check, _check_rows)
+    if options["translations"]:
+        yield step_of(__package__, "translate", translate, _translate_rows)
     yield respond_step(__package__, "plain.v1", rows=_respond_rows, decoding=SAMPLED, shows_images=False)
     yield step_of(__package__, "rate", rated, _rate_rows)
-    yield step_of(__package__, "rate_again", rated, _second_rows)
+    if options["second_per_category"] and options["second_raters"]:
+        yield step_of(__package__, "rate_again", rated, _second_rows)
 
 
 def _read_draft(reply: str) -> Mapping[str, Any]:
@@ -252,14 +257,7 @@ class CareForm(CultureForm):
 
     def steps(self, config: Config) -> Sequence[Step]:
         """Returns the steps; without drafts, checkers or translations, theirs are left out."""
-        options = config.options
-        needed = {
-            "draft": options["drafts_per_category"],
-            "check": options["checkers"],
-            "translate": options["translations"],
-            "rate_again": options["second_per_category"] and options["second_raters"],
-        }
-        return [step for step in _steps(config) if needed.get(step.name, True)]
+        return list(_steps(config))
 
     def check(self, state: State) -> Iterable[str]:
         """Yields what is wrong with the candidates and with the numbers among the options."""

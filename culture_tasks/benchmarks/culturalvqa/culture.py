@@ -127,6 +127,9 @@ def _yes(text: str | None) -> bool:
 def _images(state: State, dropped: list[Dropped]) -> tuple[list[_Image], list[str]]:
     """Returns the images that pass the paper's filters, and what is wrong with files and their table."""
     path = state.folder / _IMAGES_CSV
+    if not path.is_file():
+        columns = "file and licence, and if you know them source, people and consent"
+        return [], [f"{path}: no such file. Expected a CSV file with a row per image, in the columns {columns}."]
     try:
         rows, problems = usable_rows(read_file(path), _ImageRow, {"license": "licence"})
     except DataError as error:
@@ -311,7 +314,8 @@ def _agreement(state: State) -> Iterator[Figure]:
         ]
         for question in questions
     ]
-    for name, counted in (("two people give the same answer", any), ("all people give the same answer", all)):
+    counted_in = {"two people give the same answer": any, "all people give the same answer": all}
+    for name, counted in counted_in.items() if questions else ():
         yield figure_of(name, "all", share_interval([float(counted(pairs)) for pairs in same], clusters))
     rated = [state.of("rate", row.name) for row in _rate_rows(state)]
     rated = [entries for entries in rated if len(entries) > 1]
@@ -350,10 +354,7 @@ class CulturalVqaForm(CultureForm):
 
     def steps(self, config: Config) -> Sequence[Step]:
         """Returns the steps; without a look at images or ratings of models' answers, theirs are left out."""
-        options = config.options
-        is_rated = options["rated_questions"] and options["raters"]
-        needed = {"screen": options["screen"], "respond": is_rated, "rate": is_rated}
-        return [step for step in _steps(config) if needed.get(step.name, True)]
+        return list(_steps(config))
 
     def check(self, state: State) -> Iterable[str]:
         """Yields what is wrong with images, with their table, and with the numbers among the options."""
@@ -382,6 +383,7 @@ FORM = CulturalVqaForm()
 def _steps(config: Config) -> Iterator[Step]:
     from culture_tasks.vocabulary import language
 
+    options = config.options
     in_language = partial(step_of, __package__, language=language(config.language).name)
     yes_no = partial(Column, kind="yes_no")
     is_suitable = yes_no(name="suitable", title="Questions can be written about it")
@@ -394,11 +396,13 @@ def _steps(config: Config) -> Iterator[Step]:
     best = "1 is the best, 5 the worst"
     rating = Column(name="rating", title="Rating", kind="number", about=best, lowest=1, highest=5)
     answers = (answer, variants)
-    yield step_of(__package__, "screen", (is_suitable, people), _screen_rows)
-    yield in_language("write", (question, facet, *(answers if config.options["author_answers"] else ())), _write_rows)
+    if options["screen"]:
+        yield step_of(__package__, "screen", (is_suitable, people), _screen_rows)
+    yield in_language("write", (question, facet, *(answers if options["author_answers"] else ())), _write_rows)
     yield in_language("answer", answers, _answer_rows)
-    yield respond_step(__package__, "vlm.v1", rows=_respond_rows, decoding=DECODING, shows_images=True)
-    yield step_of(__package__, "rate", (rating,), _rate_rows)
+    if options["rated_questions"] and options["raters"]:
+        yield respond_step(__package__, "vlm.v1", rows=_respond_rows, decoding=DECODING, shows_images=True)
+        yield step_of(__package__, "rate", (rating,), _rate_rows)
 
 
 # What is built
@@ -437,7 +441,8 @@ def _built(state: State) -> Built:
         for model in response.models
     ]
     current = [_row_of(question).name for question in questions]
-    dropped += stale(state, {"answer": current, "respond": current})
+    given = {response.row for row in current for response in responses(state, row)}
+    dropped += stale(state, {"answer": current, "respond": current, "rate": given})
     facets = Counter(question.facet for question in questions)
     return Built(
         tables={f"{TEST}.json": rows} | ({"ratings.json": ratings} if ratings else {}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from support.cultures import cultures_in
@@ -14,6 +15,7 @@ from support.scripted_lm import ScriptedLM
 from culture_tasks.benchmarks import registry
 from culture_tasks.benchmarks.care.benchmark import BENCHMARK
 from culture_tasks.benchmarks.care.documents import CATEGORIES
+from culture_tasks.benchmarks.cultures import NothingBuiltError
 from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.people.rated_responses import load as load_rated
@@ -165,6 +167,32 @@ def test_pages_of_raters_name_no_model_and_hold_a_questions_responses_together(g
     assert {
         len({row.shown["Question"] for row in rows if row.group == one}) for one in {row.group for row in rows}
     } == {1}
+
+
+def test_a_reference_is_shown_to_raters_or_rated_by_them(group):
+    state, step = group.project.state(), group.project.step("rate")
+    shown, rated = step.rows(state), step.rows(with_options(state, rate_references=True))
+    assert all("Reference answer" in row.shown for row in shown)
+    assert not any("Reference answer" in row.shown for row in rated)
+    assert len(rated) == len(shown) + len({row.group for row in shown})
+
+
+def test_what_falls_out_is_known_when_nothing_can_be_built(group):
+    state = group.project.state()
+    with pytest.raises(NothingBuiltError, match="no question is left for the test, of") as nothing:
+        group.project.form.build(with_options(state, checkers=9))
+    reasons = {row.row: row.reason for row in nothing.value.dropped}
+    assert reasons["w-mina-001"] == "too few people have checked it"
+    assert reasons.keys() >= {row.row for row in group.project.form.build(state).dropped if row.step == "write"}
+
+
+def test_a_question_without_a_majority_says_that_it_waits_for_another_person(group):
+    state = group.project.state()
+    checks = {"w-mina-001": state.of("check", "w-mina-001")[:1]}
+    with pytest.raises(NothingBuiltError) as nothing:
+        group.project.form.build(replace(state, entries={**state.entries, "check": checks}))
+    reason = "no category has a majority; another person is to check it"
+    assert ("write", "w-mina-001", reason) in nothing.value.dropped
 
 
 def test_unchanged_drafts_are_marked_and_too_many_are_refused(group):

@@ -166,7 +166,7 @@ def test_images_of_the_published_data_are_left_out(group, tmp_path):
 @pytest.mark.parametrize(
     ("table", "images", "said"),
     [
-        (None, {}, "no such file"),
+        (None, {}, "a row per image, in the columns file and licence"),
         ("file,licence\na.jpg,CC0\n", {"b.jpg": picture("red")}, "no file 'a.jpg'"),
         (
             "file,licence\na.jpg,CC0\n",
@@ -184,7 +184,9 @@ def test_images_that_can_not_be_used_are_named(tmp_path, table, images, said):
         group.input(f"images/{name}", content)
     if table:
         group.input("inputs/images.csv", table)
-    assert said in "\n".join(group.project.form.check(group.project.state()))
+    state = group.project.state()
+    assert said in "\n".join(group.project.form.check(state))
+    assert not group.project.form.agreement(state)
 
 
 @pytest.mark.slow
