@@ -10,11 +10,15 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from culture_tasks.cli.findings import show_findings
 from culture_tasks.cli.options import AddParser, add_json, with_progress
 from culture_tasks.errors import SettingsError
 from culture_tasks.selftest.findings import Finding, finding_of
+
+if TYPE_CHECKING:
+    from culture_tasks.settings import Settings
 
 _WIDTH = 17  # of CrossCult-KIBench, the longest title
 
@@ -53,24 +57,12 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
-    from culture_tasks.judges.endpoint.addresses import secrets_of_arguments, shown_arguments
     from culture_tasks.selftest.known_verdicts import grade_known_answers
-    from culture_tasks.selftest.models import HarnessModel, load_model
-    from culture_tasks.selftest.probes import looks_at
     from culture_tasks.settings import Settings
 
-    settings, shown = Settings.from_environment(), secrets_of_arguments(options.model_args).hidden
+    settings = Settings.from_environment()
     if options.model:
-        models: list[HarnessModel] = []
-
-        def load() -> Finding:
-            models.append(load_model(options.model, options.model_args, options.harness))
-            found = f"{options.model} of {models[0].harness.replace('_', '-')}, {shown_arguments(options.model_args)}"
-            return Finding("ok", found)
-
-        yield "model", finding_of(load, shown)
-        for subject, look in with_progress([*looks_at(models[0], settings)] if models else [], "selftest"):
-            yield subject, finding_of(look, shown)
+        yield from _of_model(options, settings)  # which lets go of the model, for a judge in this process
     if not options.no_judge:
         yield "judge", finding_of(partial(grade_known_answers, settings), lambda _: "")
     if options.predictions:
@@ -80,3 +72,21 @@ def _examine(options: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
             looks = replays_of(options.predictions, options.output, Path(scratch))
             for subject, look in with_progress(looks, "predictions"):
                 yield subject, finding_of(look)
+
+
+def _of_model(options: argparse.Namespace, settings: Settings) -> Iterator[tuple[str, Finding]]:
+    from culture_tasks.judges.endpoint.addresses import secrets_of_arguments, shown_arguments
+    from culture_tasks.selftest.models import HarnessModel, load_model
+    from culture_tasks.selftest.probes import looks_at
+
+    models: list[HarnessModel] = []
+    shown = secrets_of_arguments(options.model_args).hidden
+
+    def load() -> Finding:
+        models.append(load_model(options.model, options.model_args, options.harness))
+        found = f"{options.model} of {models[0].harness.replace('_', '-')}, {shown_arguments(options.model_args)}"
+        return Finding("ok", found)
+
+    yield "model", finding_of(load, shown)
+    for subject, look in with_progress([*looks_at(models[0], settings)] if models else [], "selftest"):
+        yield subject, finding_of(look, shown)

@@ -6,11 +6,9 @@ import json
 from collections import Counter
 from importlib import resources
 from itertools import cycle
-from typing import NamedTuple
 
 from culture_tasks.benchmarks.registry import rubrics
 from culture_tasks.errors import WAYS_OUT, JudgeNotConfiguredError
-from culture_tasks.judges.judge import Ticket
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.judges.selection import make_judge, spec_for
@@ -24,16 +22,8 @@ _GOOD, _POOR = 0.9, 0.75
 """Shares of agreement: from the first on a judge is right, and below the second nothing it says counts."""
 
 
-class _Graded(NamedTuple):
-    rubric: Rubric
-    is_right: bool
-    response: str
-    ticket: Ticket
-
-
 def grade_known_answers(settings: Settings) -> Finding:
     """Has the judge grade ten right answers and ten wrong ones, each question by the next rubric, past the cache."""
-    graded: list[_Graded] = []
     try:
         specs = [(rubric, spec_for(settings, rubric.model)) for rubric in rubrics().values()]
     except JudgeNotConfiguredError:
@@ -46,46 +36,46 @@ def grade_known_answers(settings: Settings) -> Finding:
     uncached = settings.model_copy(update={"judge_cache": "off"})
     judges = {spec: make_judge(spec, uncached) for spec in named}
     answers = json.loads(resources.files(__package__).joinpath("known_answers.json").read_text(encoding="utf-8"))
+    requests = [
+        (spec, rubric, side, JudgeItem(each["question"], (each["reference"],), each[side], language=each["language"]))
+        for each, (rubric, spec) in zip(answers, cycle(specs), strict=False)
+        for side in ("right", "wrong")
+    ]
     try:
-        for answer, (rubric, spec) in zip(answers, cycle(specs), strict=False):
-            for is_right in (True, False):
-                response = answer["right" if is_right else "wrong"]
-                item = JudgeItem(answer["question"], (answer["reference"],), response, language=answer["language"])
-                graded.append(_Graded(rubric, is_right, response, judges[spec].submit(rubric, item)))
-        verdicts = [each.ticket.verdict() for each in graded]
+        for spec, judge in judges.items():
+            judge.check([(rubric, item) for named_by, rubric, _, item in requests if named_by == spec])
+        tickets = [judges[spec].submit(rubric, item) for spec, rubric, _, item in requests]
+        verdicts = [ticket.verdict() for ticket in tickets]
     finally:
         for judge in judges.values():
             judge.close()
-    outcomes = Counter(verdict.outcome for verdict in verdicts)
-    scores = [verdict.score for verdict in verdicts]
-    apart = [each for each, score in zip(graded, scores, strict=True) if score is not None and not _agrees(each, score)]
-    agreed, scored = outcomes["scored"] - len(apart), outcomes["scored"]
-    judged_by = ", ".join(map(str, named))
-    found = f"{judged_by}: {agreed} of {len(graded)} verdicts as expected, {len(graded) - scored} unread or failed"
     listed = [
         {
-            "rubric": each.rubric.name,
-            "right": each.is_right,
-            "response": each.response,
+            "rubric": rubric.name,
+            "side": side,
+            "response": item.response,
             "rating": verdict.score,
-            "outcome": verdict.outcome,
+            "agrees": None if verdict.score is None else _agrees(rubric, side, verdict.score),
             "error": verdict.error,
         }
-        for each, verdict in zip(graded, verdicts, strict=True)
+        for (_, rubric, side, item), verdict in zip(requests, verdicts, strict=True)
     ]
-    facts = {"outcomes": dict(outcomes), "agreed": agreed, "verdicts": listed}
-    if reasons := [verdict.error for verdict in verdicts if verdict.error]:
-        found += f", such as {reasons[0]}"
-    if agreed >= _GOOD * len(graded) and scored == len(graded):
+    agreed = sum(each["agrees"] is True for each in listed)
+    unread = [verdict for verdict in verdicts if verdict.score is None]
+    found = f"{', '.join(map(str, named))}: {agreed} of {len(listed)} verdicts as expected"
+    if unread:
+        found += f", {len(unread)} unread or failed, such as: {unread[0].error}"
+    facts = {"outcomes": Counter(verdict.outcome for verdict in verdicts), "agreed": agreed, "verdicts": listed}
+    if agreed >= _GOOD * len(listed) and not unread:
         return Finding("ok", found, facts=facts)
     remedy = "Look at the verdicts (--json). A judge needs a larger model, another prompt version or more tokens."
-    if apart:
-        wrong = f"{'right' if apart[0].is_right else 'wrong'} answer {apart[0].response!r}"
-        remedy = f"The {wrong} has another verdict by {apart[0].rubric.name}. {remedy}"
-    return Finding("note" if agreed >= _POOR * len(graded) else "fix", found, remedy, facts)
+    if other := next((each for each in listed if each["agrees"] is False), None):
+        remedy = (
+            f"The {other['side']} answer {other['response']!r} has {other['rating']:g} by {other['rubric']}. {remedy}"
+        )
+    return Finding("note" if agreed >= _POOR * len(listed) else "fix", found, remedy, facts)
 
 
-def _agrees(graded: _Graded, rating: float) -> bool:
-    rubric = graded.rubric
+def _agrees(rubric: Rubric, side: str, rating: float) -> bool:
     place = (rating - rubric.lowest) / (rubric.highest - rubric.lowest)
-    return place >= 1 - _BAND if graded.is_right else place <= _BAND
+    return place >= 1 - _BAND if side == "right" else place <= _BAND

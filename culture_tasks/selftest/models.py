@@ -26,6 +26,8 @@ ENDPOINT = "endpoint"
 
 _CHAT_ENDPOINT, _PATH = "local-chat-completions", "/chat/completions"
 _MAX_IMAGES = 4
+_OF_A_REPLY, _OF_A_GLANCE = 1024, 32
+"""New tokens where the reply is all there is, and the model may think before it; and where the prompt can be seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,10 @@ class HarnessModel(ABC):
         self._watch()
 
     def ask(
-        self, prompt: Prompt, images: Sequence[Image] = (), *, new_tokens: int = 32, stop: Sequence[str] = ()
+        self, prompt: Prompt, images: Sequence[Image] = (), *, new_tokens: int = 0, stop: Sequence[str] = ()
     ) -> Arrival:
-        """Has the model reply to a prompt with its images, greedily."""
+        """Has the model reply to a prompt with its images, greedily; with 0 new tokens, as many as a reply may need."""
+        new_tokens = new_tokens or (_OF_A_REPLY if self.is_remote else _OF_A_GLANCE)
         self._arrivals.clear()
         generation = {"until": list(stop), "do_sample": False, "temperature": 0.0}
         with redirect_stderr(io.StringIO()):  # a harness has a progress bar for every request
@@ -122,13 +125,14 @@ class HarnessModel(ABC):
 
         if isinstance(result, list) and result and hasattr(result[0], "prompt_token_ids"):  # vLLM
             ids, new = list(result[0].prompt_token_ids), len(result[0].outputs[0].token_ids)
-            return Arrival("", self._decoded(ids), len(ids), new)
+            return Arrival("", self._decoded(ids) or result[0].prompt, len(ids), new)
         tokens = given.get("input_ids", given.get("inputs"))
         if not isinstance(tokens, torch.Tensor) or not isinstance(result, torch.Tensor):
             return None
         ids = tokens[0].tolist()
         repeats = result.shape[-1] >= len(ids) and result[0, : len(ids)].tolist() == ids
-        pixels = sum(value.numel() for name, value in given.items() if name.startswith("pixel_values"))
+        shown = [value for name, value in given.items() if name.startswith("pixel_values")]
+        pixels = sum(value.numel() for value in shown if isinstance(value, torch.Tensor))
         new = result.shape[-1] - (len(ids) if repeats else 0)
         return Arrival("", self._decoded(ids), len(ids), new, pixels)
 

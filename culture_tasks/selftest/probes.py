@@ -74,17 +74,17 @@ def _template(model: HarnessModel) -> Finding:
         state, remedy = ("ok", "") if arrival.reply.strip() else ("fix", "Look at the server's log.")
         found = f"applied by the server; asked for tea or coffee, it replied {_short(arrival.reply)}"
         return Finding(state, found, remedy, facts)  # type: ignore[arg-type]
-    if model.has_template is False:
-        remedy = "For a base model take tasks by likelihood; for another, find the template that it was trained with."
-        return Finding("note", "none: the model is given the bare question", remedy, facts)
     _, question, after = arrival.prompt.partition(_QUESTION)
     if not question or _QUESTION in after:
         times = "twice" if question else "not"
         remedy = "Correct the template (tokenizer_config.json or chat_template.jinja of the model)."
         return Finding("fix", f"the question is {times} in the prompt: {_short(arrival.prompt)}", remedy, facts)
-    if not after.strip():
+    if not after.strip() and model.has_template:
         remedy = "It lacks its part for add_generation_prompt: the model goes on with the question."
         return Finding("fix", "nothing stands between the question and the reply", remedy, facts)
+    if not after.strip():
+        remedy = "For a base model take tasks by likelihood; for another, find the template that it was trained with."
+        return Finding("note", "none: the model is given the bare question", remedy, facts)
     way = " Add --apply_chat_template to every run of lm-eval." if model.harness == "lm_eval" else ""
     return Finding("ok", f"there, and the question is whole in it.{way}", facts=facts)
 
@@ -107,7 +107,7 @@ def _system(model: HarnessModel) -> Finding:
 def _scripts(model: HarnessModel) -> Finding:
     wrong: dict[str, Arrival] = {}
     for name, text in SCRIPTS.items():
-        arrival = model.ask(_text(f"Repeat exactly, without another word: {text}"), new_tokens=64)
+        arrival = model.ask(_text(f"Repeat exactly, without another word: {text}"))
         if text not in (arrival.reply if arrival.prompt is None else arrival.prompt):
             wrong[name] = arrival
     facts = {"wrong": {name: arrival.reply for name, arrival in wrong.items()}}
@@ -185,7 +185,9 @@ def _images(model: HarnessModel) -> Finding:
             return Finding("fix", found, "Only some arrive: look for the limit of images of the backend.", facts)
         return Finding("ok", f"one and two arrive, with {red.pixels:,} pixel values each", facts=facts)
     if red.prompt_tokens and none.prompt_tokens and red.prompt_tokens <= none.prompt_tokens:
-        return Finding("fix", "an image adds no token to the prompt: the endpoint drops it", leave_out, facts)
+        return Finding("fix", "an image adds no token to the prompt: it is dropped", leave_out, facts)
+    if not model.is_remote and (none.prompt_tokens or 0) < (red.prompt_tokens or 0) < (two.prompt_tokens or 0):
+        return Finding("ok", "one and two arrive: each adds tokens to the prompt", facts=facts)
     right = [name for name, arrival in one.items() if name in arrival.reply.lower()]
     if len(right) == len(one):
         return Finding("ok", f"the colours of {len(one)} squares are named", facts=facts)
@@ -204,7 +206,7 @@ def _documents(model: HarnessModel, benchmark: Benchmark, settings: Settings) ->
             if task.choices is None
             and in_harness(task, model.harness)
             and (model.takes_images or not task.shows_images)
-            if availability(task.data.sources, settings.data_folder) in ("local", "downloaded", "local and downloaded")
+            and set(availability(task.data.sources, settings.data_folder).split(" and ")) <= {"local", "downloaded"}
         }
     if not tasks:
         return Finding("ok", "not tried: no data at hand for this model type")

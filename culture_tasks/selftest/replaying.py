@@ -43,9 +43,7 @@ def replays_of(folder: Path, output: Path | None, scratch: Path) -> list[tuple[s
     for benchmark in benchmarks().values():
         if isinstance(benchmark, OffersPredictions):
             replays = _Replays(benchmark, folder, output, scratch)
-            by_group = sorted(
-                benchmark.predictions(folder), key=lambda each: each.group
-            )  # whose questions are read once
+            by_group = sorted(benchmark.predictions(folder), key=lambda each: each.group)
             looks += [(each.model, partial(replays.score, each)) for each in by_group]
     if not looks:
         raise DataError(

@@ -9,6 +9,7 @@ import pytest
 from support.fault_server import FaultServer, fails, says
 from support.judging import KEY
 
+from culture_tasks.errors import JudgeError
 from culture_tasks.selftest.known_verdicts import grade_known_answers
 from culture_tasks.settings import Settings
 
@@ -49,7 +50,6 @@ def is_right(seen):
         (lambda seen: rating(is_right(seen))(seen.text), "ok", 20),
         (lambda seen: rating(not is_right(seen))(seen.text), "fix", 0),
         (lambda seen: rating(True)(seen.text), "fix", 10),
-        (lambda _: "I'd rather not say.", "fix", 0),
     ],
 )
 def test_a_judge(reply, state, agreed):
@@ -59,10 +59,26 @@ def test_a_judge(reply, state, agreed):
 
 
 def test_a_judge_that_fails_gives_no_zero_and_no_key():
-    _, found = graded(lambda _: fails(400, message=f"bad key {KEY}"))
+    first = []
+
+    def decide(seen):
+        first.append(seen)
+        return says(rating(True)(seen.text)) if len(first) == 1 else fails(400, message=f"bad key {KEY}")
+
+    _, found = graded(decide)
     assert found.facts["outcomes"] == {"failed": 20}
-    assert "0 of 20 verdicts as expected, 20 unread or failed" in found.found
+    assert "0 of 20 verdicts as expected, 20 unread or failed, such as" in found.found
     assert KEY not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "message"),
+    [(fails(401, message=f"bad key {KEY}"), "401"), (says("I'd rather not say."), "no rating that can be read")],
+)
+def test_a_judge_that_cannot_grade_at_all_is_an_error_at_once(behaviour, message):
+    with pytest.raises(JudgeError, match=message) as raised:
+        graded(lambda _: behaviour)
+    assert KEY not in str(raised.value)
 
 
 @pytest.mark.parametrize("judge", ["none", "lexical", None])

@@ -116,6 +116,9 @@ def test_images_that_get_lost_or_cut_short_are_found(chat_model, monkeypatch):
     assert (found.state, "replied with nothing" in found.remedy) == ("fix", True)
     monkeypatch.setattr(chat_model, "ask", lambda *_, **__: Arrival("red", "…", pixels=9))
     assert findings(chat_model, "images")["images"].found == "an image gives 9 pixel values, two give 9"
+    arrivals = [Arrival("?", "…", prompt_tokens=count) for count in (30, 30, 30, 50, 10)]  # as of vLLM
+    monkeypatch.setattr(chat_model, "ask", lambda *_, **__: arrivals.pop(0))
+    assert findings(chat_model, "images")["images"].found == "one and two arrive: each adds tokens to the prompt"
 
 
 def test_questions_at_hand_arrive_and_their_hashes_are_stable(chat_model, fixture_data, monkeypatch):

@@ -105,7 +105,7 @@ def write_questions(folder: Path, data_folder: Path) -> None:
     from PIL import Image
 
     place = data_folder / KNOWLEDGE_BASE.folder
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     countries = {str(row["food_id"]): str(row["Countries"]) for row in read_file(folder / _DISHES).rows}
     dishes: dict[str, str] = {}
     for part in _PARTS:
