@@ -29,6 +29,7 @@ FILE_NAME = "culture-tasks.toml"
 
 _DATA, _CULTURES = "CULTURE_TASKS_DATA", "CULTURE_TASKS_CULTURES"
 _PATHS = ("CULTURE_JUDGE_CACHE", "CULTURE_JUDGE_PRICES", _DATA, _CULTURES, "CULTURE_TASKS_SUBMISSIONS")
+_NOT_IN_FILE_OF_JUDGE = ("base_url", "trust_remote_code")
 _NOT_IN_EXTRA_BODY = {
     "model": "CULTURE_JUDGE names the model",
     "messages": "the rubric writes them",
@@ -249,18 +250,18 @@ class Settings(BaseModel):
         if self.judge_cache == "off":
             return None
         if self.judge_cache is not None:
-            return Path(self.judge_cache).expanduser()
+            return with_home(self.judge_cache)
         return user_cache_file()
 
     @property
     def prices_file(self) -> Path | None:
         """File of prices with ``~`` resolved, or None for the shipped one."""
-        return None if self.judge_prices is None else self.judge_prices.expanduser()
+        return None if self.judge_prices is None else with_home(self.judge_prices)
 
     @property
     def data_folder(self) -> Path | None:
         """Folder of local data with ``~`` resolved, or None."""
-        return None if self.data is None else self.data.expanduser()
+        return None if self.data is None else with_home(self.data)
 
     @staticmethod
     def proxy_for(url: str) -> str | None:
@@ -283,6 +284,11 @@ class Settings(BaseModel):
         return any((self.openai_api_key, self.openai_base_url, self.azure_endpoint, self.azure_api_key))
 
 
+def with_home(path: str | Path) -> Path:
+    """Returns a path with ``~`` resolved, as it is where there is no such user."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises a RuntimeError there
+
+
 def culture_folders() -> list[Path]:
     """Returns the user's folders of built cultures; those that are named first.
 
@@ -290,9 +296,9 @@ def culture_folders() -> list[Path]:
     """
     file = settings_file()
     given = {**(read_settings_file(file) if file else {}), **_set(os.environ, (_CULTURES, _DATA))}
-    named = [Path(part.strip()).expanduser() for part in given.get(_CULTURES, "").split(",") if part.strip()]
+    named = [with_home(part.strip()) for part in given.get(_CULTURES, "").split(",") if part.strip()]
     data = given.get(_DATA, "").strip()
-    own = Path(data).expanduser() / "cultures" if data else None
+    own = with_home(data) / "cultures" if data else None
     return [*named, own] if own is not None and own.is_dir() and any(own.iterdir()) else named
 
 
@@ -343,15 +349,15 @@ def read_settings_file(file: Path) -> Mapping[str, str]:
     """Returns the values of a settings file by the variables that they take the place of.
 
     Its keys are those of :func:`file_key` for the ``CULTURE_…`` variables; a list is joined by commas, and a relative
-    path is below the file's folder. API keys and addresses of endpoints are refused: whoever wrote the file, such as
-    the author of a project that was cloned, could have the user's API key sent elsewhere.
+    path is below the file's folder. API keys, addresses of endpoints and models with code are refused: whoever wrote
+    the file, such as the author of a project that was cloned, could have the user's API key sent elsewhere.
 
     Raises:
         SettingsError: If the file can't be read, a key is unknown, or a value is neither a text, a number nor a list.
     """
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(
             f'settings: {file} can\'t be read ({error}). Expected TOML in UTF-8, such as judge = "openai:gpt-4o".'
         ) from None
@@ -376,9 +382,14 @@ def read_settings_file(file: Path) -> Mapping[str, str]:
                 f"{known[key]}."
             )
         name, text = known[key], ",".join(str(part).strip() for part in parts)
+        if risk := next((each for each in _NOT_IN_FILE_OF_JUDGE if name == "CULTURE_JUDGE" and each in text), None):
+            raise SettingsError(
+                f"settings: {file}: judge has {risk}, which could run the code of a stranger or send your API key "
+                "away. Remove it, or set the environment variable CULTURE_JUDGE."
+            )
         if text:  # an empty one counts as unset
             parts = text.split(",") if name == _CULTURES else [text]
-            paths = ",".join(str(file.parent / Path(part).expanduser()) for part in parts)
+            paths = ",".join(str(file.parent / with_home(part)) for part in parts)
             values[name] = paths if name in _PATHS and text != "off" else text
     return values
 

@@ -38,7 +38,8 @@ import torch
 from PIL import Image
 
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, load_release
-from culture_tasks.benchmarks.crosscult.vocabulary import ORIGINAL_ORDER, SEQUENTIAL_ROLES, SINGLE_ROLES
+from culture_tasks.benchmarks.crosscult.editions import PAPER
+from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SINGLE_ROLES
 from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.core.device_meter import device_name
 from culture_tasks.insertion.core.encoding import Encoding
@@ -275,7 +276,7 @@ def full_release() -> tuple[tuple[Requests, Requests], CaseShape]:
     trained = Requests.of([doc for docs in training for doc in docs], 0)
     cases = CaseShape(count=len(training[0]), requests=trained.distinct, generality=1, locality=2)
     single: list[CrossCultDoc] = [doc for role in SINGLE_ROLES for doc in release.single(role)]
-    steps = product(SEQUENTIAL_ROLES, ORIGINAL_ORDER)
+    steps = product(SEQUENTIAL_ROLES, PAPER.orders[0])
     sequential = [doc for role, partition in steps for doc in release.sequential(role, partition)]
     return (Requests.of(single, 64), Requests.of(sequential, 64)), cases
 

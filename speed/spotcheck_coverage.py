@@ -408,8 +408,8 @@ def gates(world: TwoModels, rated: int, *, draws: int, seed: int = 0) -> dict[st
     by_item = np.mean([np.subtract(*world.draw(rng, world.drop)[0]) for _ in range(2_000)], axis=0)
     truths = [by_item.mean(), *(by_item[culture == _CULTURES].mean() for culture in range(3))]
     found: dict[str, list[list[bool]]] = {}
-    for _ in range(draws):
-        same, worse = (_differences(world, drop, rated, rng) for drop in (0.0, world.drop))
+    for number in range(draws):
+        same, worse = (_differences(world, drop, rated, rng, number % 50) for drop in (0.0, world.drop))
         for way, ones in worse.items():
             held = [_holds((one.low, one.high), truth) for one, truth in zip(ones, truths, strict=True)]
             found.setdefault(way, []).append([held[0], same[way][0].low > 0.0, ones[0].low > 0.0, *held[1:]])
@@ -417,8 +417,13 @@ def gates(world: TwoModels, rated: int, *, draws: int, seed: int = 0) -> dict[st
     return {way: Gate(*share[:3], least=min(share[3:])) for way, share in shares.items()}
 
 
-def _differences(world: TwoModels, drop: float, rated: int, rng: np.random.Generator) -> dict[str, list[Difference]]:
-    """Returns how much better the model is than the candidate: over all, and in each culture."""
+def _differences(
+    world: TwoModels, drop: float, rated: int, rng: np.random.Generator, sample: int
+) -> dict[str, list[Difference]]:
+    """Returns how much better the model is than the candidate: over all, and in each culture.
+
+    The number of the designed sample is its seed.
+    """
     people, judge = world.draw(rng, drop)
     size = _CULTURES.size
     clusters = np.arange(size) // world.together if world.together > 1 else None
@@ -443,7 +448,7 @@ def _differences(world: TwoModels, drop: float, rated: int, rng: np.random.Gener
         "people alone": corrected(np.full((2, size), np.nan), chosen),
         "corrected": corrected(judge, chosen),
         "corrected, different items": corrected(judge, [chosen[0], others]),
-        "corrected, designed sample": corrected(judge, [_of_both(rated, world.together, int(rng.integers(50)))] * 2),
+        "corrected, designed sample": corrected(judge, [_of_both(rated, world.together, sample)] * 2),
     }
 
 

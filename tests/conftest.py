@@ -17,21 +17,19 @@ ROOT = Path(__file__).resolve().parents[1]
 OURS = ("CULTURE_", "OPENAI_", "AZURE_")
 CACHES = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "HF_ASSETS_CACHE", "HF_XET_CACHE", "HUGGINGFACE_HUB_CACHE")
 
+# Keeps away from the network and the user's caches. Libraries read these variables when they are first imported, which
+# the conftest.py of a folder that is named on the command line does before pytest_configure is called.
+HF_HOME = tempfile.mkdtemp(prefix="culture-tasks-hf-")
+for name in CACHES:
+    os.environ.pop(name, None)
+os.environ |= {"HF_HOME": HF_HOME, "HF_HUB_OFFLINE": "1"}
+
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Keeps away from the network and the user's caches. The libraries read these variables when first imported."""
-    for name in CACHES:
-        os.environ.pop(name, None)
-    config.hf_home = tempfile.mkdtemp(prefix="culture-tasks-hf-")
-    os.environ["HF_HOME"] = config.hf_home
-    os.environ["HF_HUB_OFFLINE"] = "1"
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    shutil.rmtree(config.hf_home, ignore_errors=True)
+def pytest_unconfigure() -> None:
+    shutil.rmtree(HF_HOME, ignore_errors=True)
     gc.unfreeze()  # what support.in_process froze, so that it is cleared away before Python ends
 
 

@@ -136,6 +136,7 @@ def test_the_nearest_file_counts_and_a_variable_prevails(project, monkeypatch):
     assert (settings.judge, settings.judge_budget, settings.judge_timeout) == ("lexical", "5", 2.5)
     assert (settings.data_folder, settings.prices_file) == (project / "data", home / "prices.json")
     assert (settings.cache_file, settings.languages, settings.subset) == (None, ("en", "zh"), None)
+    assert read(CULTURE_TASKS_DATA="~nobody-here/data").data_folder == Path("~nobody-here/data")
     assert settings.revisions == (("o/a", "v1"), ("o/b", "v2"))
     monkeypatch.setenv("CULTURE_JUDGE", "openai:gpt-4o")
     monkeypatch.setenv("CULTURE_TASKS_DATA", "")
@@ -156,6 +157,9 @@ def test_the_nearest_file_counts_and_a_variable_prevails(project, monkeypatch):
         ("judge_delimiters = true", "judge_delimiters = True. Expected a text, a number or a list of texts"),
         ("[judge]\nmodel = 1", "Expected a text, a number or a list of texts, as in CULTURE_JUDGE."),
         ("judge_concurrency = 0", "judge_concurrency = '0': Input should be greater than or equal to 1."),
+        ('judge = "lm_eval:hf,pretrained=a/b, trust_remote_code=True"', "judge has trust_remote_code, which could run"),
+        ('judge = ["lm_eval:openai-chat-completions", "base_url=http://evil"]', "judge has base_url, which could run"),
+        (f"judge = {'[' * 9999}", "can't be read (maximum recursion depth exceeded"),
         ("judge = gpt-4o", "can't be read (Invalid value (at line 1, column 9))"),
     ],
 )

@@ -51,7 +51,7 @@ class Column:
             :attr:`choices`; ``number`` is a whole one from :attr:`lowest` to :attr:`highest`; ``yes_no`` is True or
             False.
         about: What a person has to know to fill it in.
-        choices: The values of a ``choice``, each with its label in English.
+        choices: The values of a ``choice``, each with its label in English; behind a colon, the label explains itself.
         lowest: Lowest number.
         highest: Highest number.
         required: Whether it may not be left empty.
@@ -81,8 +81,6 @@ class Row:
             judgment, where these aren't what the step is about.
         image: The image that a person sees, below the project's ``images``; empty without one.
         values: What columns hold when a person opens the row, such as a draft to be rewritten.
-        labels: Labels of the choices of columns, by column and value, where they aren't the column's own, such as words
-            of the culture's language. Sheets show them as they are, in this order.
         group: Rows of one group are shown together and assigned to the same people; empty for none.
         writer: The person whose row this is, where nobody else may fill it in; empty for anyone.
         not_for: People who may not fill it in, such as the author of what is checked.
@@ -94,7 +92,6 @@ class Row:
     shown: Mapping[str, str] = field(default_factory=dict)
     image: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
-    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     group: str = ""
     writer: str = ""
     not_for: frozenset[str] = frozenset()
@@ -133,6 +130,8 @@ class Step:
         rows: Gives the rows on which it is done, by the entries that there are.
         ask: How a model does it; None where only people may. A step may be for both: a model's entries are drafts.
         by_people: Whether people do it.
+        labels: Gives translations of its labels that people made at another step, such as words for emotions, by the
+            English label; sheets show these whatever ``labels.json`` says.
     """
 
     name: str
@@ -144,6 +143,7 @@ class Step:
     rows: Callable[[State], Sequence[Row]]
     ask: Ask | None = None
     by_people: bool = True
+    labels: Callable[[State], Mapping[str, str]] = lambda _: {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,6 +320,18 @@ class Built:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+class NothingBuiltError(DataError):
+    """The entries make no culture yet.
+
+    Attributes:
+        dropped: The rows that fall out, as far as they are known.
+    """
+
+    def __init__(self, message: str, dropped: Sequence[Dropped] = ()) -> None:
+        super().__init__(message)
+        self.dropped = dropped
+
+
 class CultureForm(ABC):
     """How a further culture of a benchmark is made.
 
@@ -356,7 +368,8 @@ class CultureForm(ABC):
         """Returns the data that the entries make.
 
         Raises:
-            DataError: If they make none, or a threshold of the configuration isn't reached.
+            DataError: If they make none, or a threshold of the configuration isn't reached; a
+                :class:`NothingBuiltError` where it is known which rows fall out.
         """
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict
@@ -11,7 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.cli.options import AddParser, add_tasks, at_least, positive, tasks_called
+from culture_tasks.cli.options import (
+    AddParser,
+    add_json,
+    add_judge_and_prices,
+    add_tasks,
+    at_least,
+    positive,
+    print_json,
+    tasks_called,
+)
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import EXAMPLE, Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
@@ -26,6 +34,7 @@ from culture_tasks.rejudge.estimates import (
     Estimator,
     duration,
     money_text,
+    sum_of_money,
     total_by_judge,
 )
 from culture_tasks.rejudge.rejudging import TaskToGrade, find_runs, judged_tasks, sampled
@@ -48,8 +57,7 @@ def register(add_parser: AddParser) -> None:
     add_tasks(parser, "tasks, groups or tags, as for a run")
     results = "finished runs that are to be graded: result files, folders with result files, or patterns"
     parser.add_argument("--results", type=Path, nargs="+", metavar="PATH", help=results)
-    judge = "the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)"
-    parser.add_argument("--judge", metavar="SPEC", help=judge)
+    add_judge_and_prices(parser)
     sample = (
         "with --results: of N responses of each task, as for rejudge --sample, and beside other ways to grade them, "
         "with the widths of intervals to expect"
@@ -58,8 +66,6 @@ def register(add_parser: AddParser) -> None:
     people = "with --sample: also people who rate N responses of each task (see spotcheck)"
     parser.add_argument("--people", type=at_least(2), metavar="N", help=people)
     parser.add_argument("--batch", action="store_true", help="at the price of batches (see rejudge --batch)")
-    prices = "file of prices (default: CULTURE_JUDGE_PRICES, or list prices)"
-    parser.add_argument("--prices", type=Path, metavar="FILE", help=prices)
     tokenizer = (
         "count tokens by this one: an encoding of tiktoken's, a tokenizer on the Hub, or a folder with one (default: "
         "the judge's encoding, or a rule)"
@@ -70,7 +76,7 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--limit", type=at_least(1), metavar="N", help="only the first N questions of each task")
     seconds = "how long the endpoint takes for a request (default: %(default)s)"
     parser.add_argument("--seconds", type=positive, default=2.0, metavar="S", help=seconds)
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    add_json(parser)
     parser.set_defaults(handler=_run)
 
 
@@ -126,9 +132,7 @@ def _run(options: argparse.Namespace) -> int:
         content = {"counted_by": counter.name, "currency": prices.currency, "prices": prices.origin}
         lists = {"tasks": estimates, "totals": totals}
         entries = {name: [_entry(each, prices, options.batch) for each in some] for name, some in lists.items()}
-        if options.sample is not None:
-            entries["ways"] = [asdict(each) for each in side_by_side]
-        print(json.dumps(content | entries, ensure_ascii=False, indent=1))
+        print_json(content | entries | ({"ways": side_by_side} if options.sample is not None else {}))
         return 0
     header = ("task", "judge", "questions", "verdicts", "kept", "requests", "tokens in", "tokens out", prices.currency)
     shown = [*estimates, *(totals if len(estimates) > 1 else ())]
@@ -171,9 +175,7 @@ def _of_tasks(
 
 def _sum(estimates: Sequence[Estimate], name: str, prices: Prices, batch: bool) -> Bounds | None:
     """Returns what the judges of a task cost; None where one has no price."""
-    own = [each.money(prices.of(each.judge), in_batches=batch) for each in estimates if each.task == name]
-    known = [amount for amount in own if amount is not None]
-    return sum(known, Bounds()) if len(known) == len(own) else None
+    return sum_of_money(each.money(prices.of(each.judge), in_batches=batch) for each in estimates if each.task == name)
 
 
 def _print_ways(found: Sequence[Way], currency: str) -> None:
@@ -205,7 +207,8 @@ def _print_ways(found: Sequence[Way], currency: str) -> None:
         )
     if assumed_for := [name for name, runs in {each.task: each.runs for each in found}.items() if not runs]:
         print(
-            f"Nothing of {', '.join(assumed_for)} is graded yet: its scores are taken to vary as much as plan assumes."
+            f"No results tell how scores of {', '.join(assumed_for)} vary: they are taken to vary as much as plan "
+            "assumes."
         )
 
 
@@ -225,7 +228,7 @@ def _row(each: Estimate, prices: Prices, batch: bool) -> tuple[str, ...]:
 
 def _entry(each: Estimate, prices: Prices, batch: bool) -> dict[str, Any]:
     money = each.money(prices.of(each.judge), in_batches=batch) if each.judge else None
-    return {**asdict(each), "money": None if money is None else asdict(money)}
+    return {**asdict(each), "money": money}
 
 
 def _explain(totals: Iterable[Estimate], options: argparse.Namespace, settings: Settings, prices: Prices) -> None:

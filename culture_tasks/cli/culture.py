@@ -186,9 +186,9 @@ def _collect(options: argparse.Namespace) -> int:
     from culture_tasks.settings import Settings
 
     project = Project.open(options.project)
-    state = project.state(Settings.from_environment().data_folder)
+    data_folder = Settings.from_environment().data_folder
     try:
-        collected = collect(project, options.files, state, overwrite=options.replace)
+        collected = collect(project, options.files, data_folder, overwrite=options.replace)
     except OSError as error:
         raise unwritable("culture collect", options.project, error) from None
     failed = [line for line in collected.lines if line.outcome in ("refused", "conflict")]
@@ -239,9 +239,10 @@ def _draft(options: argparse.Namespace) -> int:
 
 
 def _agree(options: argparse.Namespace) -> int:
+    from culture_tasks.benchmarks.cultures import NothingBuiltError
+    from culture_tasks.cultures.gold import gold_shares
     from culture_tasks.cultures.progress import progress
     from culture_tasks.cultures.project import Project
-    from culture_tasks.cultures.sheets import gold_shares
     from culture_tasks.errors import DataError
     from culture_tasks.settings import Settings
 
@@ -272,21 +273,24 @@ def _agree(options: argparse.Namespace) -> int:
         print()
         print(printable(as_text(["agreement", "of", "n", "value", "95 %", "paper", "floor"], _figures(figures))))
     print()
+    built = None
     try:
         built = project.form.build(state)
+        dropped = built.dropped
     except DataError as error:
+        problems.append(str(error))
         print(printable(f"nothing can be built yet: {error}"))
-        return 1
-    for name, number in built.counts.items():
+        dropped = error.dropped if isinstance(error, NothingBuiltError) else ()
+    for name, number in built.counts.items() if built else ():
         print(printable(f"{name}: {number}"))
-    for row in built.dropped[:20]:
+    for row in dropped[:20]:
         print(printable(f"left out: {row.step}, {row.row}: {row.reason}"))
-    if len(built.dropped) > 20:
-        print(f"… and {len(built.dropped) - 20} more rows (--output FILE lists all)")
-    for mark in built.marks:
+    if len(dropped) > 20:
+        print(f"… and {len(dropped) - 20} more rows (--output FILE lists all)")
+    for mark in built.marks if built else ():
         print(printable(f"note: {mark}"))
     if options.output is not None:
-        write_csv(options.output, ["step", "row", "reason"], [list(each) for each in built.dropped])
+        write_csv(options.output, ["step", "row", "reason"], [list(each) for each in dropped])
     return 1 if problems else 0
 
 

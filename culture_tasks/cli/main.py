@@ -75,14 +75,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         as for ``compare``).
     """
     given = sys.argv[1:] if arguments is None else arguments
-    parser = build_parser(next((word for word in given if not word.startswith("-")), ""))
-    options = parser.parse_args(given)
+    options = argparse.Namespace()
     log = logging.StreamHandler()
     log.setFormatter(_PrintableFormatter("%(levelname)s: %(message)s"))
-    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, handlers=[log])
+    logging.basicConfig(level=logging.WARNING, handlers=[log])
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a traceback
     try:
+        parser = build_parser(next((word for word in given if not word.startswith("-")), ""))
+        options = parser.parse_args(given)
+        if options.verbose:
+            logging.getLogger().setLevel(logging.INFO)
         status = int(options.handler(options))
         sys.stdout.flush()
     except CultureTasksError as error:

@@ -131,6 +131,14 @@ def add_repeatable(parser: argparse._ActionsContainer, flag: str, metavar: str, 
     parser.add_argument(flag, action="append", default=[], metavar=metavar, help=meaning, **more)
 
 
+def add_judge_and_prices(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say which judge is to be paid, and how much."""
+    judge = "the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)"
+    parser.add_argument("--judge", metavar="SPEC", help=judge)
+    prices = "file of prices (default: CULTURE_JUDGE_PRICES, or list prices)"
+    parser.add_argument("--prices", type=Path, metavar="FILE", help=prices)
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Adds the option by which a command prints data in place of its tables."""
     parser.add_argument("--json", action="store_true", help="print JSON, and nothing else, on standard output")

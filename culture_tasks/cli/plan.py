@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 from scipy import special
 
 from culture_tasks.benchmarks.interface import MeanScore, Task
 from culture_tasks.benchmarks.registry import reading_data
-from culture_tasks.cli.options import AddParser, add_tasks, between_0_and_1, positive, tasks_called
+from culture_tasks.cli.options import (
+    AddParser,
+    add_json,
+    add_judge_and_prices,
+    add_tasks,
+    between_0_and_1,
+    positive,
+    print_json,
+    tasks_called,
+)
 from culture_tasks.costs import token_counts
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import SettingsError
@@ -29,9 +36,11 @@ from culture_tasks.rejudge.estimates import (
     duration,
     money_text,
     seconds_by_document,
+    sum_of_money,
     total_by_judge,
 )
 from culture_tasks.rejudge.ways import assumed
+from culture_tasks.report.wording import counted
 from culture_tasks.results.loaded_runs import LoadedRun, Names, load
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_markdown
@@ -58,11 +67,8 @@ def register(add_parser: AddParser) -> None:
     parser.add_argument("--power", type=between_0_and_1, default=0.8, metavar="SHARE", help=power)
     results = "earlier runs with logged samples: result files, folders with result files, or patterns"
     parser.add_argument("--results", nargs="+", default=[], metavar="PATH", help=results)
-    judge = "the judge, as in CULTURE_JUDGE (default: that variable, or the paper's judge)"
-    parser.add_argument("--judge", metavar="SPEC", help=judge)
-    prices = "file of prices (default: CULTURE_JUDGE_PRICES, or list prices)"
-    parser.add_argument("--prices", type=Path, metavar="FILE", help=prices)
-    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    add_judge_and_prices(parser)
+    add_json(parser)
     parser.set_defaults(handler=_run)
 
 
@@ -70,14 +76,16 @@ def register(add_parser: AddParser) -> None:
 class Plan:
     """What is needed of a task: numbers of documents, None where all of them aren't enough or nothing was asked for.
 
-    ``models`` is the number of earlier runs that the variance was taken from. ``seconds`` is the time of one run, by
-    the fastest and by the slowest of the earlier runs; None where none says so.
+    ``models`` is the number of earlier runs that the variance was taken from, ``pairs`` that of two models by one judge
+    that tell how their differences vary. ``seconds`` is the time of one run, by the fastest and by the slowest of the
+    earlier runs; None where none says so.
     """
 
     task: str
     documents: int
     clusters: int
     models: int
+    pairs: int
     for_width: int | None
     for_difference: int | None
     money: Bounds | None
@@ -109,11 +117,11 @@ def _run(options: argparse.Namespace) -> int:
         for task in tasks_called(options.tasks, "plan")
     ]
     if options.json:
-        print(json.dumps([asdict(plan) for plan in plans], ensure_ascii=False, indent=1))
+        print_json(plans)
         return 0
     columns: dict[str, Callable[[Plan], str]] = {
         "task": lambda plan: plan.task,
-        "variance from": lambda plan: f"{plan.models} runs" if plan.models else "assumed",
+        "variance from": lambda plan: counted(plan.models, "run") if plan.models else "assumed",
         "questions": lambda plan: f"{plan.documents:,}",
         "clusters": lambda plan: f"{plan.clusters:,}",
     }
@@ -138,7 +146,12 @@ def _run(options: argparse.Namespace) -> int:
     if not all(plan.models for plan in plans):
         print(
             "Assumed: scores vary as much as right and wrong can (ratings: a quarter of their scale), half of that "
-            "between clusters, and two models' scores correlate by 0.5. --results takes it from earlier runs."
+            "between clusters. --results takes it from earlier runs."
+        )
+    if options.difference is not None and not all(plan.pairs for plan in plans):
+        print(
+            f"Two models' scores are taken to correlate by {_ALIKE} where no two of the earlier runs are of two models "
+            "by one judge."
         )
     return 0
 
@@ -161,12 +174,14 @@ def _planned(
     structure = structure_of(task.name, rows)
     order = structure.draw(len(structure.items))
     known = [run for run in runs if run.columns is not None and metric.per_cluster is None]
-    of_score = assumed(scale, shared_clusters=len(set(structure.clusters)) < len(structure.clusters))
-    of_difference = Components(*(2.0 * (1.0 - _ALIKE) * part for part in of_score))
-    if found := [_components_of(run) for run in known]:
-        of_score = _mean(found)
-    if paired := [each for one, two in combinations(known, 2) if (each := _components_of(one, two)) is not None]:
-        of_difference = _mean(paired)
+    found = _varying(_components_of(run) for run in known)
+    paired = _varying(
+        _components_of(one, two)
+        for one, two in combinations(known, 2)
+        if one.run.model != two.run.model and one.run.settings.judged_by == two.run.settings.judged_by
+    )
+    of_score = _mean(found or [assumed(scale, shared_clusters=len(set(structure.clusters)) < len(structure.clusters))])
+    of_difference = _mean(paired or [Components(*(2.0 * (1.0 - _ALIKE) * part for part in of_score))])
     numbers = np.unique(structure.clusters, return_inverse=True)[1][order]
 
     def is_narrow(n: int) -> bool:
@@ -190,6 +205,7 @@ def _planned(
         documents=len(rows),
         clusters=len(set(structure.clusters)),
         models=len(found),
+        pairs=len(paired),
         for_width=None if for_width is None else round(for_width * per_item),
         for_difference=None if for_difference is None else round(for_difference * per_item),
         money=_cost(task, settings, prices, documents / len(rows)),
@@ -206,8 +222,13 @@ def _components_of(one: LoadedRun, two: LoadedRun | None = None) -> Components:
     return components(one.columns.scores[first] - two.columns.scores[second], one.columns.clusters[first])
 
 
+def _varying(found: Iterable[Components]) -> list[Components]:
+    """Returns the components of scores that vary: others tell nothing."""
+    return [each for each in found if sum(each) > 0.0]
+
+
 def _mean(found: Sequence[Components]) -> Components:
-    return Components(*(float(np.nanmean(column)) for column in zip(*found, strict=True)))
+    return Components(*np.mean(found, axis=0).tolist())
 
 
 def _least(is_enough: Callable[[int], bool], most: int) -> int | None:
@@ -229,9 +250,8 @@ def _cost(task: Task, settings: Settings, prices: Prices, share: float) -> Bound
     counter = token_counts.counter_for(spec.model if spec else "gpt-4o", None)
     estimator = Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
     totals = total_by_judge(estimator.before_a_run(task, lambda model: spec.model if spec else model))
-    amounts = [each.money(prices.of(each.judge)) for each in totals.values()]
-    known = [amount.times(share) for amount in amounts if amount is not None]
-    return sum(known, Bounds()) if len(known) == len(amounts) else None
+    money = sum_of_money(each.money(prices.of(each.judge)) for each in totals.values())
+    return None if money is None else money.times(share)
 
 
 def _number(needed: int | None, of: int) -> str:

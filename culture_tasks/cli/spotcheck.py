@@ -104,8 +104,8 @@ def _draw(options: argparse.Namespace) -> int:
         )
     sources = judged_tasks(options.results, options.tasks)
     numbers: dict[str, int] = dict(options.number)
-    if "" in numbers and len(options.number) > 1:
-        raise SettingsError("spotcheck: several -n. Expected one number, or a number for each of some cultures.")
+    if len(options.number) > 1 and ("" in numbers or len(numbers) < len(options.number)):
+        raise SettingsError("spotcheck: several -n. Expected one number, or one number for each of some cultures.")
     drawn = draw(sources, numbers.get("", numbers), seed=options.seed, now=datetime.now(UTC))
     try:
         folder.mkdir(parents=True, exist_ok=True)

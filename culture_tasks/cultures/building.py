@@ -154,9 +154,10 @@ def without_metadata(path: Path) -> bytes:
     try:
         content = path.read_bytes()
         with Image.open(io.BytesIO(content)) as image:
-            kind = image.format
+            several = image.format == "MPO"  # a JPEG with further images behind the first, as phones write it
+            kind = "JPEG" if several else image.format
             tells = {"exif", "xmp", "XML:com.adobe.xmp", "comment", "photoshop"} & image.info.keys()
-            if not tells and not getattr(image, "text", None) and not image.getexif():
+            if not several and not tells and not getattr(image, "text", None) and not image.getexif():
                 return content
             turned = image.getexif().get(_ORIENTATION, 1) != 1
             upright = ImageOps.exif_transpose(image) if turned else image.copy()

@@ -6,36 +6,21 @@ so, and a copy of each file is kept in ``collected``.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
-from culture_tasks.benchmarks.cultures import Entry, Row, State, Step
-from culture_tasks.cultures.labels import Labels, read_labels
-from culture_tasks.cultures.project import Project, problems_with
-from culture_tasks.cultures.sheet_files import CHECK, DONE, IMAGE, ROW, SHEET, SKIP, unguarded
-from culture_tasks.cultures.sheets import Sheet, SheetRow, check_of, normal, read_sheets, read_value, texts_of
-from culture_tasks.errors import DataError, nearest
+from culture_tasks.benchmarks.cultures import Entry
+from culture_tasks.cultures.project import Project
+from culture_tasks.cultures.returned_sheets import ReturnedRow, SheetReader
 
 COLLECTED = "collected"
 
 Outcome = Literal["new", "skipped", "replaced", "same", "empty", "conflict", "refused"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-
-_SAVE = "In the spreadsheet, save it as CSV UTF-8"
-# A date as a spreadsheet writes it: 3-Apr, Apr-3, 03.04.2026, 2026-04-03, 3/4/26.
-_DATE = re.compile(r"\d{1,2}[-. ][A-Za-zÀ-ÿ]{3,4}\.?|[A-Za-zÀ-ÿ]{3,4}\.?[- ]\d{1,2}|\d{1,4}([-./])\d{1,2}\1\d{1,4}")
-# What a spreadsheet makes a date of: two or three numbers.
-_NUMBERS = re.compile(r"\d{1,4}[-./]\d{1,4}([-./]\d{1,4})?")
-# What says that a row is skipped, or right, and nothing more.
-_MARKS = ("x", "yes", "true", "1", "✓", "✗")
 
 
 class Line(NamedTuple):
@@ -76,329 +61,73 @@ class Collected(NamedTuple):
         return counts
 
 
-@dataclass
-class _Found:
-    """A row of a file, before it is compared with what there is.
-
-    Attributes:
-        problem: Why it can't be used; empty where it can.
-    """
-
-    file: str
-    place: str
-    content: str
-    sheet: Sheet | None = None
-    row: SheetRow | None = None
-    values: dict[str, Any] = field(default_factory=dict)
-    skipped: str | None = None
-    empty: bool = False
-    problem: str = ""
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """Step, row and person."""
-        return (self.row.step, self.row.row, self.sheet.person) if self.row and self.sheet else ("", "", "")
-
-    def line(self, outcome: Outcome, reason: str = "") -> Line:
-        """Returns what became of it."""
-        return Line(self.file, self.place, *self.key, outcome, reason, self.content)
-
-
-class _Reader:
-    """Reads files of a project's sheets."""
-
-    def __init__(self, project: Project, state: State) -> None:
-        self._project, self._state = project, state
-        self._sheets = {sheet.name: sheet for sheet in read_sheets(project)}
-        self._labels: Labels = read_labels(project.folder, project.config.language)
-        self._rows: dict[str, dict[str, Row]] = {}
-        self.notes: list[tuple[str, str]] = []
-
-    def read(self, file: str, content: bytes) -> Iterator[_Found]:
-        """Yields every row of a file; one without a row where it can't be read."""
-        try:
-            for found in self._rows_of(file, content):
-                found.problem = found.problem or self._unusable(found)
-                yield found
-        except DataError as error:
-            yield _Found(file, "", "", problem=str(error))
-
-    def _rows_of(self, file: str, content: bytes) -> Iterator[_Found]:
-        text = self._text(file, content)
-        start = text.lstrip()[:200].lower()
-        if not start:
-            raise DataError("the file is empty. Ask for it again.")
-        if start.startswith(("<!doctype", "<html")):
-            raise DataError(
-                "a page, which holds no answers: they are in the browser in which it was filled in. Open the page "
-                "there, save the answers, and send the saved file."
-            )
-        is_json = re.match(r'\{|\[\s*[\[{"\]]', start)  # the header of a sheet begins with [sheet]
-        yield from self._json(file, text) if is_json else self._csv(file, text)
-
-    def _text(self, file: str, content: bytes) -> str:
-        if content.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-            raise DataError(f"a spreadsheet or an archive. Expected CSV or JSON. {_SAVE}, or unpack the archive.")
-        if content.startswith(b"%PDF"):
-            raise DataError(f"a PDF file. Expected CSV or JSON. {_SAVE}.")
-        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-            self.notes.append((file, "encoded in UTF-16: read as that"))
-            encoding = "utf-16"
-        else:
-            encoding = "utf-8-sig"
-        try:
-            return content.decode(encoding)
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"not UTF-8 at byte {error.start}, so letters are lost. {_SAVE}, from the sheet as it was sent."
-            ) from None
-
-    def _unusable(self, found: _Found) -> str:
-        """Returns why a row that is on a sheet can't be an entry; empty where it can, or holds nothing."""
-        if found.empty or found.sheet is None:
-            return ""
-        if found.skipped is None:
-            problems = problems_with(self._project.steps[found.sheet.step], found.values)
-            return f"{'; '.join(problems)}." if problems else ""
-        return "both skipped and filled in. Expected one of the two: ask the person." if found.values else ""
-
-    # Files that a page saved
-
-    def _json(self, file: str, text: str) -> Iterator[_Found]:
-        try:
-            content = json.loads(text)
-        except (ValueError, RecursionError):
-            raise DataError("JSON that is cut short or changed. Save the answers on the page again.") from None
-        rows = content.get("rows") if isinstance(content, dict) else None
-        if not isinstance(rows, dict) or not isinstance(content.get("sheet"), str):
-            raise DataError("JSON of another kind. Expected a file that the page of a sheet saved.")
-        for name, given in rows.items():
-            found = self._placed(file, f"row {name}", content["sheet"], name, json.dumps(given, ensure_ascii=False))
-            values = given.get("values", {}) if isinstance(given, dict) else None
-            skipped = given.get("skipped") if isinstance(given, dict) else None
-            if not isinstance(values, dict) or not isinstance(skipped, str | None):
-                found.problem = found.problem or "not laid out as a page saves it. Save the answers on the page again."
-            else:
-                found.values = {key: _normal(value) for key, value in values.items() if value not in (None, "", [])}
-                found.skipped = None if skipped is None else normal(skipped)
-                found.empty = not found.values and skipped is None
-            yield found
-
-    # Files that a spreadsheet saved
-
-    def _csv(self, file: str, text: str) -> Iterator[_Found]:
-        lines = text.removeprefix("\ufeff").split("\n", 1)
-        if re.fullmatch(r"sep=.\r?", lines[0]):  # a line that only Excel writes and reads
-            text = lines[-1]
-        delimiter = max(",;\t", key=lambda mark: _header(text, mark).count(ROW) + len(_header(text, mark)) / 1000)
-        if delimiter != ",":
-            self.notes.append(
-                (file, f"columns separated by {'semicolons' if delimiter == ';' else 'tabs'}: read as they are")
-            )
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        header: list[str] = []
-        number = 0
-        try:
-            for number, cells in enumerate(reader, start=1):
-                if not header:
-                    header = self._checked_header(file, cells)
-                elif any(map(str.strip, cells)):
-                    yield self._from_cells(file, f"row {number}", header, cells)
-        except csv.Error as error:
-            raise DataError(
-                f"row {number + 1}: not CSV from here on ({error}). Correct the quotes; what is above was read."
-            ) from None
-
-    def _checked_header(self, file: str, cells: Sequence[str]) -> list[str]:
-        header = [_key(cell) for cell in cells]
-        for name in (SHEET, ROW, CHECK):
-            if name not in header:
-                raise DataError(
-                    f"no column {name}. Found are {', '.join(cells)[:200]!r}. Expected the columns of the sheet as it "
-                    "was sent: copy the column back from there."
-                )
-        if twice := [name for name, times in Counter(filter(None, header)).items() if times > 1]:
-            raise DataError(f"several columns {twice[0]}. Remove the one that isn't of the sheet.")
-        columns = {column.name for step in self._project.steps.values() for column in step.columns}
-        known = {*columns, SHEET, ROW, CHECK, IMAGE, DONE, SKIP}
-        if further := [name for name in header if name and name not in known and not re.fullmatch(r"\[\d+\]", name)]:
-            self.notes.append((file, f"columns that no sheet has aren't read: {', '.join(further)[:200]}"))
-        return header
-
-    def _from_cells(self, file: str, place: str, header: Sequence[str], cells: Sequence[str]) -> _Found:
-        content = json.dumps(cells, ensure_ascii=False)
-        line = dict(zip(header, cells, strict=False))
-        found = self._placed(file, place, line.get(SHEET, "").strip(), line.get(ROW, "").strip(), content)
-        if len(cells) < len(header) or any(cell.strip() for cell in cells[len(header) :]):
-            found.problem = (
-                f"{len(cells)} cells, while the header has {len(header)}. Put cells that hold the separator into "
-                "quotes, and leave none out."
-            )
-        if found.problem or found.sheet is None or found.row is None:
-            return found
-        step = self._project.steps[found.sheet.step]
-        found.problem = self._changed(found, found.row, step, line)
-        for column in step.columns:
-            text = normal(unguarded(line.get(column.name, "")))
-            value = read_value(column, text, self._labels)
-            if value is not None:
-                found.values[column.name] = value
-            before = found.row.values.get(column.name)
-            if value != before and column.kind != "number" and _DATE.fullmatch(text):
-                self.notes.append(
-                    (file, f"{place}, column {column.name!r}: {text!r} may be a date that a spreadsheet made. Check it")
-                )
-        skip, done = (normal(line.get(name, "")) for name in (SKIP, DONE))
-        before = {name: _normal(value) for name, value in found.row.values.items()}
-        if skip and skip.casefold() not in ("no", "false", "0", self._labels("No").casefold()):
-            marks = (*_MARKS, self._labels("Yes").casefold())
-            found.skipped = "" if skip.casefold() in marks else skip
-            if found.values in (before, {}):
-                found.values = {}
-        elif not done and found.values == before:
-            found.values, found.empty = {}, True
-        return found
-
-    def _changed(self, found: _Found, row: SheetRow, step: Step, line: Mapping[str, str]) -> str:
-        """Returns what is wrong with the columns that nobody fills in; empty where they are as they were sent."""
-        name = line[ROW].strip()
-        if line[CHECK].strip() != row.check:
-            return (
-                f"{ROW} and {CHECK} don't belong together: one column was sorted by itself. Sort all of them together, "
-                "as they were."
-            )
-        shown = {key: unguarded(text) for key, text in line.items() if key == IMAGE or re.fullmatch(r"\[\d+\]", key)}
-        if check_of(name, shown.values()) == row.check:
-            return ""
-        if not shown:
-            self.notes.append((found.file, "the columns of what is shown are missing, so they weren't compared"))
-            return ""
-        if step.name not in self._rows:
-            self._rows[step.name] = {each.name: each for each in step.rows(self._state)}
-        sent = self._rows[step.name].get(row.row)
-        changes = []
-        if sent is not None and check_of(name, texts_of(sent)) == row.check:
-            given = [shown[key] for key in sorted(shown, key=lambda key: (len(key), key)) if normal(shown[key])]
-            pairs = zip(filter(normal, texts_of(sent)), given, strict=False)
-            changes = [(one, other) for one, other in pairs if normal(one) != normal(other)]
-        if changes and all(_converted(one, other) for one, other in changes):
-            words = "; ".join(f"{one!r} has become {other!r}" for one, other in changes)
-            self.notes.append((found.file, f"{found.place}: {words}, as spreadsheets do. The row was read"))
-            return ""
-        change = f": {changes[0][0]!r:.80} has become {changes[0][1]!r:.80}" if changes else ""
-        return (
-            f"what is shown isn't what was sent{change}. An answer is to that alone: undo the change (was one column "
-            "sorted by itself, or the encoding changed?)."
-        )
-
-    def _placed(self, file: str, place: str, sheet: str, row: str, content: str) -> _Found:
-        """Returns a row with its sheet; it has a problem where no sheet has it."""
-        found = _Found(file, place, content, sheet=self._sheets.get(sheet))
-        if found.sheet is None:
-            found.problem = (
-                f"no sheet {sheet!r:.60} of this project.{nearest(sheet, self._sheets)} Expected one that "
-                "`culture-tasks culture sheets` wrote: is the file of another project?"
-            )
-            return found
-        found.row = found.sheet.rows.get(row)
-        if found.row is None:
-            found.problem = f"no row {row!r:.60} on the sheet {sheet}.{nearest(row, found.sheet.rows)}"
-        elif found.sheet.step not in self._project.steps:
-            found.problem = f"no step {found.sheet.step!r} in this project any more. Was 'way' changed in culture.toml?"
-        return found
-
-
-def _key(cell: str) -> str:
-    """Returns which column a cell of the header is of."""
-    bracketed = re.match(r"\s*(\[\w+\])", cell)
-    return bracketed[1] if bracketed else cell.partition(":")[0].strip()
-
-
-def _header(text: str, delimiter: str) -> list[str]:
-    try:
-        first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-    except csv.Error:
-        return []
-    return [_key(cell) for cell in first]
-
-
-def _normal(value: Any) -> Any:
-    if isinstance(value, str):
-        return normal(value)
-    return [_normal(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-def _converted(sent: str, got: str) -> bool:
-    """Whether a spreadsheet makes one text of another: numbers without leading zeros, and dates."""
-    sent, got = normal(sent), normal(got)
-    if sent.isdecimal() and got.isdecimal():
-        return int(sent) == int(got)
-    return bool(_NUMBERS.fullmatch(sent) and _DATE.fullmatch(got))
-
-
-def collect(project: Project, files: Sequence[Path], state: State, *, overwrite: bool = False) -> Collected:
+def collect(
+    project: Project, files: Sequence[Path], data_folder: Path | None = None, *, overwrite: bool = False
+) -> Collected:
     """Reads files that came back and adds what is new to the project's entries.
 
     Args:
         project: The project.
         files: CSV files, and files that pages saved.
-        state: The project's state, by which rows are compared with what was sent.
+        data_folder: The user's data folder, for messages that say what of a row was changed.
         overwrite: Whether another value of the same person for the same row replaces the earlier one; of several in
             these files, the last one does.
 
     Raises:
         DataError: If the project's own files can't be read.
     """
-    reader = _Reader(project, state)
-    found: list[_Found] = []
-    for path in files:
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            problem = f"can't be read ({error.strerror}). Name the files that came back."
-            found.append(_Found(str(path), "", "", problem=problem))
-            continue
-        _keep(project.folder / COLLECTED, path, content)
-        found += reader.read(str(path), content)
+    reader = SheetReader(project, data_folder)
+    returned = [row for path in files for row in _read(reader, path, project.folder / COLLECTED)]
     there = {(entry.step, entry.row, entry.person): entry for entry in project.entries()}
-    rivals = {} if overwrite else _rivals(found)
+    rivals = {} if overwrite else _rivals(returned)
     lines: list[Line] = []
     added: dict[str, list[Entry]] = {}
-    for one in found:
-        step, row, person = one.key
-        entry = Entry(step=step, row=row, person=person, values=one.values, skipped=one.skipped)
-        before = there.get(one.key)
-        if one.problem or one.empty or entry == before:
-            lines.append(one.line("refused" if one.problem else "empty" if one.empty else "same", one.problem))
-        elif one.key in rivals:
-            lines.append(one.line("conflict", rivals[one.key]))
-        elif before is not None and not overwrite:
-            lines.append(one.line("conflict", f"{_said(before)} is there already. --replace takes this one instead."))
-        else:
-            lines.append(one.line("replaced" if before else "new" if one.skipped is None else "skipped"))
-            there[one.key] = entry
-            added.setdefault(one.file, []).append(entry)
+    for row in returned:
+        before = there.get(row.key)
+        outcome, reason = _outcome(row, before, rivals.get(row.key, ""), overwrite=overwrite)
+        lines.append(Line(row.file, row.place, *row.key, outcome, reason, row.content))
+        if outcome in ("new", "skipped", "replaced"):
+            there[row.key] = row.entry
+            added.setdefault(row.file, []).append(row.entry)
     for file, entries in added.items():
         project.add(entries, Path(file).name)
     return Collected(lines, list(dict.fromkeys(reader.notes)))
 
 
-def _rivals(found: Iterable[_Found]) -> dict[tuple[str, str, str], str]:
+def _read(reader: SheetReader, path: Path, copies: Path) -> Iterator[ReturnedRow]:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        yield ReturnedRow(str(path), problem=f"can't be read ({error.strerror}). Name the files that came back.")
+        return
+    _keep(copies, path, content)
+    yield from reader.read(str(path), content)
+
+
+def _outcome(row: ReturnedRow, before: Entry | None, rival: str, *, overwrite: bool) -> tuple[Outcome, str]:
+    """Returns what becomes of a row, and why."""
+    if row.problem or row.empty or row.entry == before:
+        return "refused" if row.problem else "empty" if row.empty else "same", row.problem
+    if rival:
+        return "conflict", rival
+    if before is not None and not overwrite:
+        given = "a skip" if before.skipped is not None else json.dumps(dict(before.values), ensure_ascii=False)
+        return "conflict", f"{given:.200} is there already. --replace takes this one instead."
+    return ("replaced" if before else "new" if row.skipped is None else "skipped"), ""
+
+
+def _rivals(returned: Iterable[ReturnedRow]) -> dict[tuple[str, str, str], str]:
     """Returns what is said of rows that are in these files with different values."""
-    given: dict[tuple[str, str, str], dict[str, str]] = {}
-    for one in found:
-        if not one.problem and not one.empty:
-            own = json.dumps([one.values, one.skipped], sort_keys=True)
-            given.setdefault(one.key, {}).setdefault(own, f"{one.file}, {one.place}")
+    places: dict[tuple[str, str, str], dict[str, str]] = {}
+    for row in returned:
+        if not row.problem and not row.empty:
+            content = json.dumps([row.values, row.skipped], sort_keys=True)
+            places.setdefault(row.key, {}).setdefault(content, f"{row.file}, {row.place}")
     return {
-        key: f"{' and '.join(places.values())} differ. Remove the wrong one, or take the last one with --replace."
-        for key, places in given.items()
-        if len(places) > 1
+        key: f"{' and '.join(own.values())} differ. Remove the wrong one, or take the last one with --replace."
+        for key, own in places.items()
+        if len(own) > 1
     }
-
-
-def _said(entry: Entry) -> str:
-    return "a skip" if entry.skipped is not None else f"{json.dumps(dict(entry.values), ensure_ascii=False):.200}"
 
 
 def _keep(folder: Path, path: Path, content: bytes) -> None:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from culture_tasks.benchmarks.cultures import State
+from culture_tasks.cultures.assignment import assign
+from culture_tasks.cultures.gold import read_gold, with_gold
 from culture_tasks.cultures.labels import labels_of_page, labels_of_step, read_labels, write_labels
 from culture_tasks.cultures.project import Project
 from culture_tasks.cultures.sheet_files import SIDE, write_sheet
-from culture_tasks.cultures.sheets import (
-    Sheet,
-    assign,
-    make_sheet,
-    read_gold,
-    read_sheets,
-    record,
-    with_gold,
-)
+from culture_tasks.cultures.sheets import Sheet, make_sheet, read_sheets, record
 from culture_tasks.errors import SettingsError
 from culture_tasks.pages.thumbnails import Thumbnails
 
@@ -29,7 +24,7 @@ class GivenOut(NamedTuple):
     Attributes:
         sheets: The sheets whose files were written.
         out: Number of places in rows that are on earlier sheets and not back yet.
-        later: As in :class:`~culture_tasks.cultures.sheets.Assignment`, as is ``short``.
+        later: As in :class:`~culture_tasks.cultures.assignment.Assignment`, as is ``short``.
         labels: How many labels a translated ``labels.json`` lacked; they are in it now.
     """
 
@@ -66,7 +61,7 @@ def give_out(
     for person, units in assignment.units.items():
         mixed = with_gold(units, gold, step, person, state, () if again else before)
         made.append(make_sheet(project, step, person, mixed, before))
-    labels = read_labels(project.folder, project.config.language)
+    labels = replace(read_labels(project.folder, project.config.language), own=step.labels(state))
     shown = dict.fromkeys(label for _, rows in made for row in rows.values() for label in row.shown)
     lacking = write_labels(project.folder, labels, (*labels_of_page(), *labels_of_step(step), *shown))
     folder.mkdir(parents=True, exist_ok=True)

@@ -38,15 +38,17 @@ class Labels:
     Attributes:
         direction: ``ltr`` or ``rtl``.
         texts: The translation of each English label; empty where there is none yet.
+        own: Translations that people made at a step, which come before those in the file.
     """
 
     language: str
     direction: str
     texts: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, label: str) -> str:
         """Returns the translation of an English label, or the label itself."""
-        return self.texts.get(label, "").strip() or label
+        return self.own.get(label) or self.texts.get(label, "").strip() or label
 
     @property
     def translated(self) -> bool:
@@ -86,7 +88,7 @@ def read_labels(folder: Path, language: str) -> Labels:
 
 def write_labels(folder: Path, labels: Labels, needed: Iterable[str]) -> int:
     """Adds the labels that the project's file lacks, without a translation, and returns how many it lacked."""
-    missing = dict.fromkeys(label for label in needed if label and label not in labels.texts)
+    missing = dict.fromkeys(label for label in needed if label and label not in {**labels.texts, **labels.own})
     if missing:
         texts = {**labels.texts, **dict.fromkeys(missing, "")}
         content = {"direction": labels.direction, "labels": texts}

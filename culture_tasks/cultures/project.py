@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,6 +20,7 @@ from typing import Any
 from culture_tasks.benchmarks.cultures import Column, Config, CultureForm, Entry, OffersCultures, Option, State, Step
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.errors import DataError, nearest
+from culture_tasks.vocabulary import language, place
 
 CONFIG, ENTRIES = "culture.toml", "entries.jsonl"
 
@@ -70,10 +71,11 @@ class Project:
             )
         return self.steps[name]
 
-    def state(self, data_folder: Path | None = None) -> State:
+    def state(self, data_folder: Path | None = None, *, with_images: bool = True) -> State:
         """Returns all that is known now: the entries are read anew.
 
-        Images of published data that the form needs are copied into the project where it hasn't got them.
+        Images of published data that the form needs are copied into the project where it hasn't got them, unless
+        nobody looks at images.
         """
         newest: dict[str, dict[str, dict[str, Entry]]] = {}
         for entry in self.entries():
@@ -82,7 +84,7 @@ class Project:
             step: {row: list(by_person.values()) for row, by_person in rows.items()} for step, rows in newest.items()
         }
         state = State(config=self.config, folder=self.folder, entries=entries, data_folder=data_folder)
-        for name, image in self.form.images(state).items():
+        for name, image in (self.form.images(state) if with_images else {}).items():
             target = self.folder / "images" / name
             if not target.is_file():
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -93,25 +95,13 @@ class Project:
 
     def entries(self) -> list[Entry]:
         """Returns all entries, the oldest first, those that were replaced included."""
-        path = self.folder / ENTRIES
-        if not path.is_file():
-            return []
-        lines = path.read_text(encoding="utf-8").split("\n")
+        path, names = self.folder / ENTRIES, ("step", "row", "person", "values", "skipped")
         entries = []
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
+        for number, content in read_objects(path):
             try:
-                content = json.loads(line)
-                entries.append(
-                    Entry(**{name: content[name] for name in ("step", "row", "person", "values", "skipped")})
-                )
-            except (ValueError, KeyError, TypeError):
-                if number == len(lines):  # a crash cut it short: without its line break it was never reported as saved
-                    continue
-                raise DataError(
-                    f"{path}, line {number}: not an entry. Restore the line from a copy of the file."
-                ) from None
+                entries.append(Entry(**{name: content[name] for name in names}))
+            except KeyError as error:
+                raise DataError(f"{path}, line {number}: no field {error}. {_RESTORE}") from None
         return entries
 
     def add(self, entries: Iterable[Entry], origin: str) -> int:
@@ -122,9 +112,8 @@ class Project:
             origin: Where they come from, such as the name of a sheet, for whoever looks into the file.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        lines = []
-        for entry in entries:
-            content = {
+        contents = [
+            {
                 "step": entry.step,
                 "row": entry.row,
                 "person": entry.person,
@@ -133,19 +122,53 @@ class Project:
                 "time": now,
                 "origin": origin,
             }
-            lines.append(json.dumps(content, ensure_ascii=False) + "\n")
-        path = self.folder / ENTRIES
-        with path.open("a+", encoding="utf-8", newline="\n") as file:
-            if file.tell() and not _ends_a_line(path):
-                file.write("\n")
-            file.write("".join(lines))
-        return len(lines)
+            for entry in entries
+        ]
+        append_objects(self.folder / ENTRIES, contents)
+        return len(contents)
+
+
+_RESTORE = "Restore the line from a copy of the file."
+
+
+def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yields the objects of a file that only grows, with the numbers of their lines; none without the file.
+
+    A last line that a crash cut short is left out: it was never reported as saved.
+    """
+    if not path.is_file():
+        return
+    *lines, last = path.read_bytes().split(b"\n")
+    for number, line in enumerate([*lines, last if _is_object(last) else b""], start=1):
+        if line.strip():
+            if not _is_object(line):
+                raise DataError(f"{path}, line {number}: not a JSON object. {_RESTORE}")
+            yield number, json.loads(line)
+
+
+def append_objects(path: Path, contents: Iterable[Mapping[str, Any]]) -> None:
+    """Appends objects to a file that only grows, each a line, in place of a last line that a crash cut short."""
+    with path.open("ab") as file:
+        if file.tell() and not _ends_a_line(path):
+            last = path.read_bytes().rpartition(b"\n")[2]
+            if _is_object(last):
+                file.write(b"\n")
+            else:
+                file.truncate(file.tell() - len(last))
+        file.write("".join(json.dumps(content, ensure_ascii=False) + "\n" for content in contents).encode("utf-8"))
 
 
 def _ends_a_line(path: Path) -> bool:
     with path.open("rb") as file:
         file.seek(-1, 2)
         return file.read(1) == b"\n"
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
 
 
 def form_like(name: object, where: str) -> CultureForm:
@@ -167,6 +190,13 @@ def _config(content: Mapping[str, Any], form: CultureForm, path: Path) -> Config
         value = content.get(name, "")
         if not isinstance(value, str) or (name in _REQUIRED and not value.strip()):
             raise DataError(f"{path}, field {name!r}: found {value!r}. Expected a text.")
+    for name, known_code, example in (("language", language, "ko or yue"), ("place", place, "KR or IN-AS")):
+        try:
+            known_code(content[name].strip())
+        except KeyError:
+            raise DataError(
+                f"{path}, field {name!r}: found {content[name]!r}. Expected a code, such as {example}."
+            ) from None
     name, way = content["name"], content.get("way", "")
     if not _NAME.fullmatch(name):
         raise DataError(
@@ -253,7 +283,8 @@ def problems_with(step: Step, values: Mapping[str, Any]) -> list[str]:
                 problems.append(f"column {name!r}: found nothing. Expected {expected(column)}")
         elif not concerns:
             other, needed = column.only_if or ("", "")
-            problems.append(f"column {name!r}: found {value!r:.80}. Expected nothing where {other!r} isn't {needed!r}")
+            shown = ("yes" if needed else "no") if isinstance(needed, bool) else repr(needed)
+            problems.append(f"column {name!r}: found {value!r:.80}. Expected nothing where {other!r} isn't {shown}")
         elif not _fits(column, value):
             problems.append(f"column {name!r}: found {value!r:.80}. Expected {expected(column)}")
     return problems

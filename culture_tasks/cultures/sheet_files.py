@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.cultures import Column, Row, Step
+from culture_tasks.cultures.cells import as_cell, guarded
 from culture_tasks.cultures.labels import Labels
 from culture_tasks.cultures.project import Project, expected
 from culture_tasks.cultures.sheets import Sheet
@@ -22,19 +22,6 @@ SHEET, ROW, CHECK, IMAGE, DONE, SKIP = "[sheet]", "[row]", "[check]", "[image]",
 
 SIDE = 900
 """Pixels of the longer side of an image on a page."""
-
-# What a text begins like that a spreadsheet runs as a formula, or whose first apostrophe it drops.
-_FORMULA = re.compile(r"'*\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
-
-
-def guarded(text: str) -> str:
-    """Returns a text as a cell that no spreadsheet runs: one that begins like a formula gets an apostrophe."""
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def unguarded(cell: str) -> str:
-    """Returns the text of a guarded cell."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell, 1) else cell
 
 
 class _Card(NamedTuple):
@@ -161,7 +148,7 @@ def _header(step: Step, rows: Collection[Row], labels: Labels) -> list[str]:
 
 
 def _expected(column: Column, labels: Labels) -> str:
-    words = ", ".join(map(labels, column.choices.values())) if column.choices else expected(column)
+    words = " | ".join(labels(one).partition(":")[0] for one in column.choices.values()) or expected(column)
     return words if column.required else f"{words}; {labels('may stay empty')}"
 
 
@@ -177,12 +164,3 @@ def _lines(step: Step, sheet: Sheet, rows: Mapping[str, Row]) -> Iterator[list[s
             *([""] if has_values else []),
             "",
         ]
-
-
-def as_cell(value: object) -> str:
-    """Returns a value as text in a cell."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -95,7 +95,8 @@ def check_tables(title: str, data_folder: Path | None, checks: Sequence[TableChe
     Raises:
         DataUnavailableError: If all sources are missing.
     """
-    report = DataReport(f"{title}: {data_folder / title if data_folder else 'the Hub'}")
+    where = checks[0].source.root or (data_folder / title if data_folder else "the Hub")
+    report = DataReport(f"{title}: {where}")
     missing: list[DataUnavailableError] = []
     for check in checks:
         usable: list[Any] = []

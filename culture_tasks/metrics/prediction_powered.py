@@ -102,10 +102,14 @@ class CorrectedMean:
             return _waiting(inside)
         return self._fit.at(self._of_rated(shares))
 
+    @property
+    def _rated(self) -> list[Hashable]:
+        """The strata that have a mean."""
+        return [label for label, one in self.strata.items() if not math.isnan(one.value)]
+
     def _of_rated(self, shares: Mapping[Any, float]) -> Floats:
         """Returns the shares of the strata that have a mean, which add up to 1."""
-        rated = [label for label, one in self.strata.items() if not math.isnan(one.value)]
-        found = np.array([shares.get(label, 0.0) for label in rated], dtype=np.float64)
+        found = np.array([shares.get(label, 0.0) for label in self._rated], dtype=np.float64)
         parts: Floats = found / found.sum()
         return parts
 
@@ -145,8 +149,7 @@ class CorrectedMean:
         found = self.overall if shares is None else self.over(shares)
         if self._fit is None or found.reason:
             return None
-        rated = [label for label, one in self.strata.items() if not math.isnan(one.value)]
-        named = [label if parts is None else parts[label] for label in rated]
+        named = [label if parts is None else parts[label] for label in self._rated]
         order = list(dict.fromkeys(named))
         weights = self._fit.shares if shares is None else self._of_rated(shares)
         more = self._fit.more_ratings(width, weights, np.array([order.index(part) for part in named], dtype=np.intp))
@@ -279,7 +282,7 @@ def corrected_mean(
 
     fit = fitted(middle)
     if middle is not None:
-        fit = min(fit, fitted(None), key=lambda one: one.reach)
+        fit = min(fit, fitted(None), key=lambda one: one.half_width(one.shares))
     scored = [label for label, is_usable in zip(labels, usable, strict=True) if is_usable]
     by_stratum |= {label: fit.at(alone) for label, alone in zip(scored, np.eye(weights.size), strict=True)}
     return CorrectedMean(fit.at(weights) if usable.all() else _waiting(by_stratum), by_stratum, fit)
@@ -533,16 +536,11 @@ class _Fit:
         value = float(shares @ self._values)
         rated, size = int(self._counts[inside].sum()), int(self._sizes[inside].sum())
         point = Corrected(value, rated=rated, size=size, weight=self._weight)
-        reach, in_set = (self._half_width(self._counts, shares, in_set=in_set) for in_set in (False, True))
+        reach, in_set = (self.half_width(shares, in_set=in_set) for in_set in (False, True))
         if not reach > 0.0:
             return point._replace(reason="the ratings show no spread")
         point = point._replace(low=value - reach, high=value + reach)
         return point._replace(set_low=value - in_set, set_high=value + in_set)
-
-    @property
-    def reach(self) -> float:
-        """Half the width of the overall interval for questions like these."""
-        return self._half_width(self._counts, self.shares)
 
     @property
     def versions(self) -> tuple[_Fit, ...]:
@@ -562,7 +560,7 @@ class _Fit:
 
         def is_enough(factor: float) -> bool:
             counts = np.minimum(self._graded, self._counts * (ratings(factor) / present)[parts])
-            return 2.0 * self._half_width(counts, shares) <= width
+            return 2.0 * self.half_width(shares, counts) <= width
 
         few, enough = 0.0, float((most / np.maximum(allocation, _TINY)).max())
         if not is_enough(enough):
@@ -573,13 +571,14 @@ class _Fit:
         factor = few if is_enough(few) else enough
         return [int(number) for number in ratings(factor) - present]
 
-    def _half_width(self, counts: Floats | Numbers, shares: Floats, *, in_set: bool = False) -> float:
+    def half_width(self, shares: Floats, counts: Floats | None = None, *, in_set: bool = False) -> float:
+        """Returns half the width of an interval, with these numbers of ratings by stratum or the present ones."""
         alpha = 1.0 - self._confidence
         return max(one.spread(shares, counts, in_set=in_set).reach(alpha) for one in self.versions)
 
-    def spread(self, shares: Floats, counts: Floats | Numbers | None = None, *, in_set: bool = False) -> _Spread:
+    def spread(self, shares: Floats, counts: Floats | None = None, *, in_set: bool = False) -> _Spread:
         """Returns how uncertain the mean is for questions like these, or for these very responses."""
-        counts = self._counts if counts is None else counts
+        counts = self._counts.astype(np.float64) if counts is None else counts
         inside, all_rated = shares > 0.0, float(counts.sum())
         rated = min(all_rated, float(counts[inside].sum()) + _PRIOR)
         freedom = max(1.0, min(rated - np.count_nonzero(inside), all_rated - inside.size) - 1.0)

@@ -26,7 +26,8 @@ class Thumbnails:
 
     An id is a path below the folder, a file name, a file name without its suffix, or the key of a file's content. Only
     files that lie in the folder, at any depth, are ever opened, whatever an id says; without a folder there are none.
-    Where two files claim an id, the first in the order of paths has it.
+    A path goes before a name, and a name before one without its suffix; of two such files, the first in the order of
+    paths has the id.
     """
 
     def __init__(self, folder: Path | None, side: int = _SIDE) -> None:
@@ -34,10 +35,13 @@ class Thumbnails:
         self._files: dict[str, Path] = {}
         self._addresses: dict[Path, str | None] = {}
         if folder is not None:
-            for path in sorted(folder.rglob("*")):
-                if path.suffix.lower() in _SUFFIXES and path.is_file():
-                    for name in (path.relative_to(folder).as_posix(), path.name, path.stem):
-                        self._files.setdefault(name, path)
+            below = (path for path in sorted(folder.rglob("*")) if path.suffix.lower() in _SUFFIXES)
+            paths = [path for path in below if path.is_file()]
+            for path in paths:
+                self._files[path.relative_to(folder).as_posix()] = path
+            for name in ("name", "stem"):
+                for path in paths:
+                    self._files.setdefault(getattr(path, name), path)
 
     def address(self, image: str | None) -> str | None:
         """Returns a ``data:`` address of a small JPEG, or None where there is no such image or it can't be read."""
@@ -56,13 +60,13 @@ class Thumbnails:
 
 
 def _address(path: Path, side: int) -> str | None:
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     buffer = io.BytesIO()
     try:
         with Image.open(path) as image:
             image.draft("RGB", (side, side))
-            small = image.convert("RGB")
+            small = ImageOps.exif_transpose(image).convert("RGB")
         small.thumbnail((side, side))
         small.save(buffer, "JPEG", quality=_QUALITY, optimize=True)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:

@@ -78,7 +78,7 @@ class AgreementReport:
                 }
                 for one in self.comparisons
             ],
-            "paper": None if data.like is None else _published_json(data.like),
+            "paper": _published_json(data.like) if data.like and data.like.published else None,
         }
 
     def as_text(self) -> str:
@@ -125,7 +125,7 @@ class AgreementReport:
         how = f"{self.options['resamples']} resamples of questions, seed {self.options['seed']}"
         yield f"in parentheses: {self.options['confidence']:.0%} bootstrap percentile intervals, {how}"
         yield "coverage: share of the responses that both raters rated; the others are left out of all statistics"
-        if data.like is not None:
+        if data.like is not None and data.like.published:
             yield f"rows that begin with 'paper': {data.like.published_in}"
 
 

@@ -280,7 +280,7 @@ def _response(where: str, number: int, row: ResponseRow, *, rubric: str | None) 
 
 def known_categories() -> list[str]:
     """Returns the categories of the benchmarks' rated responses, in the order of their papers' tables."""
-    return [category for each in offered().values() for category in each.categories]
+    return list(dict.fromkeys(category for each in offered().values() for category in each.categories))
 
 
 # Languages

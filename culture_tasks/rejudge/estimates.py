@@ -191,6 +191,13 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def sum_of_money(amounts: Iterable[Bounds | None]) -> Bounds | None:
+    """Returns a sum of amounts of money; None where one isn't known."""
+    every = list(amounts)
+    known = [amount for amount in every if amount is not None]
+    return sum(known, Bounds()) if len(known) == len(every) else None
+
+
 def money_text(amount: Bounds | None) -> str:
     """Returns an amount of money, with four digits where it is less than 1."""
     if amount is None:

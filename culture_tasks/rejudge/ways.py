@@ -78,7 +78,7 @@ def grading_of(runs: Sequence[LoadedRun], judge: str, *, otherwise: Components, 
     """Returns how the scores of a judge's model vary, by the results of one task.
 
     The judge's own verdicts count, or else another's on the same responses. Of several that graded all, a judge comes
-    before text overlap, and then the newest.
+    before text overlap, and then the newest. Scores that are all alike don't tell how scores vary.
 
     Args:
         runs: The runs of the task, with the gradings of each.
@@ -97,20 +97,19 @@ def grading_of(runs: Sequence[LoadedRun], judge: str, *, otherwise: Components, 
         if others:
             names[others[-1].run.settings.judged_by] = True
             explained += [share for each in of_judge if (share := _explained(each, others[-1])) is not None]
-        for each in ([*of_judge, *others] or own)[:1]:
+        for each in reversed(of_judge or others or own):
             columns = each.columns
             assert columns is not None
-            error = mean_and_error(columns.scores, columns.clusters).error
-            if not math.isnan(error):
+            mean = mean_and_error(columns.scores, columns.clusters)
+            if mean.reason is None:
                 spreads.append(components(columns.scores, columns.clusters))
-                errors.append(error**2 * each.run.scored / size)
-    if not spreads:
-        return Grading(0, otherwise, sum(otherwise) / size)
+                errors.append(mean.error**2 * each.run.scored / size)
+                break
     known = float(np.mean(explained)) if explained else math.nan
     return Grading(
         len(spreads),
-        Components(*(float(np.mean(column)) for column in zip(*spreads, strict=True))),
-        float(np.mean(errors)),
+        Components(*np.mean(spreads, axis=0).tolist()) if spreads else otherwise,
+        float(np.mean(errors)) if errors else sum(otherwise) / size,
         " or ".join(names),
         Bounds(known, known) if explained else Bounds(0.0, 1.0),
     )
@@ -148,7 +147,7 @@ def ways(
         judge: The judge's model.
         money: What the judge costs for all responses of all runs; None without a price.
         money_of_sample: The same for the drawn ones.
-        people: Number of responses of a run that people rate; None for none.
+        people: Number of responses of a run that people rate, or all where there are no more; None for none.
     """
     metric = next((each.kind.metrics.get(each.kind.metric) for each in runs if each.kind is not None), None)
     if task.subset is None or not isinstance(metric, MeanScore) or metric.per_cluster is not None:
@@ -157,7 +156,8 @@ def ways(
     otherwise = assumed(metric.scale, shared_clusters=is_shared)
     found = grading_of(runs, judge, otherwise=otherwise, size=task.subset.items)
     known = {"all": money, "sample": money_of_sample}
-    return list(ways_by(found, task.name, judge, task.subset, money=known, people=people))
+    raters_get = None if people is None else min(people, task.subset.items)
+    return list(ways_by(found, task.name, judge, task.subset, money=known, people=raters_get))
 
 
 def ways_by(

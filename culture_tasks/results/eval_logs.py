@@ -11,12 +11,13 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from culture_tasks.errors import DataError
 from culture_tasks.results.samples import damage, parse_json
+from culture_tasks.settings import with_home
 
-_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 _Details = dict[str, Any]
 
 
@@ -30,18 +31,14 @@ class _Part(BaseModel):
         return {name: value for name, value in data.items() if value is not None} if isinstance(data, dict) else data
 
 
-class _Model(_Part):
-    id: str
-    additional_details: _Details = {}
+def _at(*path: str) -> Any:
+    """Returns the field of an entry that may be missing, or be null, anywhere on its path."""
+    return Field(default=None, validation_alias=AliasPath(*path))
 
 
 class _Judge(_Part):
-    model_info: _Model
-    additional_details: _Details = {}
-
-
-class _Judges(_Part):
-    judges: tuple[_Judge, ...]
+    model: str = Field(validation_alias=AliasPath("model_info", "id"))
+    prompts: Any = _at("additional_details", "prompt_sha256")
 
 
 class Metric(_Part):
@@ -54,7 +51,7 @@ class Metric(_Part):
     lower_is_better: bool
     min_score: float | None = None
     max_score: float | None = None
-    llm_scoring: _Judges | None = None
+    judges: tuple[_Judge, ...] | None = _at("llm_scoring", "judges")
     additional_details: _Details = {}
 
 
@@ -64,91 +61,64 @@ class _Interval(_Part):
     confidence_level: float | None = None
 
 
-class _Error(_Part):
-    value: Annotated[_Finite, Field(ge=0.0)]
-
-
-class _Uncertainty(_Part):
-    standard_error: _Error | None = None
-    confidence_interval: _Interval | None = None
-    num_samples: int | None = Field(default=None, ge=0)
-
-
-class _Score(_Part):
-    score: _Finite
-    details: _Details = {}
-    uncertainty: _Uncertainty = _Uncertainty()
-
-
-class _Generation(_Part):
-    additional_details: _Details = {}
-
-
 class ReportedScore(_Part):
     """One score of a log."""
 
-    evaluation_name: str
-    metric_config: Metric
-    score_details: _Score
-    generation_config: _Generation = _Generation()
+    name: str = Field(validation_alias="evaluation_name")
+    metric: Metric = Field(validation_alias="metric_config")
+    score: _Finite = Field(validation_alias=AliasPath("score_details", "score"))
+    count: Annotated[int, Field(ge=0, le=2**53)] | None = _at("score_details", "uncertainty", "num_samples")
+    standard_error: Annotated[_Finite, Field(ge=0.0)] | None = _at(
+        "score_details", "uncertainty", "standard_error", "value"
+    )
+    confidence_interval: _Interval | None = _at("score_details", "uncertainty", "confidence_interval")
+    share_scored: Any = _at("score_details", "details", "coverage")
+    prompts_sha256: Any = _at("generation_config", "additional_details", "prompts_sha256")
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Its 95 % interval, else that of its standard error; NaN without either."""
-        uncertainty, score = self.score_details.uncertainty, self.score_details.score
-        interval, error = uncertainty.confidence_interval, uncertainty.standard_error
+        """Its 95 % interval, else that of its standard error; NaN without either, or where it isn't an interval."""
+        interval, error = self.confidence_interval, self.standard_error
+        reach = math.nan if error is None else NormalDist().inv_cdf(0.975) * error
+        low, high = self.score - reach, self.score + reach
         if interval is not None and interval.confidence_level == 0.95:
-            return interval.lower, interval.upper
-        reach = math.nan if error is None else NormalDist().inv_cdf(0.975) * error.value
-        return score - reach, score + reach
+            low, high = interval.lower, interval.upper
+        return (low, high) if -math.inf < low <= high < math.inf else (math.nan, math.nan)
 
     @property
     def n(self) -> int:
         """Number of samples behind it; 0 where the log doesn't say."""
-        return self.score_details.uncertainty.num_samples or 0
+        return self.count or 0
 
     @property
     def coverage(self) -> float | None:
         """Share of verdicts that were scored, where a log of ours says it."""
         try:
-            coverage = float(self.score_details.details.get("coverage", math.nan))
-        except (TypeError, ValueError):
+            coverage = float(self.share_scored)
+        except (TypeError, ValueError, OverflowError):
             return None
         return coverage if 0.0 <= coverage <= 1.0 else None
 
     @property
     def judges(self) -> dict[str, str]:
         """The judges' models, each with the hashes of its prompts where a log of ours says them."""
-        scoring = self.metric_config.llm_scoring
-        return {
-            judge.model_info.id: str(judge.additional_details.get("prompt_sha256", ""))
-            for judge in (scoring.judges if scoring else ())
-        }
+        return {judge.model: str(judge.prompts or "") for judge in self.metric.judges or ()}
 
     @property
     def prompts(self) -> str:
         """The hashes of the model's prompts, where a log of ours says them."""
-        return str(self.generation_config.additional_details.get("prompts_sha256", ""))
-
-
-class _Source(_Part):
-    source_organization_name: str
-
-
-class _Library(_Part):
-    name: str
-    version: str = "unknown"
+        return str(self.prompts_sha256 or "")
 
 
 class EvalLog(_Part):
     """A log: a model's scores, as an organization reports them."""
 
-    schema_version: str
     evaluation_id: str
-    source_metadata: _Source
-    eval_library: _Library
-    model_info: _Model
-    evaluation_results: tuple[ReportedScore, ...]
+    reporter: str = Field(validation_alias=AliasPath("source_metadata", "source_organization_name"))
+    harness: str = Field(validation_alias=AliasPath("eval_library", "name"))
+    harness_version: str | None = _at("eval_library", "version")
+    model: str = Field(validation_alias=AliasPath("model_info", "id"))
+    scores: tuple[ReportedScore, ...] = Field(validation_alias="evaluation_results")
 
 
 def read_eval_logs(paths: Sequence[str]) -> dict[str, EvalLog]:
@@ -163,8 +133,8 @@ def read_eval_logs(paths: Sequence[str]) -> dict[str, EvalLog]:
     logs: dict[str, EvalLog] = {}
     known: set[str] = set()
     for named in paths:
-        path, count = Path(named).expanduser(), len(logs)
-        for file in sorted(path.rglob("*.json")) if path.is_dir() else [path]:
+        path, count = with_home(named), len(logs)
+        for file in sorted(filter(Path.is_file, path.rglob("*.json"))) if path.is_dir() else [path]:
             log = _log(file, is_named=file == path)
             if log is not None and log.evaluation_id not in known:
                 known.add(log.evaluation_id)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.interface import Harness as Harness
+from culture_tasks.settings import with_home
 
 _LM_EVAL_STAMP = r"(?P<stamp>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d[\d.]*)"  # 2026-01-31T12-30-59.123456
 _LMMS_EVAL_STAMP = r"(?P<stamp>\d{8}_\d{6})"  # 20260131_123059
@@ -111,7 +112,7 @@ def find(named: Iterable[str | Path]) -> Found:
 def _expanded(named: Iterable[str | Path], problems: dict[UnusedFile, None]) -> Iterator[tuple[Path, bool]]:
     """Yields files, each with whether it was found in a folder rather than named."""
     for name in named:
-        whole = Path(name).expanduser()
+        whole = with_home(name)
         matches = [str(whole)] if whole.exists() else sorted(glob.glob(str(whole), recursive=True))  # noqa: PTH207
         if not matches:
             problems[UnusedFile(str(name), "missing", "no such file, folder or match of a pattern")] = None

@@ -209,3 +209,14 @@ def test_lmms_eval_s_command_that_only_predicts_needs_no_judge(fixture_data, tmp
     options = ("--predict_only", "--limit", "1", "--output_path", str(tmp_path))
     done = run(*LMMS_EVAL, *options, CULTURE_TASKS_DATA=str(fixture_data))
     assert len(list(tmp_path.rglob("*samples*care_zh*"))) == 1, done.stderr[-3000:]
+
+
+def test_a_setting_that_hides_our_tasks_ends_lmms_evals_command_with_one_message(monkeypatch):
+    def entries():
+        raise SettingsError("settings: culture-tasks.toml can't be read")
+
+    monkeypatch.setattr(plugin, "entries", entries)
+    monkeypatch.setattr(plugin, "_in_a_command", False)
+    assert plugin._with_our_tasks(lambda self: {"mmmu": {}})(None) == {"mmmu": {}}
+    with pytest.raises(SystemExit, match=r"^culture-tasks: error: settings: culture-tasks\.toml can't be read$"):
+        plugin._with_checks_ahead(lambda self, names: names)(None, ["mmmu"])

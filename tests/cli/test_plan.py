@@ -50,6 +50,22 @@ def test_earlier_results_give_the_variance_and_how_two_models_differ(capsys, tmp
     assert plan["for_difference"] == (max(enough[0], 2) if enough else None)
 
 
+def test_results_that_do_not_tell_how_scores_vary_are_left_out(capsys, tmp_path):
+    arguments = ("--tasks", "normad_rule", "--difference", "90", "--width", "35")
+    [assumed] = planned(capsys, *arguments)
+    write_lm_eval(tmp_path / "alike", ["normad_rule"], lambda *_: "none of them", model="alike")
+    [alike] = planned(capsys, *arguments, "--results", str(tmp_path))
+    assert alike | {"seconds": None} == assumed
+    for number in range(2):  # one model twice: no difference of two models
+        words = ("Yes", "No")[:: 1 - 2 * number]
+        write_lm_eval(tmp_path / str(number), ["normad_rule"], lambda prompt, _, by=words: by[len(prompt) % 2])
+    twice = ("--results", str(tmp_path / "0"), str(tmp_path / "1"))
+    [plan] = planned(capsys, *arguments, *twice)
+    assert (plan["models"], plan["pairs"]) == (2, 0)
+    assert main(["plan", *arguments, *twice]) == 0
+    assert "Two models' scores are taken to correlate by 0.5" in capsys.readouterr().out
+
+
 def test_earlier_results_give_the_time_from_the_fastest_to_the_slowest_model(capsys, tmp_path):
     tasks = ("normad_rule", "normad_value")
     for model, seconds, ran in (("fast", 60, tasks), ("slow", 900, tasks[:1]), ("graded again", 9999, tasks[:1])):

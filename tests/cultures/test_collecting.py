@@ -16,12 +16,12 @@ from support.toy_culture import STEPS, project, written
 
 from culture_tasks.benchmarks.cultures import Entry, Row
 from culture_tasks.cli.main import main
+from culture_tasks.cultures.cells import guarded, read_value, unguarded
 from culture_tasks.cultures.collecting import collect
 from culture_tasks.cultures.giving_out import give_out
 from culture_tasks.cultures.labels import Labels
 from culture_tasks.cultures.project import Project
-from culture_tasks.cultures.sheet_files import guarded, unguarded
-from culture_tasks.cultures.sheets import normal, read_sheets, read_value
+from culture_tasks.cultures.sheets import normal, read_sheets
 
 FILLED = {"question": "Who?", "answers": "you\nme", "kind": "A joke", "why": "Ha"}
 
@@ -67,7 +67,7 @@ def outcome(opened, content, name="back.csv", **options):
     """Collects one file and returns the number of rows of each outcome, the reasons and the notes."""
     path = opened.folder.parent / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    found = collect(opened, [path], opened.state(), **options)
+    found = collect(opened, [path], **options)
     reasons = [line.reason for line in found.lines if line.reason]
     return Counter(line.outcome for line in found.lines), reasons, [note for _, note in found.notes]
 
@@ -230,7 +230,7 @@ def test_a_row_that_is_not_complete_is_no_rival_of_the_complete_one(tmp_path, op
     parts = [{"question": "Who?"}, {"question": "Who?", "answers": ["you"], "kind": "saying"}]
     for number, values in enumerate(parts):
         (tmp_path / f"{number}.json").write_text(saved({row: {"values": values}}), encoding="utf-8")
-    found = collect(opened, [tmp_path / "0.json", tmp_path / "1.json", tmp_path / "none.json"], opened.state())
+    found = collect(opened, [tmp_path / "0.json", tmp_path / "1.json", tmp_path / "none.json"])
     assert [line.outcome for line in found.lines] == ["refused", "new", "refused"]
     assert "can't be read (No such file" in found.lines[2].reason
 
@@ -293,6 +293,22 @@ def test_a_person_who_stops_is_replaced_and_a_late_sheet_still_counts(tmp_path, 
     assert outcome(later, as_csv(cells))[0] == {"new": 2}
 
 
+def test_collecting_asks_for_no_published_image(tmp_path, opened, monkeypatch):
+    monkeypatch.setattr(opened.form, "images", lambda _: pytest.fail("the Hub was asked"))
+    assert outcome(opened, as_csv(filled(tmp_path / "out")))[0] == {"new": 2}
+
+
+def test_a_sheet_of_another_project_is_refused(tmp_path, opened):
+    other = project(tmp_path / "other", "a")
+    config = other.folder / "culture.toml"
+    config.write_text(config.read_text("utf-8").replace('"toyland"', '"toytown"'), "utf-8")
+    other = Project.open(other.folder)
+    give_out(other, other.state(), "write", tmp_path / "other_out")
+    counts, reasons, _ = outcome(opened, as_csv(filled(tmp_path / "other_out")))
+    assert counts == {"refused": 2}
+    assert all("no row 'r" in reason for reason in reasons)
+
+
 def test_a_thousand_rows_of_ten_people_come_back(tmp_path):
     opened = project(tmp_path / "big", *(f"p{number}" for number in range(10)), options="blanks = 100")
     give_out(opened, opened.state(), "write", tmp_path / "out")
@@ -301,7 +317,7 @@ def test_a_thousand_rows_of_ten_people_come_back(tmp_path):
         files.append(tmp_path / f"{number}.csv")
         sheet = f"write-p{number}-1"
         files[-1].write_text(as_csv(filled(tmp_path / "out", sheet, rows=range(100))), "utf-8")
-    found = collect(opened, files, opened.state())
+    found = collect(opened, files)
     assert found.counts() == {str(file): {"new": 100} for file in files}
     assert len(opened.entries()) == 1000
 
@@ -329,7 +345,7 @@ def test_values_come_back_from_csv_as_they_were_sent(tmp_path_factory, question,
     line[next(at for at, title in enumerate(header) if title.startswith("kind"))] = "saying"
     path: Path = folder / "back.csv"
     path.write_text(as_csv([header, line]), encoding="utf-8", newline="")
-    found = collect(opened, [path], opened.state())
+    found = collect(opened, [path])
     assert found.notes == []
     assert "what is shown" not in found.lines[0].reason
     if {"question", "answers"} <= values.keys() and "\n" not in values["question"]:
@@ -354,6 +370,7 @@ def test_values_come_back_from_csv_as_they_were_sent(tmp_path_factory, question,
         (STEPS[1].columns[1], "maybe", "maybe"),
         (STEPS[0].columns[2], "a  JOKE", "joke"),
         (STEPS[0].columns[2], "نكتة", "joke"),
+        (replace(STEPS[0].columns[2], choices={"x": "Norms: how to behave"}), "norms", "x"),
         (STEPS[0].columns[1], "one\n\n two ", ["one", "two"]),
     ],
 )

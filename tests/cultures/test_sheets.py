@@ -12,9 +12,11 @@ from support.toy_culture import STEPS, project, written
 
 from culture_tasks.benchmarks.cultures import Config, Entry, Row, State
 from culture_tasks.cli.main import main
+from culture_tasks.cultures.assignment import assign
 from culture_tasks.cultures.giving_out import give_out
+from culture_tasks.cultures.gold import gold_shares, read_gold
 from culture_tasks.cultures.project import Project
-from culture_tasks.cultures.sheets import Sheet, SheetRow, assign, gold_shares, read_gold, read_sheets
+from culture_tasks.cultures.sheets import Sheet, SheetRow, read_sheets
 from culture_tasks.errors import DataError, SettingsError
 
 CONFIG = Config(name="toyland", title="Toyland", like="toy", language="am", place="ET")

@@ -237,6 +237,14 @@ def test_people_rate_a_part_of_the_sample_that_a_better_judge_graded(tmp_path, c
     assert cells(found["spotcheck_agreement"])["higher"].value == pytest.approx(np.mean(errors))
     assert "people rated a part of the sample" in " ".join(found["spotcheck"].notes)
 
+    [file] = whole.parent.glob("20260101*care_ja*")
+    file.write_text(file.read_text(encoding="utf-8")[:-20], encoding="utf-8")
+    damaged = tables(tmp_path)["spotcheck"]
+    assert cells(damaged, "ja")["responses"].value == len(graded["care_ja"])
+    assert f"without verdicts of judge-1 on all {max(SIZES.values())} responses ({file} is damaged)" in " ".join(
+        damaged.notes
+    )
+
 
 def test_cultures_that_the_sample_lacks_count_with_others(tmp_path):
     scores = [float(number % 3 > 0) for number in range(120)]
@@ -454,6 +462,7 @@ def test_a_number_for_each_culture_is_drawn_and_holds_what_was_drawn_before(runs
         (("jp=8",), r"-n jp=8: no responses of such a culture\..*There are ar, ja, zh\."),
         (("ja=4",), r"-n ja=4 is too few for 1 strata .* Choose at least -n ja=5"),
         (("30", "-n", "ja=8"), "several -n. Expected one number"),
+        (("ja=6", "-n", "ja=8"), "several -n. Expected one number"),
     ):
         assert draw(runs, *numbers, sheet="refused") == 1
         assert re.search(said, capsys.readouterr().err)

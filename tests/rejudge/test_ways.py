@@ -128,8 +128,19 @@ def test_a_sample_of_all_leaves_nothing_to_compare(tmp_path, written, capsys):
     assert main([*arguments, "--sample", "10"]) == 0
     assert "graded by" not in capsys.readouterr().out
     assert main([*arguments, "--sample", "5"]) == 0
-    assert "Nothing of care_zh is graded yet: its scores are taken to vary as much as plan assumes." in (
-        capsys.readouterr().out
-    )
+    assert "No results tell how scores of care_zh vary: they are taken to vary" in capsys.readouterr().out
     assert main([*arguments, "--people", "5"]) == 1
     assert "Give its size with --sample" in capsys.readouterr().err
+
+
+def test_the_newest_judge_counts_and_scores_that_are_all_alike_tell_nothing(tmp_path):
+    graded(tmp_path, "old", DEAR, range(60), "20260101_000000")
+    known = grading(tmp_path)
+    assert sum(known.spread) == pytest.approx(np.var(DEAR, ddof=1))
+    config = {"model": "x", "model_args": "pretrained=toy", GRADED_FROM: "20260101_000000_results.json"}
+    graded(tmp_path, "new", CHEAP, range(60), "20260102_000000", config=config)
+    newest = grading(tmp_path)
+    assert (newest.runs, newest.other) == (1, "new")
+    assert sum(newest.spread) == pytest.approx(np.var(CHEAP, ddof=1))
+    graded(tmp_path / "alike", "cheap", np.full(60, 5.0), range(60), "20260101_000000")
+    assert grading(tmp_path / "alike") == Grading(0, ASSUMED, sum(ASSUMED) / 60, "cheap")

@@ -79,19 +79,26 @@ def test_a_model_s_own_kin_and_runs_of_some_questions_dont_count(left_out, other
     assert report.notes[-1].endswith(f"({', '.join(others)}).")
 
 
+ALIKE = np.full(SIZE, 5.0)
+
+
 @pytest.mark.parametrize(
-    ("drawn", "others", "reason"),
+    ("own", "drawn", "others", "reason"),
     [
-        (PLACES, "ab", "only 2 other models ran all questions, and 3 are needed"),
-        (PLACES[:49], "abc", "only 49 questions got a score, and 50 are needed"),
+        (OWN, PLACES, "ab", "only 2 other models ran all questions with scores that differ, and 3 are needed"),
+        (OWN, PLACES, "abx", "only 2 other models ran all questions with scores that differ, and 3 are needed"),
+        (OWN, PLACES[:49], "abc", "only 49 questions got a score, and 50 are needed"),
+        (ALIKE, PLACES, "abc", "its scores are all alike"),
     ],
 )
-def test_too_few_models_or_questions_leave_the_score_as_it_is_with_the_reason(drawn, others, reason, tmp_path):
-    write(tmp_path / "part", "part", OWN, drawn)
+def test_what_tells_too_little_leaves_the_score_as_it_is_with_the_reason(own, drawn, others, reason, tmp_path):
+    write(tmp_path / "part", "part", own, drawn)
     for name in others:
-        write(tmp_path / name, name, SCORES[name])
+        write(tmp_path / name, name, SCORES.get(name, ALIKE))
     report = report_of(tmp_path, control_variates=True)
     assert report.notes[-1].endswith(f"without other models' scores, since {reason}.")
     cell = score(report)
-    expected = subset_interval(OWN[drawn], None, SamplingFrame(SIZE, 1 / len(drawn) - 1 / SIZE))
-    assert (cell.value, cell.low, cell.high) == pytest.approx(expected[:3])
+    expected = subset_interval(own[drawn], None, SamplingFrame(SIZE, 1 / len(drawn) - 1 / SIZE))
+    ends = [np.nan if end is None else end for end in (cell.low, cell.high)]
+    assert (cell.value, *ends) == pytest.approx(expected[:3], nan_ok=True)
+    assert "control_variates" not in cell.flags

@@ -98,10 +98,10 @@ def test_no_number_interval_judge_or_hash_is_lost_on_the_way_out_and_back(result
     write_eval_logs(report, tmp_path, Evaluator("Uni"))
     found = {}
     for log in read_eval_logs([str(tmp_path)]).values():
-        for one in log.evaluation_results:
-            details = one.metric_config.additional_details
+        for one in log.scores:
+            details = one.metric.additional_details
             where = tuple(map(tuple, json.loads(details.get("groups", "[]"))))
-            key = (log.model_info.id, At(details["task"], details["statistic"], where))
+            key = (log.model, At(details["task"], details["statistic"], where))
             assert key not in found
             found[key] = one
     whole = judged = hashed = 0
@@ -111,7 +111,7 @@ def test_no_number_interval_judge_or_hash_is_lost_on_the_way_out_and_back(result
                 continue
             whole += 1
             one = found[report.entrants[entrant].model, At(key)]
-            assert (one.score_details.score, one.n, one.coverage) == (cell.value, cell.n, cell.coverage)
+            assert (one.score, one.n, one.coverage) == (cell.value, cell.n, cell.coverage)
             ends = [end for end in one.interval if not math.isnan(end)]
             assert ends == [end for end in (cell.low, cell.high) if end is not None]
             settings = [report.runs[run].settings for run in cell.runs]
@@ -254,6 +254,7 @@ def foreign(metric, score=0.25, name="CulturalVQA"):
         (METRIC | {"min_score": None, "max_score": None, "metric_unit": "percent"}, 25, 0.25),
         (METRIC | {"min_score": None, "max_score": None}, 0.25, None),  # a scale that nobody knows
         (METRIC | {"max_score": "Infinity"}, 0.25, None),
+        (METRIC | {"min_score": -1.7e308, "max_score": 1.7e308}, 0.25, None),  # wider than a number can say
         (METRIC, 25, None),  # beyond its scale
         (METRIC | {"lower_is_better": True}, 0.25, None),
         (METRIC | {"metric_name": "exact_match"}, 0.25, None),
@@ -279,6 +280,9 @@ def test_scores_of_other_tools_match_by_task_metric_and_scale(runs, metric, scor
         ({"standard_error": {"value": 20}}, 0.0, 0.25 + 0.392),  # cut where the scale ends
         ({"confidence_interval": {"lower": 10, "upper": 40, "confidence_level": 0.9}}, None, None),
         ({"confidence_interval": {"lower": 10, "upper": 40}}, None, None),
+        ({"confidence_interval": {"lower": 40, "upper": 10, "confidence_level": 0.95}}, None, None),
+        ({"confidence_interval": {"lower": 500, "upper": 900, "confidence_level": 0.95}}, None, None),
+        ({"standard_error": {"value": 1e308}}, None, None),
     ],
 )
 def test_intervals_of_others_are_shown_where_they_are_of_95_percent(runs, uncertainty, low, high, tmp_path):
@@ -289,6 +293,16 @@ def test_intervals_of_others_are_shown_where_they_are_of_95_percent(runs, uncert
     [cell] = outside_cells(runs, path)[0].values()
     assert (cell.value, cell.n) == (0.25, uncertainty.get("num_samples", 0))
     assert (cell.low, cell.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+
+
+@pytest.mark.parametrize(("coverage", "shown"), [(0.5, 0.5), ("0.5", 0.5), ([1], None), ("nan", None), (10**400, None)])
+def test_coverage_is_what_a_log_says_or_unknown(tmp_path, coverage, shown):
+    log = foreign(METRIC)
+    log["evaluation_results"][0]["score_details"]["details"] = {"coverage": coverage}
+    path = tmp_path / "theirs.json"
+    path.write_text(json.dumps(log), encoding="utf-8")
+    [read] = read_eval_logs([str(path)]).values()
+    assert read.scores[0].coverage == shown
 
 
 def test_text_overlap_of_others_and_own_data_are_told_apart(runs, tmp_path):
@@ -311,6 +325,8 @@ def test_text_overlap_of_others_and_own_data_are_told_apart(runs, tmp_path):
             "theirs.json, field 'evaluation_results.0.score_details.score': found 'high'",
         ),
         (json.dumps(foreign(METRIC, math.nan)), "evaluation_results.0.score_details.score"),
+        (json.dumps(foreign(METRIC, True)), "evaluation_results.0.score_details.score': found True"),
+        (json.dumps(foreign(METRIC, 10**400)), "evaluation_results.0.score_details.score': found 1000"),
         (json.dumps(foreign({})), "field 'evaluation_results.0.metric_config.lower_is_better': found nothing"),
         (None, "theirs.json: can't be read"),
     ],
@@ -329,6 +345,10 @@ def test_a_folder_without_a_log_is_an_error_and_other_files_of_one_are_passed_ov
         read_eval_logs([str(tmp_path)])
     (tmp_path / "theirs.json").write_text(json.dumps(foreign(METRIC)), encoding="utf-8")
     (tmp_path / "copy.json").write_text(json.dumps(foreign(METRIC)), encoding="utf-8")
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "gone.json").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.json")  # reading it would never end
     assert list(read_eval_logs([str(tmp_path)])) == [str(tmp_path / "copy.json")]
 
 
@@ -382,6 +402,16 @@ def test_data_that_are_not_on_the_hub_and_rows_under_other_settings_are_left_out
     assert len(paths) == 2
     assert "org/weak, cedar_text: its data aren't on the Hub" in left_out
     assert len([reason for reason in left_out if "culturalvqa: the model under other settings (" in reason]) == 1
+
+
+def test_two_models_never_share_a_file(tmp_path):
+    models = ("org/a b", "org/a_b", f"org/{'x' * 90}-step1", f"org/{'x' * 90}-step2")
+    for number, model in enumerate(models):
+        write_vqa(tmp_path / "runs" / str(number), model, WEAK)
+    paths, left_out = write_hub_results(build([str(tmp_path / "runs")], LAX), tmp_path / "out", Evaluator())
+    assert (len(paths), len(set(paths))) == (3, 3)
+    assert [len(yaml.safe_load(path.read_text("utf-8"))) for path in paths] == [1, 1, 1]
+    assert left_out == ["org/a_b, culturalvqa: its folder is that of org/a b. Name it by --name"]
 
 
 @pytest.mark.parametrize(

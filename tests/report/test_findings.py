@@ -80,6 +80,15 @@ def test_one_model_alone_is_best_of_nothing_and_models_that_share_nothing_have_n
     assert texts(tmp_path, "best") == ["The 2 models can't be ranked by a mean: no two ran the same two benchmarks."]
 
 
+def test_a_model_under_two_settings_is_still_alone(tmp_path):
+    write_run(tmp_path / "care", "a", {"care_zh": [care_sample(n, 5.0 + n % 3) for n in range(20)]})
+    for stamp, version in (("20260101_000000", 1.0), ("20260102_000000", 2.0)):
+        write_vqa(tmp_path / stamp, "a", shares(60, 100), stamp, versions={"culturalvqa": version})
+    assert not [text for text in texts(tmp_path, "best") if "ranked by a mean" in text]
+    [summary] = [table for table in report_of(tmp_path).tables if table.key == "summary"]
+    assert not [note for note in summary.notes if "ranked by a mean" in note]
+
+
 def test_each_models_best_and_worst_countries_are_named_where_the_tests_set_them_apart(tmp_path):
     def samples(shares_of):
         scores = [(country, float(n < share * 50)) for country, share in shares_of.items() for n in range(50)]

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html
+import io
 import json
 import math
 import re
@@ -309,3 +310,16 @@ def test_images_of_the_folder_alone_are_found_by_id_or_content_and_are_small(tmp
     assert [record.args[0].name for record in caplog.records] == ["broken.png"]
     [image] = _data(_page(tmp_path, example_report(), images=folder))["images"]
     assert len(image) < 10_000
+
+
+def test_a_path_goes_before_a_name_and_photographs_stand_upright(tmp_path):
+    (tmp_path / "A").mkdir()
+    Image.new("RGB", (4, 2), "red").save(tmp_path / "A" / "x.png")
+    turned = Image.Exif()
+    turned[0x0112] = 6  # the camera was held upright
+    Image.new("RGB", (4, 2), "blue").save(tmp_path / "x.jpg", exif=turned)
+    (tmp_path / "x.jpg").rename(tmp_path / "x.png")
+    address = Thumbnails(tmp_path).address("x.png")
+    with Image.open(io.BytesIO(base64.b64decode(address.partition(",")[2]))) as image:
+        red, _, blue = image.getpixel((0, 0))
+        assert (image.size, blue > red) == ((2, 4), True)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from support.checked_runs import write_sample
 from support.reports import report_of, row_of, tables_of
-from support.sample_files import COUNTRIES, JUDGE, vqa_samples, write_run
+from support.sample_files import COUNTRIES, JUDGE, care_sample, rewrite, vqa_samples, write_run
 
 from culture_tasks.cli.main import main
-from culture_tasks.metrics.prediction_powered import corrected_difference
+from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
 
 SIZE, BETTER = 400, JUDGE | {"model": "judge-2"}
 RNG = np.random.default_rng(4)
@@ -96,9 +96,38 @@ def test_ranks_and_differences_of_the_report_are_corrected(tmp_path):
     cells = report.units["culturalvqa"].cells
     better = {report.entrants[key].label: cell for key, cell in cells.items() if "subset" in cell.flags}
     assert [str(cell.rank) for cell in better.values()] == ["1", "2"]
+    graded = np.where(np.isin(np.arange(SIZE), CHOSEN), TRUE["a"], np.nan)
+    alone = corrected_mean(JUDGED["a"], graded, COUNTRY, ends=(0, 1)).overall
+    cell = next(iter(better.values()))
+    assert (cell.value, cell.low, cell.high) == pytest.approx((alone.value, alone.set_low, alone.set_high))
     table = tables_of(report)["comparisons"]
     [row] = [at for at, row in enumerate(table.rows) if row.labels[1:3] == tuple(better)]
     right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN}).over()
     assert row_of(table, row)["difference"].value == pytest.approx(right.difference)
     assert row_of(table, row)["judge"].value == pytest.approx(float(np.mean(JUDGED["b"] - JUDGED["a"])))
     assert row_of(table, row)["rated"].value == 120
+
+
+def test_a_mean_has_the_corrected_difference_beside_that_of_the_judges(tmp_path):
+    for side, rating in (("a", 6.0), ("b", 5.0)):
+        write(tmp_path, side)
+        care = [care_sample(number, rating + number % 3) for number in range(60)]
+        write_run(tmp_path / side, side, {"care_zh": care}, "20260103_000000")
+    report = report_of(tmp_path, compare_anyway=True)
+    [test] = [test for mean in report.means for test in mean.comparisons if test.is_corrected]
+    right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN}).over()
+    assert test.difference == pytest.approx((100 * right.difference - 100 / 9) / 2)
+    own = float(np.mean(JUDGED["b"] - JUDGED["a"]))
+    assert test.correction.judge == pytest.approx((100 * own - 100 / 9) / 2)
+    assert (test.correction.by, test.correction.rated) == ("judge-2", 120)
+
+
+def test_a_subset_is_compared_with_all_questions_on_those_that_both_answered(tmp_path):
+    write_run(tmp_path / "a", "a", {"culturalvqa": vqa_samples(TRUE["a"].tolist())})
+    answered = vqa_samples(TRUE["b"].tolist())
+    part = write_run(tmp_path / "b", "b", {"culturalvqa": [answered[place] for place in CHOSEN]})
+    drawn = {"documents": CHOSEN.size, "of_documents": SIZE, "items": SIZE, "spread": 0.01, "seed": 0}
+    rewrite(part, configs={"culturalvqa": {"metadata": {"subset": drawn}}})
+    status, found = checks(tmp_path)
+    assert (status, found["culturalvqa"]["common_items"]) == (1, CHOSEN.size)
+    assert found["culturalvqa"]["difference"] == pytest.approx(np.mean((TRUE["b"] - TRUE["a"])[CHOSEN]))

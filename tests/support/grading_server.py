@@ -11,7 +11,8 @@ _REPLIES = {"Rating: [[number]]": "It fits. Rating: [[7]]", "rating=X": "It fits
 _OTHERWISE = '{"score": 7, "reason": "It fits."}'
 
 
-def _grade(seen: Seen) -> Behaviour:
+def grade(seen: Seen) -> Behaviour:
+    """Grades as well as the prompt allows."""
     asked = str(seen.body["messages"])
     return says(next((reply for sign, reply in _REPLIES.items() if sign in asked), _OTHERWISE))
 
@@ -20,7 +21,7 @@ def _grade(seen: Seen) -> Behaviour:
 def grading_server() -> Iterator[str]:
     """Serves on a free port, and gives the base URL."""
     server = FaultServer()
-    server.decide = _grade
+    server.decide = grade
     try:
         yield server.url
     finally:

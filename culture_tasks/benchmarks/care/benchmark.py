@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.care import documents
 from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
-from culture_tasks.benchmarks.care.documents import CATEGORIES, LANGUAGES, PEOPLE, SCOPES, SOURCES, CareDoc, Language
+from culture_tasks.benchmarks.care.documents import CATEGORIES, LANGUAGES, PEOPLE, SCOPES, SOURCES, CareDoc
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
+from culture_tasks.benchmarks.cultures import BuiltCulture, CultureForm, OffersCultures
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import (
     Answered,
@@ -27,25 +28,45 @@ from culture_tasks.benchmarks.interface import (
 )
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
+from culture_tasks.data.sources import Source
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
 
 PromptName = Literal["plain", "roleplay", "cot"]  # the question alone, Figure 8, or Figure 9
 
-_SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)
+SAMPLED = Decoding(max_tokens=1024, temperature=0.7, top_p=1.0)
 _GREEDY = Decoding(max_tokens=1024)
 
-_VARIANTS: tuple[tuple[str, str, PromptName, Decoding, str], ...] = (
-    ("care", "CARE", "plain", _SAMPLED, "question alone, sampled (App. B)"),
-    ("care_greedy", "CARE, greedy decoding", "plain", _GREEDY, "question alone, greedy decoding"),
-    ("care_roleplay", "CARE, role-play prompt", "roleplay", _SAMPLED, "role-play prompt (Figure 8)"),
-    ("care_cot", "CARE, chain-of-thought prompt", "cot", _SAMPLED, "chain-of-thought prompt (Figure 9)"),
-    ("care_en", "CARE, asked in English", "plain", _SAMPLED, "asked and graded in English (section 5.2)"),
-)
-"""Name, title, prompt, decoding and what it is about of each way of asking."""
 
-_RATING = JudgedScore(
+class Variant(NamedTuple):
+    """A way of asking the questions of a culture.
+
+    Attributes:
+        suffix: What the names of its tasks have after that of the benchmark.
+        about: What it measures.
+        english: Whether questions and answers are the English translations.
+    """
+
+    suffix: str
+    title: str
+    prompt: PromptName
+    decoding: Decoding
+    about: str
+    english: bool = False
+
+
+VARIANTS = (
+    Variant("", "CARE", "plain", SAMPLED, "question alone, sampled (App. B)"),
+    Variant("_greedy", "CARE, greedy decoding", "plain", _GREEDY, "question alone, greedy decoding"),
+    Variant("_roleplay", "CARE, role-play prompt", "roleplay", SAMPLED, "role-play prompt (Figure 8)"),
+    Variant("_cot", "CARE, chain-of-thought prompt", "cot", SAMPLED, "chain-of-thought prompt (Figure 9)"),
+    Variant(
+        "_en", "CARE, asked in English", "plain", SAMPLED, "asked and graded in English (section 5.2)", english=True
+    ),
+)
+
+RATING = JudgedScore(
     name="care_rating",
     title="rating",
     scale=Scale("rating", 1.0, 10.0),
@@ -55,7 +76,7 @@ _RATING = JudgedScore(
 values such as 5.331 that are fractions of the number of questions, and of no other."""
 
 
-class Care(Benchmark, OffersHumanRatings):
+class Care(Benchmark, OffersHumanRatings, OffersCultures):
     """CARE (Guo et al., 2025)."""
 
     name = "care"
@@ -69,11 +90,24 @@ class Care(Benchmark, OffersHumanRatings):
     def entries(self) -> Sequence[Entry]:
         """Returns a group of three tasks for each way of asking."""
         entries: list[Entry] = []
-        for variant, title, prompt, decoding, about in _VARIANTS:
-            tasks = [_task(variant, title, language, prompt, decoding, about) for language in LANGUAGES]
+        for variant in VARIANTS:
+            name = f"care{variant.suffix}"
+            tasks = [
+                task_of(
+                    variant,
+                    name=f"{name}_{language}",
+                    title=f"{variant.title}, {PEOPLE[language]} culture",
+                    language=language,
+                    people=PEOPLE[language],
+                    source=SOURCES[language],
+                )
+                for language in LANGUAGES
+            ]
             members = tuple(task.name for task in tasks)
-            group = Group(name=variant, about=about, title=title, members=members, means=(_RATING.name,))
-            entries += [group, *tasks]
+            entries.append(
+                Group(name=name, about=variant.about, title=variant.title, members=members, means=(RATING.name,))
+            )
+            entries += tasks
         return tuple(entries)
 
     def rubrics(self) -> Sequence[Rubric]:
@@ -94,35 +128,47 @@ class Care(Benchmark, OffersHumanRatings):
         """Returns the responses that native annotators rated."""
         return HUMAN_RATINGS
 
+    def culture_form(self) -> CultureForm:
+        """Returns how the data of a further culture are made."""
+        from culture_tasks.benchmarks.care.culture import FORM
 
-def _task(variant: str, title: str, language: Language, prompt: PromptName, decoding: Decoding, about: str) -> Task:
-    english = variant == "care_en"
+        return FORM
+
+    def culture(self, built: BuiltCulture) -> Benchmark:
+        """Returns the benchmark of a culture that people added."""
+        from culture_tasks.benchmarks.care.built import benchmark_of
+
+        return benchmark_of(built)
+
+
+def task_of(variant: Variant, *, name: str, title: str, language: str, people: str, source: Source) -> Task:
+    """Returns the task that asks the questions of a culture, a table in the language of its people, in one way."""
 
     def load(settings: Settings) -> Documents:
-        return Documents(documents.load(language, settings.data_folder, english=english))
+        return Documents(documents.load_table(source, language, settings.data_folder, english=variant.english))
 
     return Task(
-        name=f"{variant}_{language}",
-        about=about,
-        title=f"{title}, {PEOPLE[language]} culture",
-        languages=("en" if english else language,),
-        metric=_RATING.name,
-        metrics=lambda: [_RATING],
-        data=DataSet((SOURCES[language],), load),
-        prompt=partial(asked, prompt),
+        name=name,
+        about=variant.about,
+        title=title,
+        languages=("en" if variant.english else language,),
+        metric=RATING.name,
+        metrics=lambda: [RATING],
+        data=DataSet((source,), load),
+        prompt=partial(asked, variant.prompt, people=people),
         score=_score,
-        decoding=decoding,
+        decoding=variant.decoding,
         target=lambda doc: doc["answer"],
         note="Decoding: Appendix B.",
     )
 
 
-def asked(prompt: PromptName, doc: CareDoc) -> Prompt:
+def asked(prompt: PromptName, doc: CareDoc, *, people: str) -> Prompt:
     """Returns the prompt for a question (section 4 and Appendix B): one user message, as every chat template takes it.
 
     The paper shows each template as one block, and doesn't say which lines are a system message.
     """
-    values = {"people": PEOPLE[doc["language"]], "question": doc["question"]}
+    values = {"people": people, "question": doc["question"]}
     return Prompt((prompt_file(__package__, f"{prompt}.v1").fill(values),))
 
 

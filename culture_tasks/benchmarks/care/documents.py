@@ -150,10 +150,15 @@ class CareRow(TableRow):
 
 
 def load(language: Language, data_folder: Path | None, *, english: bool = False) -> list[CareDoc]:
-    """Loads the test questions of one culture, or their English translations (section 5.2)."""
-    table = read_source(SOURCES[language], data_folder)
+    """Loads the test questions of one of the paper's cultures, or their English translations (section 5.2)."""
+    return load_table(SOURCES[language], language, data_folder, english=english)
+
+
+def load_table(source: Source, language: str, data_folder: Path | None, *, english: bool) -> list[CareDoc]:
+    """Loads the test questions of a table, which are in a language, or their English translations."""
+    table = read_source(source, data_folder)
     rows = validated(table, CareRow, _ALIASES)
-    check_release(SOURCES[language].release, table, list(map(vars, rows)))
+    check_release(source.release, table, list(map(vars, rows)))
     data = fingerprint(row.model_dump() for row in rows)
     ids = list(unique(table, (row.id for row in rows), "id"))
     if repeats := list(_repeats(table, rows)):
@@ -198,20 +203,25 @@ def _repeats(table: RowTable, rows: Iterable[CareRow]) -> Iterator[str]:
 
 def check(data_folder: Path | None) -> DataReport:
     """Checks the questions of all three cultures (:func:`~culture_tasks.data.checking.check_tables`)."""
+    return check_tables("care", data_folder, [table_check(SOURCES[language], language) for language in LANGUAGES])
+
+
+def table_check(source: Source, language: str) -> TableCheck[CareRow]:
+    """Returns how the test questions of a culture are checked; only a released table has the paper's counts."""
 
     def repeats(table: RowTable, rows: Mapping[int, CareRow]) -> Iterable[str]:
         return _repeats(table.part(list(rows)), rows.values()) if table.local else ()
 
-    any_table = partial(TableCheck[CareRow], model=CareRow, aliases=_ALIASES, id="id", problems=repeats)
-    checks = [any_table(source=SOURCES[language], counts=partial(_counts, language)) for language in LANGUAGES]
-    return check_tables("care", data_folder, checks)
+    counts = partial(_counts, language, is_release=source.release is not None)
+    return TableCheck(source=source, model=CareRow, aliases=_ALIASES, id="id", problems=repeats, counts=counts)
 
 
-def _counts(language: Language, rows: Sequence[CareRow]) -> Iterator[Count]:
-    yield Count(f"{language}: questions", str(len(rows)), str(QUESTIONS))
+def _counts(language: str, rows: Sequence[CareRow], *, is_release: bool) -> Iterator[Count]:
+    yield Count(f"{language}: questions", str(len(rows)), str(QUESTIONS) if is_release else None)
     categories = Counter(row.culture_type for row in rows)
     for category in CATEGORIES:
-        yield Count(f"{language}: {category}", str(categories[category]), str(QUESTIONS_PER_CATEGORY))
+        paper = str(QUESTIONS_PER_CATEGORY) if is_release else None
+        yield Count(f"{language}: {category}", str(categories[category]), paper)
     scopes = Counter(row.geographic_scope for row in rows)
     for scope in SCOPES:
         yield Count(f"{language}: {scope}", str(scopes[scope]))

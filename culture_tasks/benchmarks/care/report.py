@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from itertools import product
 
 from culture_tasks.benchmarks.care.documents import CATEGORIES, SCOPES
@@ -29,23 +31,27 @@ _PRINTED_SCOPES = {"sub_nationwide": "sub-nationalwide", "continent_wide": "cont
 _NATIVE = tuple(f"care_{language}" for language in _LANGUAGES)
 
 
-def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+def _tables(languages: Mapping[str, str], units: Iterable[UnitOf]) -> Iterator[TableOf]:
     for unit in units:
         # All three for a task of the user's own, which ends in none of the languages.
-        ended = [language for language in _LANGUAGES if any(task.endswith(f"_{language}") for task in unit.tasks)]
-        yield _by_category(unit.key, ended or _LANGUAGES)
-        yield _by_scope(unit.key, ended or _LANGUAGES)
+        ended = {
+            language: people
+            for language, people in languages.items()
+            if any(task.endswith(f"_{language}") for task in unit.tasks)
+        }
+        yield _by_category(unit.key, ended or languages)
+        yield _by_scope(unit.key, ended or languages)
 
 
-def _by_category(unit: str, languages: Iterable[str]) -> TableOf:
+def _by_category(unit: str, languages: Mapping[str, str]) -> TableOf:
     columns: list[ColumnOf] = []
-    for language in languages:
+    for language, people in languages.items():
         columns += columns_by(
             "category",
             _CATEGORIES,
             unit,
             within=(("language", language),),
-            over=_LANGUAGES[language],
+            over=people,
             prefix=f"{language}_",
             printed={"language": language},
             total="Average",
@@ -60,12 +66,12 @@ def _by_category(unit: str, languages: Iterable[str]) -> TableOf:
     )
 
 
-def _by_scope(unit: str, languages: Iterable[str]) -> TableOf:
+def _by_scope(unit: str, languages: Mapping[str, str]) -> TableOf:
     columns = []
-    for language, (scope, label) in product(languages, _SCOPES.items()):
+    for (language, people), (scope, label) in product(languages.items(), _SCOPES.items()):
         at = At(unit, where=(("language", language), ("scope", scope)))
         printed = {"language": language, "scope": _PRINTED_SCOPES.get(scope, scope)}
-        columns.append(ColumnOf(f"{language}_{scope}", label, at, _LANGUAGES[language], printed=printed))
+        columns.append(ColumnOf(f"{language}_{scope}", label, at, people, printed=printed))
     return TableOf(
         key=f"{unit}_table_13",
         title=f"{unit}: mean rating (1 poor, 10 excellent) by culture and geographic scope",
@@ -75,49 +81,69 @@ def _by_scope(unit: str, languages: Iterable[str]) -> TableOf:
     )
 
 
-def _is_in_english(first: RunFacts, second: RunFacts) -> bool:
-    """Whether one run asks in English what another run of the model asks in the culture's own language."""
-    task = f"care_en_{second.task.removeprefix('care_')}" if second.task in _NATIVE else None
-    return first.task == task and first.row == second.row
-
-
 _RATING = "Mean rating (1 poor, 10 excellent)"
 
-REPORT = BenchmarkReport(
-    fields=(
-        Field("language", tuple(sorted(_LANGUAGES)), names=_LANGUAGES, places=_PLACES),
-        Field("category", CATEGORIES),
-        Field("scope", SCOPES),
-    ),
-    splits=(("language",), ("category",), ("scope",), ("language", "category"), ("language", "scope")),
-    culture="language",
-    tables=_tables,
-    figures=(
-        bars_by(
-            "category",
-            key="care_category",
-            title="CARE by category",
-            source="CARE, Figure 6a",
-            value=_RATING,
-            held=("language",),
+
+def report_of(
+    name: str, title: str, languages: Mapping[str, str], places: Mapping[str, str], native: Mapping[str, str]
+) -> BenchmarkReport:
+    """Returns how the tasks of CARE, or of a culture like it, are reported, without published numbers.
+
+    Args:
+        name: Name of the benchmark.
+        title: Its title.
+        languages: What its languages are called in tables: their own names, or the culture of their speakers.
+        places: The places of their speakers.
+        native: The task in a culture's own language, by the one that asks the same questions in English.
+    """
+
+    def beside(first: RunFacts, second: RunFacts) -> bool:
+        """Whether one run asks in English what another run of the model asks in the culture's own language."""
+        return native.get(first.task) == second.task and first.row == second.row
+
+    return BenchmarkReport(
+        fields=(
+            Field("language", tuple(sorted(languages)), names=languages, places=places),
+            Field("category", CATEGORIES),
+            Field("scope", SCOPES),
         ),
-    ),
-    contrasts=(
-        ContrastOf(
-            kind="language",
-            key="care_languages",
-            title="CARE asked in English and natively",
-            source="CARE, Figure 6a",
-            beside=_is_in_english,
-            splits=(("language",), ("language", "category")),
-            words=("asked in English", "asked in the culture's own language"),
-            parts=("English", "Native"),
-            values={"score": _RATING},
-            groups="category",
-            series="asked in",
-            rows=("language", "Culture"),
-            panel=lambda number: f"{number.model} · {number.held.get('language', number.title)}",
+        splits=(("language",), ("category",), ("scope",), ("language", "category"), ("language", "scope")),
+        culture="language",
+        tables=partial(_tables, languages),
+        figures=(
+            bars_by(
+                "category",
+                key=f"{name}_category",
+                title=f"{title} by category",
+                source="CARE, Figure 6a",
+                value=_RATING,
+                held=("language",),
+            ),
         ),
+        contrasts=(
+            ContrastOf(
+                kind="language",
+                key=f"{name}_languages",
+                title=f"{title} asked in English and natively",
+                source="CARE, Figure 6a",
+                beside=beside,
+                splits=(("language",), ("language", "category")),
+                words=("asked in English", "asked in the culture's own language"),
+                parts=("English", "Native"),
+                values={"score": _RATING},
+                groups="category",
+                series="asked in",
+                rows=("language", "Culture"),
+                panel=lambda number: f"{number.model} · {number.held.get('language', number.title)}",
+            ),
+        ),
+        as_published=(),
+    )
+
+
+REPORT = replace(
+    report_of(
+        "care", "CARE", _LANGUAGES, _PLACES, {f"care_en_{language}": f"care_{language}" for language in _LANGUAGES}
     ),
     as_published=_NATIVE,
     published={("score", "category"): ("care_table_3", "care_table_6")},

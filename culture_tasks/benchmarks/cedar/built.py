@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cache, partial
 from pathlib import Path
 
 from culture_tasks.benchmarks.cedar.benchmark import task_of
@@ -25,7 +25,7 @@ from culture_tasks.benchmarks.interface import Benchmark, DataSet, Documents, En
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.images import broken_images, image_column
-from culture_tasks.data.sources import read_source
+from culture_tasks.data.sources import Source, read_source
 from culture_tasks.data.tables import RowTable, validated
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
@@ -33,8 +33,6 @@ from culture_tasks.settings import Settings
 
 STEMS: Mapping[Modality, str] = {"text": "nq", "multimodal": "inq"}
 """How the names of the tables end, as those of the released files do."""
-
-_SHOWN: Mapping[Modality, str] = {"text": "text alone", "multimodal": "images"}
 
 RATIO_FROM = 30
 """Gold labels of an emotion from which its propensity says something: its 95 % interval is about 0.4 wide to each side
@@ -45,87 +43,84 @@ class BuiltCedar(Benchmark):
     """A culture like CEDAR (Dai et al., 2026)."""
 
     data = "built by a group of native speakers"
+    paper = "made like Dai et al., 2026"
 
     def __init__(self, built: BuiltCulture) -> None:
         """Takes over what its manifest says; raises DataError for facts that can't be used."""
         self._built = built
-        self.name = built.benchmark
-        self.title = f"CEDAR, {built.title}"
-        self.paper = "made like Dai et al., 2026"
-        self.task_files = built.task_files
-        self.marks = tuple(built.marks)
+        self.name, self.title = built.benchmark, f"CEDAR, {built.title}"
+        self.task_files, self.marks = built.task_files, tuple(built.marks)
         try:
-            self._prompts: Mapping[Modality, PromptFile] = {
-                modality: PromptFile(f"{modality}_{built.name}.by_group", built.facts["prompts"][modality])
-                for modality in STEMS
-                if modality in built.facts["prompts"]
+            texts = {
+                modality: built.facts["prompts"][modality] for modality in STEMS if modality in built.facts["prompts"]
             }
-            self._added = AddedCulture(built.name, built.language, built.facts["forms"], self._prompts)
-        except (KeyError, TypeError, AttributeError) as error:
+            prompts = {kind: PromptFile(f"{kind}_{built.name}.by_group", text) for kind, text in texts.items()}
+            for prompt in prompts.values():
+                prompt.fill({"narrative": "", "question": ""})
+            forms = {str(form): EMOTIONS[EMOTIONS.index(emotion)] for form, emotion in built.facts["forms"].items()}
+            if not prompts:
+                raise ValueError("no prompt")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"{built.folder}: facts that can't be used ({error!r}). Build the culture again.") from None
+        self._added = AddedCulture(built.name, built.language, forms, prompts)
+        self._tasks = {modality: f"{self.name}_{modality}" for modality in prompts}
 
-    @cached_property
-    def _entries(self) -> Sequence[Entry]:
-        tasks = [
-            task_of(
-                f"{self.name}_{modality}",
-                "emotion of a scene, LSEPP and LSRQB",
-                f"{self.title}, {_SHOWN[modality]}" if len(self._prompts) > 1 else self.title,
-                modality,
-                (self._built.language,),
-                DataSet((self._built.source(self._stem(modality)),), partial(self._load, modality)),
-                added=self._added,
-            )
-            for modality in self._prompts
-        ]
-        if len(tasks) == 1:
-            return tuple(tasks)
-        about, members = "emotion of a scene, both modalities", tuple(task.name for task in tasks)
-        return (Group(name=self.name, about=about, title=self.title, members=members), *tasks)
-
+    @cache  # noqa: B019 - one object a process
     def entries(self) -> Sequence[Entry]:
         """Returns a task for each modality, and a group of them where there are both."""
-        return self._entries
+        shown = {"text": ", text alone", "multimodal": ", images"} if len(self._tasks) > 1 else {}
+        tasks = [
+            task_of(
+                name,
+                "emotion of a scene, LSEPP and LSRQB",
+                f"{self.title}{shown.get(modality, '')}",
+                modality,
+                (self._built.language,),
+                DataSet((self._source(modality),), partial(self._load, modality)),
+                added=self._added,
+            )
+            for modality, name in self._tasks.items()
+        ]
+        about, members = "emotion of a scene, both modalities", tuple(self._tasks.values())
+        group = Group(name=self.name, about=about, title=self.title, members=members)
+        return (*((group,) if len(tasks) > 1 else ()), *tasks)
 
     def report(self) -> BenchmarkReport:
         """Returns accuracy and both biases, without a published number beside them."""
         from culture_tasks.benchmarks.cedar.report import report_of_culture
 
-        tasks = {modality: f"{self.name}_{modality}" for modality in self._prompts}
-        return report_of_culture(self._built.name, self._built.title, self._built.place, tasks)
+        return report_of_culture(self._built.name, self._built.title, self._built.place, self._tasks)
 
     def check(self, data_folder: Path | None) -> DataReport:  # noqa: ARG002 - its data lie with it
         """Checks its tables and images."""
         checks = [
             TableCheck(
-                source=self._built.source(self._stem(modality)),
+                source=self._source(modality),
                 model=CedarRow,
                 aliases=ALIASES,
                 id="id",
                 problems=partial(self._problems, modality),
                 counts=partial(_counts, modality),
             )
-            for modality in self._prompts
+            for modality in self._tasks
         ]
         report = check_tables(self.name, self._built.folder, checks)
         report.title = f"{self.name}: {self._built.folder}"
         return report
 
-    def _stem(self, modality: Modality) -> str:
-        return f"{self._built.name}_{STEMS[modality]}"
+    def _source(self, modality: Modality) -> Source:
+        return self._built.source(f"{self._built.name}_{STEMS[modality]}")
 
     def _load(self, modality: Modality, settings: Settings) -> Documents:
-        table = read_source(self._built.source(self._stem(modality)), settings.data_folder)
-        rows = validated(table, CedarRow, ALIASES)
+        table = read_source(self._source(modality), settings.data_folder)
+        rows, language = validated(table, CedarRow, ALIASES), self._built.language
         golds = [gold_label(row, "en", table.where(index)) for index, row in enumerate(rows)]
-        minorities: list[str] = [minority_label(row, "en", table.where(index)) or "" for index, row in enumerate(rows)]
-        if any(minorities):
-            minorities = [minority or NO_MINORITY for minority in minorities]
-        language = self._built.language
-        documents = documents_of(table, rows, golds, minorities, modality, language, language)
+        minorities = [minority_label(row, "en", table.where(index)) for index, row in enumerate(rows)]
+        none = NO_MINORITY if any(minorities) else ""
+        documents = documents_of(table, rows, golds, [one or none for one in minorities], modality, language, language)
+        folder = self._built.folder / DATA
         if modality == "text":
             return Documents(documents)
-        folder = self._built.folder / DATA
         return Documents(documents, image_column(table, [image_name(folder, row) for row in rows], folder))
 
     def _problems(self, modality: Modality, table: RowTable, rows: Mapping[int, CedarRow]) -> Iterator[str]:
@@ -138,8 +133,7 @@ class BuiltCedar(Benchmark):
 def _counts(modality: Modality, rows: Sequence[CedarRow]) -> Iterator[Count]:
     golds = Counter(row.english_ver_answer or row.answer for row in rows).most_common()
     yield Count(f"{modality}: items", str(len(rows)))
-    if golds:
-        emotion, number = golds[0]
+    for emotion, number in golds[:1]:
         yield Count(f"{modality}: accuracy of always answering {emotion!r}", f"{number / len(rows):.1%}")
     rare = len(EMOTIONS) - sum(number >= RATIO_FROM for _, number in golds)
     yield Count(f"{modality}: emotions with fewer than {RATIO_FROM} gold labels", str(rare))

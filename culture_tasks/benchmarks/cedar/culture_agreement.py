@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES, Emotion
 from culture_tasks.benchmarks.cedar.metrics import top2_macro_f1
-from culture_tasks.benchmarks.cedar.scenes import CHECK, LABEL, SECOND, WORDS_BACK, Scenes
-from culture_tasks.benchmarks.cultures import Figure
+from culture_tasks.benchmarks.cedar.scenes import contrast_labels, scenes_of
+from culture_tasks.benchmarks.cultures import Figure, State
 from culture_tasks.metrics.intervals import Interval, mean_interval, proportion_interval
 from culture_tasks.metrics.rater_agreement import krippendorff_alpha
 from culture_tasks.metrics.resampling import replicates
@@ -24,7 +24,7 @@ _Labels: TypeAlias = Sequence[Sequence[Emotion]]
 _Measure: TypeAlias = Callable[[NDArray[np.int64]], float]
 """A measure of some of the scenes, by their places."""
 
-FEWEST = 10
+_FEWEST = 10
 """Scenes from which a figure is computed: fewer say nothing of the people, whatever the number is."""
 
 _PRINTED = {  # lowest and highest of the seven languages in Table 2: alpha, mean pairwise F1
@@ -33,60 +33,49 @@ _PRINTED = {  # lowest and highest of the seven languages in Table 2: alpha, mea
 }
 
 
-def figures(scenes: Scenes) -> Iterator[Figure]:
+def figures(state: State) -> Iterator[Figure]:
     """Yields the agreement of labels by modality, what the check found, and how words came back.
 
     Table 2 doesn't say between whom it measures. Here alpha (nominal) is of the gold label and the second labels of
     each scene, and F1 the mean over the second labellers of macro F1 against the gold labels.
     """
-    options = scenes.state.config.options
+    scenes, contrast = scenes_of(state), contrast_labels(state)
+    labelled = [scene for scene in scenes if not scene.why_unlabelled]
+    gold = [(scene, scene.decision.gold) for scene in labelled if scene.decision.gold]
     for kind in MODALITIES:
-        rows = [scene.row for scene in scenes.all if scene.modality == kind and scene.row in scenes.texts]
-        if not rows:
+        some = [scene.labels("label") for scene in labelled if scene.modality == kind]
+        if not some:
             continue
-        labels = [found for row in rows if len(found := scenes.labels(LABEL, row)) > 1]
-        second = [
-            (gold, *found)
-            for row in rows
-            if (gold := scenes.decisions[row].gold) and (found := scenes.labels(SECOND, row))
-        ]
+        first = [labels for labels in some if len(labels) > 1]
+        second = [(label, *scene.labels("second")) for scene, label in gold if scene.modality == kind]
+        second = [labels for labels in second if len(labels) > 1]
         alpha, f1 = _PRINTED[kind]
-        yield _figure("raw agreement of the first labels", kind, _resampled(_raw_agreement, labels))
-        yield _figure("alpha of the first labels", kind, _resampled(_alpha, labels))
-        beside = _resampled(_alpha, second)
-        yield _figure("alpha, second labels and gold", kind, beside, alpha, options[f"floor_{kind}"])
+        floor = state.config.options[f"floor_{kind}"] or None
+        yield _figure("raw agreement of the first labels", kind, _resampled(_raw_agreement, first))
+        yield _figure("alpha of the first labels", kind, _resampled(_alpha, first))
+        yield _figure("alpha, second labels and gold", kind, _resampled(_alpha, second), alpha, floor)
         yield _figure("mean F1 of second labels against gold", kind, _resampled(_mean_f1, second), f1)
-    checks = [entry.values for scene in scenes.all for entry in scenes.state.of(CHECK, scene.row)]
-    if scenes.is_new:
-        clean = [bool(values["clean"]) for values in checks if "clean" in values]
-        yield _figure("share without words for emotions", CHECK, _share(clean), "0.93")
-        golds = {scene.id: scenes.decisions[scene.row].gold for scene in scenes.all if scene.row in scenes.texts}
-        differs = [
-            any(other != gold for other in scenes.contrast[identifier])
-            for identifier, gold in golds.items()
-            if gold and identifier in scenes.contrast
-        ]
-        if scenes.contrast:
-            yield _figure("share of scenes on which the cultures differ", LABEL, _share(differs))
-    else:
-        for name, title, printed in (("fluency", "mean fluency", "9.36"), ("fidelity", "mean fidelity", "9.16")):
-            ratings = [values[name] for values in checks if name in values]
-            yield _figure(title, CHECK, mean_interval(ratings), printed)
+    checks = [entry.values for scene in scenes for entry in state.of("check", scene.row)]
+    for name, title, printed in (("fluency", "mean fluency", "9.36"), ("fidelity", "mean fidelity", "9.16")):
+        if ratings := [values[name] for values in checks if values.get(name)]:
+            yield _figure(title, "check", mean_interval(ratings), printed)
+    if clean := [bool(values["clean"]) for values in checks if "clean" in values]:
+        yield _figure("share without words for emotions", "check", _share(clean), "0.93")
+    if differs := [set(contrast[scene.id]) != {label} for scene, label in gold if scene.id in contrast]:
+        yield _figure("share of scenes on which the cultures differ", "label", _share(differs))
     back = [
         str(entry.values["english"]).strip().casefold() == emotion
         for emotion in EMOTIONS
-        for entry in scenes.state.of(WORDS_BACK, emotion)
+        for entry in state.of("words_back", emotion)
     ]
-    yield _figure("share of words that come back as the same emotion", WORDS_BACK, _share(back))
+    yield _figure("share of words that come back as the same emotion", "words_back", _share(back))
 
 
 def _figure(name: str, of: str, interval: Interval, printed: str = "", floor: float | None = None) -> Figure:
-    n = interval.n
-    if n < FEWEST:
-        missing = f"{n} of the {FEWEST} that it needs at least"
-        return Figure(name, of, math.nan, n, printed=printed, floor=floor, missing=missing)
-    missing = (interval.reason or "") if math.isnan(interval.value) else ""
-    return Figure(name, of, interval.value, n, interval.low, interval.high, printed, floor, missing)
+    missing = "" if interval.value == interval.value else interval.reason or ""
+    if interval.n < _FEWEST:
+        interval, missing = Interval(n=interval.n), f"{interval.n} of the {_FEWEST} that it needs at least"
+    return Figure(name, of, interval.value, interval.n, interval.low, interval.high, printed, floor, missing)
 
 
 def _share(values: Sequence[bool]) -> Interval:
@@ -96,14 +85,13 @@ def _share(values: Sequence[bool]) -> Interval:
 def _resampled(measure_of: Callable[[_Labels], _Measure], labels: _Labels) -> Interval:
     """Returns a measure of the labels of scenes, with the percentiles of a bootstrap over scenes."""
     n = len(labels)
-    if n < FEWEST:
+    if n < _FEWEST:
         return Interval(n=n)
     measure = measure_of(labels)
     value = measure(np.arange(n))
     if math.isnan(value):
         return Interval(n=n, reason="all labels are alike")
-    draws = replicates(measure, list(map(str, range(n))))
-    low, high = np.nanquantile(draws, [0.025, 0.975]).tolist()
+    low, high = np.nanquantile(replicates(measure, list(map(str, range(n)))), [0.025, 0.975]).tolist()
     return Interval(value, low, high, n=n, clusters=n)
 
 
@@ -127,9 +115,8 @@ def _mean_f1(labels: _Labels) -> _Measure:
         drawn = [labels[place] for place in places]
         scores = []
         for person in range(1, max(map(len, drawn))):
-            both = [(found[0], found[person]) for found in drawn if person < len(found)]
-            golds, others = [gold for gold, _ in both], [other for _, other in both]
-            scores.append(top2_macro_f1(others, golds, [None] * len(both)))
+            golds, others = zip(*((found[0], found[person]) for found in drawn if person < len(found)), strict=True)
+            scores.append(top2_macro_f1(others, golds, [None] * len(golds)))
         return float(np.mean(scores))
 
     return measure

@@ -1,47 +1,41 @@
-"""What people and models do, step by step, to add a language or scenes to CEDAR."""
+"""What people and models do, step by step, to add a language or scenes to CEDAR.
+
+Their instructions, and the places of the paper, are in ``culture_texts.toml``.
+"""
 
 from __future__ import annotations
 
-import json
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from importlib import resources
 from typing import Any, cast
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, OPTION_WORDS, Language
 from culture_tasks.benchmarks.cedar.scenes import (
-    CHECK,
-    DRAFT,
-    LABEL,
     NEW_SCENES,
-    NO_EMOTION_WORDS,
+    ORIGINAL,
     PIECES,
-    PROVISIONAL,
-    SAFE,
-    SECOND,
-    SECOND_PERSON,
-    SOCIAL,
-    TRANSLATE,
-    WITH_IMAGE,
-    WITHOUT_IMAGE,
-    WORDS,
-    WORDS_BACK,
-    WRITE,
+    SENTENCE,
     Scene,
-    Scenes,
     Told,
+    contrasted,
+    scenes_of,
+    to_label_again,
+    words_of,
 )
+from culture_tasks.benchmarks.culture_rows import json_object
 from culture_tasks.benchmarks.cultures import Ask, Column, Config, Row, State, Step
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as load_prompt
 
-_NATIVE = "native speakers of the language who live in the culture, or lived there for years"
-_OTHERS = "native speakers who have no other part in making the data"
-_RATING = "1 is worst, 10 is best"
-_NARRATIVE, _QUESTION = "Narrative", "Question"
-_ORIGINAL = {_NARRATIVE: "Original narrative", _QUESTION: "Original question"}
-_SENTENCE = "Sentence"
+_NARRATIVE, _QUESTION, _LANGUAGE = "Narrative", "Question", "Language"
+_TEXTS = (
+    Column(name="narrative", title=_NARRATIVE, kind="long_text", required=False),
+    Column(name="question", title=_QUESTION, kind="long_text"),
+)
 _EMOTION = Column(
     name="emotion",
     title="Emotion",
@@ -49,359 +43,207 @@ _EMOTION = Column(
     about="The one emotion that best matches the situation.",
     choices={emotion: emotion for emotion in EMOTIONS},
 )
-_TEXTS = (
-    Column(name="narrative", title=_NARRATIVE, kind="long_text", required=False),
-    Column(name="question", title=_QUESTION, kind="long_text"),
-)
+_KEPT = Column(name="keep", title="Kept", kind="yes_no")
 
 
-def steps_of(config: Config) -> Sequence[Step]:
-    """Returns the steps of a way, in order."""
-    telling = _steps_of_new_scenes(config) if config.way == NEW_SCENES else [_translate(config)]
-    return (*_words(config), *telling, _check(config), *_labelling())
+@cache
+def texts() -> Mapping[str, Any]:
+    """Returns what people read of the steps and of the options, by name."""
+    return tomllib.loads(resources.files(__package__).joinpath("culture_texts.toml").read_text(encoding="utf-8"))
 
 
-# The steps of both ways
-
-
-def _words(config: Config) -> Sequence[Step]:
+def steps_of(config: Config) -> Iterator[Step]:
+    """Yields the steps of a way, in order."""
     translation = Column(name="translation", title="Translation", about="No braces.")
-    back = Column(name="english", title="English")
-    known: Mapping[Any, str] = OPTION_WORDS.get(cast("Language", config.language), {})
-    source = "CEDAR, Figures 9 and 10; who translated the paper's isn't said"
-
-    def rows(_: State) -> list[Row]:
-        return [
-            Row(
-                name=name,
-                shown={"English": text},
-                values={"translation": known[name]} if name in known else {},
-                group=WORDS,
-            )
-            for name, text in (*zip(EMOTIONS, EMOTIONS, strict=True), *PIECES.items())
+    yield _step("words", (translation,), _words)
+    yield _step("words_back", (Column(name="english", title="English"),), _words_back)
+    possible = Column(name="possible", title="Possible in the culture", kind="yes_no")
+    if config.way == NEW_SCENES:
+        shortest, longest = config.options["shortest"], config.options["longest"]
+        narrative = replace(
+            _TEXTS[0], most=longest, about=f"{shortest} to {longest} characters; shorter with an image."
+        )
+        yield from _drafting()
+        yield _step("write", (narrative, _TEXTS[1]), _to_tell)
+        yield from _filtering()
+        clean = Column(name="clean", title="Nothing in it says what anybody feels", kind="yes_no")
+        questions = [clean]
+    else:
+        narrative, language = _TEXTS[0], _name_of(config.language)
+        ask = _ask("translate.v1", partial(_read_texts, ("narrative", "question")), language=language)
+        yield _step("translate", _TEXTS, _to_tell, ask, by_people=True)
+        fluency = "Is it correct and natural? 1 is worst, 10 is best."
+        fidelity = "Are all details of the original kept? 1 is worst, 10 is best."
+        questions = [
+            Column(name="fluency", title="Fluency", kind="number", about=fluency),
+            Column(name="fidelity", title="Fidelity", kind="number", about=fidelity),
         ]
+    questions = [replace(column, only_if=("possible", True)) for column in questions]
+    corrections = [replace(column, required=False) for column in (narrative, _TEXTS[1])]
+    yield _step("check", (possible, *questions, *corrections), _to_check, text=f"check_{config.way}")
+    yield _step("label", (_EMOTION,), _to_label, labels=_emotion_words)
+    yield _step("second", (_EMOTION,), partial(_to_label, again=True), labels=_emotion_words)
 
-    def rows_back(state: State) -> list[Row]:
-        found = {name: state.of(WORDS, name) for name in (*EMOTIONS, *PIECES)}
-        return [
-            Row(
-                name=name,
-                shown={"Translation": str(entries[-1].values["translation"])},
-                group=WORDS_BACK,
-                not_for=frozenset({entries[-1].person}),
-            )
-            for name, entries in found.items()
-            if entries
-        ]
 
-    return (
-        Step(
-            name=WORDS,
-            title="Words for emotions and the instruction",
-            about="Translate the 14 words for emotions and the parts of the instruction that models are given. Each "
-            "emotion needs a word that no other has, as a noun that stands alone in a list. Words don't match one to "
-            "one between languages: choose the word that people would use for the situation, not the one that a "
-            "dictionary has first.",
-            who=_NATIVE,
-            source=source,
-            columns=(translation,),
-            rows=rows,
-        ),
-        Step(
-            name=WORDS_BACK,
-            title="Words translated back",
-            about="Translate each of these into English, without asking anybody for the original. Where a word for an "
-            "emotion comes back as another one, talk about it with the first translator, who may change it.",
-            who="another native speaker than the first translator",
-            source="not in the paper",
-            columns=(back,),
-            rows=rows_back,
-        ),
+def _drafting() -> Iterator[Step]:
+    """Yields the steps by which models make drafts of sentences (section 2.3)."""
+    refined = "refined_narrative", "refined_question"
+    changed = Column(name="changed", title="Changed", kind="yes_no")
+    plain = replace(_TEXTS[0], required=True, only_if=("changed", True))
+    ask = _ask("scene.v1", partial(_read_texts, ("narrative", "question")))
+    yield _step("draft", _TEXTS, _sentences, ask)
+    ask = _ask("second_person.v1", partial(_read_texts, refined))
+    yield _step("second_person", _TEXTS, partial(_drafted, "draft"), ask)
+    ask = _ask("no_emotion_words.v1", _read_without_emotions)
+    yield _step("no_emotion_words", (changed, plain), partial(_drafted, "second_person"), ask)
+
+
+def _filtering() -> Iterator[Step]:
+    """Yields the steps by which models filter what was written, and align it with its image (sections 2.3 and 2.4)."""
+    rewritten = "rewritten_narrative", "rewritten_question"
+    for name, outcomes in (("social", ("not social-related", "social-related")), ("safe", ("unsafe", "safe"))):
+        yield _step(name, (_KEPT,), _written, _ask(f"{name}.v1", partial(_read_outcome, outcomes)))
+    yield _step("provisional", (_EMOTION,), _in_each_language, _ask("provisional.v1", _read_emotion))
+    ask = _ask("align.v1", partial(_read_texts, rewritten), shows_image=True)
+    yield _step("align", _TEXTS, _with_image, ask)
+    for name in ("with_image", "without_image"):
+        ask = _ask(f"{name}.v1", _read_emotion, shows_image=name == "with_image")
+        yield _step(name, (_EMOTION,), _to_look_at, ask)
+
+
+def _step(
+    name: str,
+    columns: Sequence[Column],
+    rows: Callable[[State], Sequence[Row]],
+    ask: Ask | None = None,
+    *,
+    by_people: bool | None = None,
+    labels: Callable[[State], Mapping[str, str]] = lambda _: {},
+    text: str = "",
+) -> Step:
+    """Returns a step with its texts; one that a model does is for people only where that is said."""
+    return Step(
+        name=name,
+        columns=columns,
+        rows=rows,
+        ask=ask,
+        by_people=ask is None if by_people is None else by_people,
+        labels=labels,
+        **texts()["steps"][text or name],
     )
 
 
-def _shown(scene: Scene, *, original: bool = False) -> dict[str, str]:
-    names = _ORIGINAL if original else {name: name for name in (_NARRATIVE, _QUESTION)}
-    texts = {names[_NARRATIVE]: scene.narrative, names[_QUESTION]: scene.question}
-    return {name: text for name, text in texts.items() if text.strip()}
+# The rows of people's steps
+
+
+def _shown(told: Told) -> dict[str, str]:
+    return {label: text for label, text in zip((_NARRATIVE, _QUESTION), told, strict=True) if text}
 
 
 def _values(told: Told | None) -> dict[str, str]:
-    return {} if told is None else {name: text for name, text in told._asdict().items() if text}
+    return {name: text for name, text in told._asdict().items() if text} if told else {}
 
 
-def _translate(config: Config) -> Step:
-    def rows(state: State) -> list[Row]:
-        scenes = Scenes(state)
-        return [
-            Row(
-                name=scene.row,
-                shown=_shown(scene, original=True),
-                image=scene.image,
-                values=_values(scenes.drafts.get(scene.row)),
-            )
-            for scene in scenes.all
-        ]
-
-    def language() -> Mapping[str, str]:
-        return {"language": _name_of(config.language)}
-
-    slots = {"narrative": _ORIGINAL[_NARRATIVE], "question": _ORIGINAL[_QUESTION]}
-    return Step(
-        name=TRANSLATE,
-        title="Translation",
-        about="Tell the scene and its question in your language, as people would say it. Keep every event and detail; "
-        "name no emotion that the original doesn't name. Choose the form of address that suits the situation, and "
-        "your own words for relatives and titles. Leave the narrative empty where there is none. Skip a scene that "
-        "can't happen in your culture. Where a draft is there, rewrite it, or confirm it if it is as you would say it.",
-        who=_NATIVE,
-        source="section 2.5: by GPT-4.5, verified by native speakers; its prompt isn't printed",
-        columns=_TEXTS,
-        rows=rows,
-        ask=_ask(
-            "translate.v1", slots, partial(_json_reply, narrative="narrative", question="question"), more=language
-        ),
-    )
+def _words(state: State) -> list[Row]:
+    known: Mapping[Any, str] = OPTION_WORDS.get(cast("Language", state.config.language), {})
+    english: Mapping[str, str] = {**dict(zip(EMOTIONS, EMOTIONS, strict=True)), **PIECES}
+    values = {name: {"translation": known[name]} if name in known else {} for name in english}
+    return [Row(name=name, shown={"English": english[name]}, values=values[name], group="words") for name in english]
 
 
-def _check(config: Config) -> Step:
-    is_new = config.way == NEW_SCENES
-    possible = ("possible", True)
-    rating = partial(Column, kind="number", lowest=1, highest=10, only_if=possible)
-    quality = (
-        [Column(name="clean", title="Nothing in it says what anybody feels", kind="yes_no", only_if=possible)]
-        if is_new
-        else [
-            rating(name="fluency", title="Fluency", about=f"Is it correct and natural? {_RATING}."),
-            rating(name="fidelity", title="Fidelity", about=f"Are all details of the original kept? {_RATING}."),
-        ]
-    )
-
-    texts = (replace(column, required=False) for column in (_narrative(config) if is_new else _TEXTS[0], _TEXTS[1]))
-
-    def rows(state: State) -> list[Row]:
-        scenes = Scenes(state)
-        return [
-            Row(
-                name=scene.row,
-                shown={} if is_new else _shown(scene, original=True),
-                image=scene.image,
-                values=_values(scenes.told[scene.row]),
-                not_for=frozenset({scenes.tellers[scene.row]}),
-            )
-            for scene in scenes.all
-            if scene.row in scenes.told and not scenes.filtered(scene)
-        ]
-
-    return Step(
-        name=CHECK,
-        title="Check",
-        about="Read what another person has written, and correct it where it can be said better. "
-        + (
-            "Say whether it could happen in your culture and harms nobody, and whether it leaves open what anybody "
-            "feels: no word for an emotion, and none that gives it away."
-            if is_new
-            else "Rate the text as you found it, before your corrections. Say where a scene can't happen in your "
-            "culture."
-        ),
-        who="another native speaker than the one who wrote it",
-        source="section 2.3: 100 were looked at by people" if is_new else "section 2.5 and appendix A.4",
-        columns=(Column(name="possible", title="Possible in the culture", kind="yes_no"), *quality, *texts),
-        rows=rows,
-    )
-
-
-def _labelling() -> Sequence[Step]:
-    def rows(state: State, *, second: bool) -> list[Row]:
-        scenes = Scenes(state)
-        if not scenes.has_words:
-            return []
-        words: Mapping[str, Mapping[str, str]] = {"emotion": {emotion: scenes.words[emotion] for emotion in EMOTIONS}}
-        not_for = scenes.people(second=not second)
-        return [
-            Row(
-                name=scene.row,
-                shown=_shown(scene._replace(**scenes.texts[scene.row]._asdict())),
-                image=scene.image,
-                labels=words,
-                not_for=not_for,
-                people=2 if second else scenes.decisions[scene.row].people,
-            )
-            for scene in scenes.all
-            if scene.row in scenes.texts and (not second or scene.row in scenes.second_draw)
-        ]
-
-    about = (
-        "Read the scene, look at its image where it has one, and choose the one emotion that best matches the "
-        "situation. There is no right answer but what people of your culture would feel. Skip a scene that you would "
-        "rather not judge; you needn't say why."
-    )
-    return (
-        Step(
-            name=LABEL,
-            title="Labels",
-            about=about,
-            who=_NATIVE,
-            source="section 2.5: at least five, and two more without a majority",
-            columns=(_EMOTION,),
-            rows=partial(rows, second=False),
-        ),
-        Step(
-            name=SECOND,
-            title="Second labels",
-            about=about,
-            who=_OTHERS,
-            source="appendix A.5: two people",
-            columns=(_EMOTION,),
-            rows=partial(rows, second=True),
-        ),
-    )
-
-
-# The steps of new scenes
-
-
-def _steps_of_new_scenes(config: Config) -> Iterator[Step]:
-    seed = {"sentence_form": _SENTENCE}
-    texts = {"narrative": _NARRATIVE, "question": _QUESTION}
-    refined = {f"refined_{slot}": label for slot, label in texts.items()}
-    model = partial(Step, who="a model; optional", by_people=False)
-    keep = (Column(name="keep", title="Kept", kind="yes_no"),)
-    yield model(
-        name=DRAFT,
-        title="Drafts",
-        about="A model makes a narrative and a question of each sentence.",
-        source="section 2.3, by GPT-4.5; Appendix D",
-        columns=_TEXTS,
-        rows=lambda state: [
-            Row(name=name, shown={_SENTENCE: one.sentence}) for name, one in Scenes(state).seeds.items()
-        ],
-        ask=_ask("scene.v1", seed, partial(_json_reply, narrative="narrative", question="question")),
-    )
-    yield model(
-        name=SECOND_PERSON,
-        title="Drafts in the second person",
-        about="A model rewrites the drafts, so that the main character is 'you'.",
-        source="section 2.3, by Llama3.3-70B; Appendix D",
-        columns=_TEXTS,
-        rows=lambda state: _drafted(state, DRAFT),
-        ask=_ask(
-            "second_person.v1",
-            texts,
-            partial(_json_reply, narrative="refined_narrative", question="refined_question"),
-        ),
-    )
-    yield model(
-        name=NO_EMOTION_WORDS,
-        title="Drafts without emotions",
-        about="A model takes out of the narratives what says what anybody feels.",
-        source="section 2.3, by Llama3.3-70B; Appendix D",
-        columns=(
-            Column(name="changed", title="Changed", kind="yes_no"),
-            Column(name="narrative", title=_NARRATIVE, kind="long_text", only_if=("changed", True)),
-        ),
-        rows=lambda state: _drafted(state, SECOND_PERSON),
-        ask=_ask("no_emotion_words.v1", refined, _without_emotions),
-    )
-    yield Step(
-        name=WRITE,
-        title="Scenes",
-        about="Write a scene from everyday life in your language: where it happens, what happened before, and what "
-        "people do; then a question that asks what somebody feels before, during or after it. Speak to the reader as "
-        "'you'. Name no place or nationality, and no emotion. People of other cultures should be able to imagine the "
-        "scene, and may feel differently about it. For an image, write only what it doesn't show (who the people are "
-        "to each other, what happened before), or nothing, and say in the question where the person in the image is. "
-        "Where a draft is there, rewrite it. Leave out real people, children in danger and violence.",
-        who=_NATIVE,
-        source="sections 2.2 to 2.4: by models, from sentences of other data sets",
-        columns=(
-            _narrative(config),
-            _TEXTS[1],
-        ),
-        rows=_rows_to_write,
-    )
-    for name, title, prompt, outcomes, source in (
-        (
-            SOCIAL,
-            "Social scenes",
-            "social.v1",
-            ("not social-related", "social-related"),
-            "section 2.3, by Llama3.3-70B",
-        ),
-        (SAFE, "Safe scenes", "safe.v1", ("unsafe", "safe"), "section 2.3, by PolyGuard"),
-    ):
-        yield model(
-            name=name,
-            title=title,
-            about="A model reads the scenes that were written; the others are dropped.",
-            source=f"{source}; Appendix D",
-            columns=keep,
-            rows=_written,
-            ask=_ask(prompt, texts, partial(_one_of, outcomes)),
-        )
-    yield model(
-        name=PROVISIONAL,
-        title="Provisional labels",
-        about="Three models choose an emotion as speakers of each language. Scenes on which they all differ, or which "
-        "have the same provisional label in all languages, are dropped. The labels serve for nothing else.",
-        source="section 2.3, by Claude4.5-Sonnet, Gemini2.5-Flash and GPT-4.5; Appendix D",
-        columns=(_EMOTION,),
-        rows=_in_each_language,
-        ask=_ask("provisional.v1", {**texts, "language": "Language"}, _emotion),
-    )
-    for name, title, prompt in (
-        (WITH_IMAGE, "Labels with image", "with_image.v1"),
-        (WITHOUT_IMAGE, "Labels without image", "without_image.v1"),
-    ):
-        yield model(
-            name=name,
-            title=title,
-            about="A model chooses an emotion with the image and without it. Where it is the same, the scene is "
-            "dropped.",
-            source="section 2.4, by GPT-4.5; Appendix D",
-            columns=(_EMOTION,),
-            rows=lambda state: [row for row in _written(state) if row.image],
-            ask=_ask(prompt, texts, _emotion, with_image=name == WITH_IMAGE),
-        )
-
-
-def _narrative(config: Config) -> Column:
-    shortest, longest = config.options["shortest"], config.options["longest"]
-    about = f"{shortest} to {longest} characters; shorter with an image."
-    return replace(_TEXTS[0], most=longest, about=about)
-
-
-def _drafted(state: State, step: str) -> list[Row]:
-    """Returns the rows of the sentences that a model has filled in at a step, as they stand then."""
-    scenes = Scenes(state)
-    drafts = {name: scenes.drafts_of(name, until=step) for name in scenes.seeds if state.by_models(step, name)}
-    return [Row(name=name, shown=_shown(Scene(name, name, *found[-1][1]))) for name, found in drafts.items()]
-
-
-def _rows_to_write(state: State) -> list[Row]:
-    scenes = Scenes(state)
+def _words_back(state: State) -> list[Row]:
+    translators = {name: frozenset({state.of("words", name)[-1].person}) for name in words_of(state)}
     return [
-        *(
-            Row(name=name, shown={_SENTENCE: seed.sentence}, values=_values(scenes.drafts.get(name)))
-            for name, seed in scenes.seeds.items()
-        ),
-        *(Row(name=name, image=image) for name, image in scenes.pictures.items()),
-        *(Row(name=name, writer=person) for name, person in scenes.blanks.items()),
+        Row(name=name, shown={"Translation": word}, group="words_back", not_for=translators[name])
+        for name, word in words_of(state).items()
     ]
 
 
+def _to_tell(state: State) -> list[Row]:
+    """Returns the scenes to write or to translate; one that two people skipped is given to nobody else."""
+    return [
+        Row(
+            name=scene.row,
+            shown=scene.shown,
+            image=scene.image,
+            writer=scene.writer,
+            values=_values(scene.draft),
+            people=1 if len(state.skipped(scene.step, scene.row)) < 2 else 0,
+        )
+        for scene in scenes_of(state)
+    ]
+
+
+def _to_check(state: State) -> list[Row]:
+    is_new = state.config.way == NEW_SCENES
+    return [
+        Row(
+            name=scene.row,
+            shown={} if is_new else scene.shown,
+            image=scene.image,
+            values=_values(scene.told),
+            not_for=frozenset({scene.teller}),
+        )
+        for scene in scenes_of(state)
+        if scene.told and not scene.why_filtered
+    ]
+
+
+def _to_label(state: State, *, again: bool = False) -> list[Row]:
+    """Returns the scenes to label, for people who gave no labels in the other of the two steps, or had a part before.
+
+    Nobody can choose among words that aren't all there.
+    """
+    if not words_of(state).keys() >= set(EMOTIONS):
+        return []
+    scenes = to_label_again(state) if again else [scene for scene in scenes_of(state) if not scene.why_unlabelled]
+    steps = [step for step in state.entries if (step == "second") != again]
+    entries = [entry for step in steps for found in state.entries[step].values() for entry in found]
+    not_for = frozenset(entry.person for entry in entries if not entry.by_model)
+    return [_to_choose(scene, not_for, 2 if again else scene.decision.people) for scene in scenes]
+
+
+def _to_choose(scene: Scene, not_for: frozenset[str], people: int) -> Row:
+    return Row(name=scene.row, shown=_shown(scene.text), image=scene.image, not_for=not_for, people=people)
+
+
+def _emotion_words(state: State) -> Mapping[str, str]:
+    return {name: word for name, word in words_of(state).items() if name in EMOTIONS}
+
+
+# The rows of models' steps
+
+
+def _sentences(state: State) -> list[Row]:
+    return [Row(name=scene.row, shown=scene.shown) for scene in scenes_of(state) if SENTENCE in scene.shown]
+
+
+def _drafted(step: str, state: State) -> list[Row]:
+    """Returns the rows of the sentences that a model has filled in at a step, as they stand then."""
+    scenes = [scene for scene in scenes_of(state) if state.by_models(step, scene.row)]
+    return [Row(name=scene.row, shown=_shown(scene.drafts(until=step)[-1][1])) for scene in scenes]
+
+
 def _written(state: State) -> list[Row]:
-    return [Row(name=scene.row, shown=_shown(scene), image=scene.image) for scene in Scenes(state).all]
+    scenes = [(scene, scene.written) for scene in scenes_of(state)]
+    return [Row(name=scene.row, shown=_shown(told), image=scene.image) for scene, told in scenes if told]
+
+
+def _with_image(state: State) -> list[Row]:
+    return [row for row in _written(state) if row.image]
+
+
+def _to_look_at(state: State) -> list[Row]:
+    scenes = [(scene, scene.told) for scene in scenes_of(state) if scene.image]
+    return [Row(name=scene.row, shown=_shown(told), image=scene.image) for scene, told in scenes if told]
 
 
 def _in_each_language(state: State) -> list[Row]:
-    scenes = Scenes(state)
-    languages = scenes.languages if len(scenes.languages) > 1 else ()
+    languages = contrasted(state.config)
     return [
-        Row(name=f"{row.name}-{code}", shown={**row.shown, "Language": _name_of(code)}, group=row.name)
+        replace(row, name=f"{row.name}-{code}", shown={**row.shown, _LANGUAGE: _name_of(code)}, group=row.name)
         for row in _written(state)
-        if not row.image
-        for code in languages
+        for code in (languages if len(languages) > 1 and not row.image else ())
     ]
 
 
@@ -414,51 +256,42 @@ def _name_of(code: str) -> str:
         raise DataError(f"culture.toml: no language {code!r}. Expected a code of ISO 639, such as 'am'.") from None
 
 
-# What models are asked
+# What models are asked, and how their replies are read
 
 
 def _ask(
-    name: str,
-    slots: Mapping[str, str],
-    read: Callable[[str], Mapping[str, Any]],
-    *,
-    more: Callable[[], Mapping[str, str]] = dict,
-    with_image: bool = False,
+    prompt_file: str, read: Callable[[str], Mapping[str, Any]], *, language: str = "", shows_image: bool = False
 ) -> Ask:
-    """Returns how a model is asked with a prompt file whose slots are filled with what a row shows, by label."""
+    """Returns how a model is asked with a prompt file whose slots are filled with what a row shows."""
 
     def prompt(row: Row) -> Prompt:
-        values = {slot: row.shown.get(label, "") for slot, label in slots.items()}
-        text = load_prompt(__package__, name).fill({**values, **more()})
-        return Prompt((Picture(), text) if with_image else (text,))
+        narrative, question = (row.shown.get(label, row.shown.get(ORIGINAL[label], "")) for label in ORIGINAL)
+        values = {"narrative": narrative, "question": question, "sentence_form": row.shown.get(SENTENCE, "")}
+        values |= {"refined_narrative": narrative, "refined_question": question}
+        values["language"] = row.shown.get(_LANGUAGE, language)
+        text = load_prompt(__package__, prompt_file).fill(values)
+        return Prompt((Picture(), text) if shows_image else (text,))
 
-    return Ask(prompt=prompt, read=read, decoding=Decoding(max_tokens=512), version=name)
-
-
-def _json_reply(reply: str, **keys: str) -> Mapping[str, Any]:
-    """Returns the texts of a reply in JSON, by column, whatever stands around it; an empty one is left out."""
-    start, end = reply.find("{"), reply.rfind("}")
-    try:
-        content = json.loads(reply[start : end + 1], strict=False)
-        texts = {column: content[key] for column, key in keys.items()}
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(f"expected JSON with {' and '.join(keys.values())}") from None
-    if not all(isinstance(text, str) for text in texts.values()):
-        raise ValueError(f"expected texts as {' and '.join(keys.values())}")
-    return {column: text.strip() for column, text in texts.items() if text.strip()}
+    return Ask(prompt=prompt, read=read, decoding=Decoding(max_tokens=512), version=prompt_file)
 
 
-def _without_emotions(reply: str) -> Mapping[str, Any]:
-    same = "no need to modify"
-    if reply.strip(" \n\"'.`").casefold() == same:
+def _read_texts(keys: tuple[str, str], reply: str) -> Mapping[str, str]:
+    """Returns the narrative and the question of a reply in JSON, by its keys; an empty one is left out."""
+    content = json_object(reply)
+    found = [content.get(key) for key in keys]
+    if not all(isinstance(text, str) for text in found):
+        raise ValueError(f"expected JSON with the texts {' and '.join(keys)}")
+    return _values(Told(*(str(text).strip() for text in found)))
+
+
+def _read_without_emotions(reply: str) -> Mapping[str, Any]:
+    if "no need to modify" in reply.casefold():
         return {"changed": False}
-    values = _json_reply(reply, narrative="hidden_emotion_narrative")
-    if values.get("narrative", "").strip(".").casefold() == same:
-        return {"changed": False}
-    return {"changed": True, **values}
+    narrative = _read_texts(("hidden_emotion_narrative",) * 2, reply).get("narrative", "")
+    return {"changed": True, "narrative": narrative}
 
 
-def _one_of(outcomes: tuple[str, str], reply: str) -> Mapping[str, Any]:
+def _read_outcome(outcomes: tuple[str, str], reply: str) -> Mapping[str, Any]:
     """Returns whether a reply names the second of two outcomes."""
     text = reply.strip(" \n\"'.`*").casefold()
     if text not in outcomes:
@@ -466,7 +299,7 @@ def _one_of(outcomes: tuple[str, str], reply: str) -> Mapping[str, Any]:
     return {"keep": text == outcomes[1]}
 
 
-def _emotion(reply: str) -> Mapping[str, Any]:
+def _read_emotion(reply: str) -> Mapping[str, Any]:
     from culture_tasks.benchmarks.cedar.reading.choice import read_reply
 
     if (emotion := read_reply(reply)) is None:

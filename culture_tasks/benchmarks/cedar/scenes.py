@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.cedar.documents import FOLDER, SOURCES, CedarRow, image_name
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, LANGUAGES, MODALITIES, Emotion, Language, Modality
-from culture_tasks.benchmarks.cultures import MODEL, Dropped, Entry, State
+from culture_tasks.benchmarks.cedar.documents import FOLDER, SOURCES, CedarRow, english_label, image_name
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES, Emotion, Modality
+from culture_tasks.benchmarks.culture_rows import digest, random_order
+from culture_tasks.benchmarks.cultures import MODEL, Config, Dropped, State
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import (
     SUFFIXES,
@@ -27,13 +28,6 @@ from culture_tasks.data.tables import (
     validated,
 )
 from culture_tasks.errors import DataError, DataUnavailableError
-from culture_tasks.metrics.near_duplicates import near_duplicates
-from culture_tasks.metrics.subsets import draw
-
-WORDS, WORDS_BACK = "words", "words_back"
-TRANSLATE, WRITE, CHECK, LABEL, SECOND = "translate", "write", "check", "label", "second"
-DRAFT, SECOND_PERSON, NO_EMOTION_WORDS = "draft", "second_person", "no_emotion_words"
-SOCIAL, SAFE, PROVISIONAL, WITH_IMAGE, WITHOUT_IMAGE = "social", "safe", "provisional", "with_image", "without_image"
 
 NEW_SCENES = "scenes"
 """The way in which a group makes scenes; in the other it takes those that there are over into its language."""
@@ -49,7 +43,12 @@ PIECES: Mapping[str, str] = {
 }
 """What the prompts of Figures 9 and 10 consist of beside the words for emotions, in English."""
 
-_DRAFTS = (DRAFT, SECOND_PERSON, NO_EMOTION_WORDS)
+ORIGINAL = {"Narrative": "Original narrative", "Question": "Original question"}
+"""Labels of what is translated, by those of its translation."""
+
+SENTENCE = "Sentence"
+
+_DRAFTS = ("translate", "draft", "second_person", "no_emotion_words", "align")
 _MODELS = 3  # whose provisional labels decide (section 2.3)
 
 
@@ -67,42 +66,20 @@ class Seed(TableRow):
     source: OptionalLabel = None
 
 
-class Scene(NamedTuple):
-    """A scene as it was brought in or written, by the name of its row in the steps.
-
-    Attributes:
-        row: Name of its row.
-        id: Its id in the data.
-        image: Its image below the project's ``images``; empty for a scene that is text alone.
-    """
-
-    row: str
-    id: str
-    narrative: str
-    question: str
-    image: str = ""
-
-    @property
-    def modality(self) -> Modality:
-        """Whether it has an image."""
-        return "multimodal" if self.image else "text"
-
-
 class Told(NamedTuple):
-    """A narrative and its question in the culture's language."""
+    """A narrative and its question."""
 
     narrative: str
     question: str
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], before: Told | None = None) -> Told:
+        """Returns the texts that were filled in; what was left empty is as it was before."""
+        return cls(*(str(values.get(name) or getattr(before, name, "")).strip() for name in cls._fields))
 
 
 class Decision(NamedTuple):
-    """What the labels of a scene amount to.
-
-    Attributes:
-        gold: The gold label; None while there is none.
-        minority: The second most frequent label, where it is one.
-        people: How many people have to label the scene.
-    """
+    """Gold and minority label of a scene, where it has them, and how many people have to label it."""
 
     gold: Emotion | None
     minority: Emotion | None
@@ -111,26 +88,208 @@ class Decision(NamedTuple):
 
 def decide(labels: Sequence[Emotion], options: Mapping[str, Any]) -> Decision:
     """Returns what labels amount to, by the group's rule."""
-    first, rule = options["labels"], options["gold_rule"]
-    counts = Counter(labels).most_common()
-    most = first + options["further_labels"]
-    if len(labels) < max(first, 1):
+    first, rule = max(options["labels"], 1), options["gold_rule"]
+    if len(labels) < first:
         return Decision(None, None, first)
-    top, second = counts[0][1], counts[1][1] if len(counts) > 1 else 0
-    is_majority, is_plurality = top * 2 > len(labels), top > second
-    is_last = len(labels) >= most
-    if not (is_majority or (is_plurality and (rule == "plurality" or (is_last and rule != "majority")))):
+    most = first + options["further_labels"]
+    counts = [*Counter(labels).most_common(), (None, 0)]
+    (gold, top), (minority, second) = counts[:2]
+    has_plurality = rule == "plurality" or (rule != "majority" and len(labels) >= most)
+    if not (top * 2 > len(labels) or (has_plurality and top > second)):
         return Decision(None, None, most)
-    seconds = [emotion for emotion, number in counts[1:] if number == second]
-    has_minority = len(seconds) == 1 and 0 < options["minority_labels"] <= second
-    return Decision(counts[0][0], seconds[0] if has_minority else None, len(labels))
+    has_minority = 0 < options["minority_labels"] <= second and [number for _, number in counts].count(second) == 1
+    return Decision(gold, minority if has_minority else None, len(labels))
 
 
 def row_name(kind: str, identifier: str) -> str:
     """Returns the name of a row for any id, with a hash where characters are replaced that names can't have."""
     clean = re.sub(r"[^A-Za-z0-9_.-]", "-", identifier)[:60]
-    digest = hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{kind}-{clean}" if clean == identifier else f"{kind}-{clean}-{digest}"
+    return f"{kind}-{clean}" if clean == identifier else f"{kind}-{clean}-{digest(identifier)}"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A scene, and all that the entries of a project say of it.
+
+    Attributes:
+        row: The name of its row in the steps.
+        id: Its id in the data.
+        shown: What its teller works from, by label: the original, or a sentence.
+        image: Its image below the project's ``images``; empty without one.
+        writer: The person in whose row it is; empty for anyone.
+        translation: Its published translation; None without one.
+    """
+
+    state: State
+    row: str
+    id: str
+    shown: Mapping[str, str] = field(default_factory=dict)
+    image: str = ""
+    writer: str = ""
+    translation: Told | None = None
+
+    @property
+    def modality(self) -> Modality:
+        """Whether it has an image."""
+        return "multimodal" if self.image else "text"
+
+    @property
+    def step(self) -> str:
+        """The step in which people tell it in the culture's language."""
+        return telling(self.state.config)
+
+    def drafts(self, until: str = "align") -> list[tuple[str, Told]]:
+        """Returns what models drafted of it, each with its model, and what is between their steps."""
+        steps = [name for name in _DRAFTS[: _DRAFTS.index(until) + 1] if self.step == "write" or name == "translate"]
+        drafts: list[tuple[str, Told]] = []
+        for entry in (entry for name in steps for entry in self.state.by_models(name, self.row)):
+            before = drafts[-1][1] if drafts and entry.step != "translate" else None
+            drafts.append((entry.person.removeprefix(MODEL), Told.of(entry.values, before)))
+        return drafts
+
+    @property
+    def draft(self) -> Told | None:
+        """What a person finds in its row: a model's draft, else the published translation."""
+        drafts = self.drafts()
+        return drafts[-1][1] if drafts else self.translation
+
+    @cached_property
+    def teller(self) -> str:
+        """Who told it in the culture's language; empty for nobody."""
+        return next((entry.person for entry in reversed(self.state.of(self.step, self.row))), "")
+
+    @cached_property
+    def written(self) -> Told | None:
+        """How people told it last; None where nobody did."""
+        return next((Told.of(entry.values) for entry in reversed(self.state.of(self.step, self.row))), None)
+
+    @cached_property
+    def told(self) -> Told | None:
+        """How people find it to check: as it was told, or as a model aligned it with its image after that."""
+        aligned = self.state.by_models("align", self.row)[-1:] if self.written else ()
+        return Told.of(aligned[0].values) if aligned else self.written
+
+    @cached_property
+    def text(self) -> Told:
+        """How the check left it; a narrative that was deleted is there no more, where a question is."""
+        values = next((entry.values for entry in reversed(self.state.of("check", self.row))), {})
+        return Told.of(values) if values.get("question") else Told.of(values, self.told)
+
+    @cached_property
+    def why_unlabelled(self) -> tuple[str, str] | None:
+        """The step at which it stays or falls out before people label it, and why."""
+        is_new, checks = self.step == "write", self.state.of("check", self.row)
+        done = "written" if is_new else "translated"
+        shortest = self.state.config.options["shortest"] if is_new and not self.image else 0
+        if self.told is None:
+            is_skipped = bool(self.state.skipped(self.step, self.row))
+            return self.step, "skipped" if is_skipped else f"nobody has {done} it"
+        if reason := self.why_filtered:
+            return reason
+        if not checks:
+            return "check", "skipped" if self.state.skipped("check", self.row) else "nobody has checked it"
+        if not all(entry.values["possible"] for entry in checks):
+            return "check", "impossible in the culture"
+        if self.shown.get(ORIGINAL["Narrative"]) and not self.text.narrative:
+            return "check", "its narrative is missing"
+        if len(self.text.narrative) < shortest:
+            return "check", f"its narrative has fewer than {shortest} characters"
+        return ("check", "it names an emotion") if is_new and not checks[-1].values.get("clean") else None
+
+    @cached_property
+    def why_filtered(self) -> tuple[str, str] | None:
+        """The step of models by which a new scene falls out, and why."""
+        for step, reason in (("social", "no social scene, by a model"), ("safe", "unsafe, by a model")):
+            if not all(entry.values["keep"] for entry in self.state.by_models(step, self.row)[-1:]):
+                return step, reason
+        if self._chosen("with_image").items() & self._chosen("without_image").items():
+            return "without_image", "its image isn't needed: a model names the same emotion without it"
+        languages = contrasted(self.state.config)
+        chosen = {code: list(self._chosen("provisional", f"-{code}").values()) for code in languages}
+        tops = {code: Counter(found).most_common(1)[0] for code, found in chosen.items() if len(found) >= _MODELS}
+        for code, (_, number) in tops.items():
+            if number == 1:
+                return "provisional", f"the models name different emotions as speakers of {code}"
+        if len(tops) == len(languages) > 1 and len({emotion for emotion, _ in tops.values()}) == 1:
+            return "provisional", "the same provisional label in all languages"
+        return None
+
+    def _chosen(self, step: str, ending: str = "") -> Mapping[str, Emotion]:
+        entries = self.state.by_models(step, f"{self.row}{ending}")
+        return {entry.person: entry.values["emotion"] for entry in entries}
+
+    def labels(self, step: str) -> list[Emotion]:
+        """Returns the labels that people gave to it in a step."""
+        return [entry.values["emotion"] for entry in self.state.of(step, self.row)]
+
+    @cached_property
+    def decision(self) -> Decision:
+        """What its labels amount to."""
+        return decide(self.labels("label"), self.state.config.options)
+
+
+def telling(config: Config) -> str:
+    """Returns the step in which people tell scenes in the culture's language."""
+    return "write" if config.way == NEW_SCENES else "translate"
+
+
+def contrasted(config: Config) -> list[str]:
+    """Returns the codes of the languages as whose speakers models give provisional labels."""
+    return list(dict.fromkeys((config.language, *config.options.get("contrast_languages", ()))))
+
+
+# Where they come from
+
+
+def scenes_of(state: State) -> list[Scene]:
+    """Returns the scenes to work on, told or not; raises DataError for tables that can't be used."""
+    return list(_to_write(state)) if state.config.way == NEW_SCENES else _to_translate(state)
+
+
+def _to_write(state: State) -> Iterator[Scene]:
+    if (table := brought_in(state, "seeds")) is not None:
+        rows = validated(table, Seed)
+        for identifier, seed in zip(unique(table, (row.id for row in rows), "id"), rows, strict=True):
+            row = row_name("seed", identifier)
+            yield Scene(state, row, row, {SENTENCE: seed.sentence})
+    for image in state.images:
+        row = row_name("image", image)
+        yield Scene(state, row, row, image=image)
+    writers = [person for person, steps in state.config.people.items() if not steps or "write" in steps]
+    numbers = range(1, state.config.options["blanks"] + 1)
+    blanks = {f"blank-{person}-{number}": person for person in writers for number in numbers}
+    entries = state.entries.get("write", {})  # those of people who have left, too
+    blanks |= {row: found[-1].person for row, found in entries.items() if row.startswith("blank-")}
+    for row, person in blanks.items():
+        yield Scene(state, row, row, writer=person)
+
+
+def _to_translate(state: State) -> list[Scene]:
+    table, folder = brought_in(state, "scenes"), (state.data_folder or Path()) / FOLDER
+    stems = {name.rpartition(".")[0]: name for name in state.images}
+    if table is not None:
+        parts = [(row, row.image or stems.get(row.id, "")) for row in validated(table, SceneRow)]
+    else:
+        parts = [
+            (row, Path(image_name(folder, row)).name if modality == "multimodal" else "")
+            for modality, row in published(state, "en")
+        ]
+    kinds = {"multimodal": "image", "text": "text"}
+    translations = {
+        row_name(kinds[modality], row.id): Told.of(row.model_dump())
+        for modality, row in published(state, state.config.language)
+    }
+    scenes: dict[str, Scene] = {}
+    for row, image in parts:
+        name = row_name("image" if image else "text", row.id)
+        if name in scenes:
+            where = table.origin if table else FOLDER
+            raise DataError(f"{where}, field 'id': {row.id!r} occurs twice. Expected a different one in each row.")
+        shown = {ORIGINAL["Narrative"]: row.narrative.strip(), ORIGINAL["Question"]: row.question.strip()}
+        shown = {label: text for label, text in shown.items() if text}
+        scenes[name] = Scene(state, name, row.id, shown, image, translation=translations.get(name))
+    most = state.config.options["most_scenes"]
+    return drawn(scenes.values(), "scenes", dict.fromkeys(MODALITIES, most)) if most else list(scenes.values())
 
 
 def brought_in(state: State, stem: str) -> RowTable | None:
@@ -139,354 +298,106 @@ def brought_in(state: State, stem: str) -> RowTable | None:
     return read_file(paths[0]) if paths else None
 
 
-def published(state: State, language: Language) -> Iterator[tuple[Modality, Sequence[SceneRow]]]:
-    """Yields the scenes of a language in the user's folder, as far as they are there."""
-    for modality in MODALITIES:
-        try:
-            yield modality, validated(read_source(SOURCES[modality, language], state.data_folder), SceneRow)
-        except DataUnavailableError:
+def published(state: State, *languages: str) -> Iterator[tuple[Modality, SceneRow]]:
+    """Yields the scenes of CEDAR in some languages, as far as they are in the user's folder."""
+    for (modality, language), source in SOURCES.items():
+        if language in languages:
+            with suppress(DataUnavailableError):
+                yield from ((modality, row) for row in validated(read_source(source, state.data_folder), SceneRow))
+
+
+def published_images(state: State) -> Mapping[str, Path]:
+    """Returns the images of the scenes in the user's folder, by name; none where the group brings in scenes."""
+    if state.config.way == NEW_SCENES or state.data_folder is None or brought_in(state, "scenes") is not None:
+        return {}
+    folder = state.data_folder / FOLDER
+    names = [image_name(folder, row) for modality, row in published(state, "en") if modality != "text"]
+    paths = [path for name in names for path in (folder / "images" / name, folder / name) if path.is_file()]
+    return {path.name: path for path in paths if path.resolve().is_relative_to(folder.resolve())}
+
+
+def drawn(scenes: Iterable[Scene], draw: str, numbers: Mapping[Modality, int]) -> list[Scene]:
+    """Returns so many scenes of each modality, by the project's seed, in their order."""
+    some = list(scenes)
+    rows: set[str] = set()
+    for kind in MODALITIES:
+        names = [scene.row for scene in some if scene.modality == kind]
+        rows |= set(random_order(names, some[0].state.config.seed, draw)[: numbers[kind]] if names else ())
+    return [scene for scene in some if scene.row in rows]
+
+
+def to_label_again(state: State) -> list[Scene]:
+    """Returns the scenes that people label who had no part in making the data (appendix A.5)."""
+    numbers = {kind: state.config.options[f"second_{kind}"] for kind in MODALITIES}
+    return [scene for scene in drawn(scenes_of(state), "second", numbers) if not scene.why_unlabelled]
+
+
+# What falls out
+
+
+def dropped(state: State, scenes: Sequence[Scene]) -> dict[str, Dropped]:
+    """Returns every scene that isn't part of what is built, by row; rows that nobody has begun to fill in aside."""
+    found: dict[str, Dropped] = {}
+    first: dict[tuple[str, str, str], str] = {}
+    is_new, step = state.config.way == NEW_SCENES, telling(state.config)
+    shipped = published_texts(state) if is_new else frozenset()
+    contrast = contrast_labels(state)
+    drops_alike = state.config.options.get("same_label") == "drop"
+    for scene in scenes:
+        number, decision = len(scene.labels("label")), scene.decision
+        key = (scene.text.narrative.casefold(), scene.text.question.casefold(), scene.image)
+        reason: tuple[str, str] | None
+        if scene.writer and not state.entries.get(step, {}).get(scene.row):
             continue
-
-
-def latest(entries: Sequence[Entry]) -> Mapping[str, Any] | None:
-    """Returns the values that came in last; None where there are none."""
-    return entries[-1].values if entries else None
-
-
-def _model(entry: Entry) -> str:
-    return entry.person.removeprefix(MODEL)
-
-
-def _told(values: Mapping[str, Any], before: Told | None = None) -> Told:
-    """Returns the texts that a person or model filled in; what they left empty is as it was before."""
-    texts = {name: str(values.get(name) or getattr(before, name, "")).strip() for name in Told._fields}
-    return Told(**texts)
-
-
-@dataclass(frozen=True)
-class Scenes:
-    """All that the entries of a project say of its scenes."""
-
-    state: State
-
-    @property
-    def is_new(self) -> bool:
-        """Whether the group makes its scenes."""
-        return self.state.config.way == NEW_SCENES
-
-    @property
-    def step(self) -> str:
-        """The step in which people tell the scenes in the culture's language."""
-        return WRITE if self.is_new else TRANSLATE
-
-    @cached_property
-    def all(self) -> Sequence[Scene]:
-        """The scenes that there are to work on: those that were brought in, or those that were written."""
-        return list(self._written() if self.is_new else self._taken_over())
-
-    # Scenes that are taken over
-
-    @cached_property
-    def published_images(self) -> Mapping[str, Path]:
-        """The images of the scenes in the user's folder, by name; none where the group brings in scenes."""
-        if self.is_new or self.state.data_folder is None or brought_in(self.state, "scenes") is not None:
-            return {}
-        folder = self.state.data_folder / FOLDER
-        names = [
-            image_name(folder, row) for part, rows in published(self.state, "en") if part != "text" for row in rows
-        ]
-        paths = {Path(name).name: (folder / name, folder / "images" / name) for name in names}
-        found = {name: next(filter(Path.is_file, both), None) for name, both in paths.items()}
-        return {name: path for name, path in found.items() if path and path.resolve().is_relative_to(folder.resolve())}
-
-    def _taken_over(self) -> Iterator[Scene]:
-        table = brought_in(self.state, "scenes")
-        if table is not None:
-            rows = validated(table, SceneRow)
-            names = [row.image or self._image_of(row.id) for row in rows]
-            parts = [(row, name) for row, name in zip(rows, names, strict=True)]
+        if reason := scene.why_unlabelled:
+            pass
+        elif key in first:
+            reason = step, f"the same text as {first[key]}"
+        elif not scene.image and scene.text in shipped:
+            reason = step, "a scene of CEDAR"
+        elif decision.gold is None:
+            is_short = number < decision.people
+            reason = (
+                "label",
+                f"{number} of {decision.people} labels" if is_short else f"no gold label after {number} labels",
+            )
+        elif drops_alike and set(contrast.get(scene.id, ())) == {decision.gold}:
+            reason = "label", "the same gold label in all cultures"
         else:
-            folder = (self.state.data_folder or Path()) / FOLDER
-            parts = [
-                (row, Path(image_name(folder, row)).name if modality == "multimodal" else "")
-                for modality, rows in published(self.state, "en")
-                for row in rows
-            ]
-        scenes = [
-            Scene(row_name("image" if image else "text", row.id), row.id, row.narrative, row.question, image)
-            for row, image in parts
-        ]
-        if repeated := [name for name, times in Counter(scene.row for scene in scenes).items() if times > 1]:
-            where = table.origin if table else "cedar"
-            raise DataError(f"{where}, field 'id': {repeated[0]!r} occurs twice. Expected a different one in each row.")
-        most = self.state.config.options["most_scenes"]
-        for kind in MODALITIES:
-            some = [scene for scene in scenes if scene.modality == kind]
-            yield from some if not most else (some[place] for place in sorted(self.drawn(some, most)))
+            first[key] = scene.row
+            continue
+        found[scene.row] = Dropped(reason[0], scene.row, reason[1])
+    gone = state.entries.get(step, {}).keys() - {scene.row for scene in scenes}
+    return found | {
+        row: Dropped(step, row, "its sentence, image or original is no longer there") for row in sorted(gone)
+    }
 
-    def drawn(self, scenes: Sequence[Scene], number: int) -> list[int]:
-        """Returns the places of scenes that the project's seed draws."""
-        names = [scene.row for scene in scenes]
-        return draw(number, names, names, [""] * len(names), self.state.config.seed)
 
-    def _image_of(self, identifier: str) -> str:
-        stems = {name.rpartition(".")[0]: name for name in self.state.images}
-        return stems.get(identifier, "")
+def published_texts(state: State) -> frozenset[Told]:
+    """Returns the published scenes without image, as far as they are at hand, in English and the culture's language."""
+    rows = published(state, "en", state.config.language)
+    return frozenset(Told.of(row.model_dump()) for modality, row in rows if modality == "text")
 
-    @cached_property
-    def drafts(self) -> Mapping[str, Told]:
-        """What a person finds in a scene's row: a model's draft, else the published translation."""
-        found: dict[str, Told] = {}
-        languages = [known for known in LANGUAGES if known == self.state.config.language and not self.is_new]
-        for language in languages:
-            for modality, rows in published(self.state, language):
-                kind = "image" if modality == "multimodal" else "text"
-                found |= {row_name(kind, row.id): Told(row.narrative, row.question) for row in rows}
-        for name in self.seeds if self.is_new else (scene.row for scene in self.all):
-            if drafts := self.drafts_of(name):
-                found[name] = drafts[-1][1]
-        return found
 
-    def drafts_of(self, row: str, until: str = NO_EMOTION_WORDS) -> list[tuple[str, Told]]:
-        """Returns what models drafted of a scene, each with its model; of a new one also what is between its steps."""
-        if not self.is_new:
-            return [(_model(entry), _told(entry.values)) for entry in self.state.by_models(TRANSLATE, row)]
-        drafts: list[tuple[str, Told]] = []
-        for step in _DRAFTS[: _DRAFTS.index(until) + 1]:
-            for entry in self.state.by_models(step, row)[-1:]:
-                drafts.append((_model(entry), _told(entry.values, drafts[-1][1] if drafts else None)))
-        return drafts
+def contrast_labels(state: State) -> Mapping[str, Sequence[Emotion]]:
+    """Returns the gold labels of other cultures, which the group brings in, by the id of the scene."""
+    found: dict[str, list[Emotion]] = {}
+    for path in sorted((state.folder / "inputs").glob("contrast*")) if state.config.way == NEW_SCENES else ():
+        table = read_file(path)
+        for index, row in enumerate(validated(table, SceneRow)):
+            if row.english_ver_answer:
+                place = f"{table.where(index)}, field 'english_ver_answer'"
+                found.setdefault(row.id, []).append(english_label(row.english_ver_answer, "en", place))
+    return found
 
-    # Scenes that are written
 
-    @cached_property
-    def seeds(self) -> Mapping[str, Seed]:
-        """The sentences that the group brings in, by row."""
-        table = brought_in(self.state, "seeds")
-        if table is None:
-            return {}
-        rows = validated(table, Seed)
-        return {
-            row_name("seed", name): row
-            for name, row in zip(unique(table, (row.id for row in rows), "id"), rows, strict=True)
-        }
+def words_of(state: State) -> Mapping[str, str]:
+    """Returns the words for emotions and the pieces of the prompt in the culture's language, as far as they are."""
+    found = {row: state.of("words", row) for row in (*EMOTIONS, *PIECES)}
+    return {row: str(entries[-1].values["translation"]).strip() for row, entries in found.items() if entries}
 
-    @cached_property
-    def blanks(self) -> Mapping[str, str]:
-        """The person of each row in which a scene is written from nothing."""
-        config = self.state.config
-        writers = [person for person, steps in config.people.items() if not steps or WRITE in steps]
-        numbers = range(1, config.options["blanks"] + 1)
-        return {f"blank-{person}-{number}": person for person in writers for number in numbers}
 
-    @cached_property
-    def pictures(self) -> Mapping[str, str]:
-        """The image of each row in which a scene is written for an image."""
-        return {row_name("image", name): name for name in self.state.images}
-
-    def _written(self) -> Iterator[Scene]:
-        for row in (*self.seeds, *self.pictures, *self.blanks):
-            if values := latest(self.state.of(WRITE, row)):
-                yield Scene(row, row, *_told(values), self.pictures.get(row, ""))
-
-    # How far they are
-
-    @cached_property
-    def tellers(self) -> Mapping[str, str]:
-        """The person who told each scene in the culture's language."""
-        entries = {scene.row: self.state.of(self.step, scene.row) for scene in self.all}
-        return {row: found[-1].person for row, found in entries.items() if found}
-
-    @cached_property
-    def told(self) -> Mapping[str, Told]:
-        """The scenes in the culture's language, before a second person has checked them."""
-        found = {scene.row: latest(self.state.of(self.step, scene.row)) for scene in self.all}
-        return {row: _told(values) for row, values in found.items() if values}
-
-    @cached_property
-    def fallen(self) -> Mapping[str, Dropped]:
-        """Why scenes can't be labelled (yet), by row."""
-        return {row: Dropped(step, row, reason) for row, step, reason in self._reasons()}
-
-    @cached_property
-    def texts(self) -> Mapping[str, Told]:
-        """The scenes that can be labelled, as the check left them."""
-        return {
-            row: _told(self._checks[row][-1].values, told) for row, told in self.told.items() if row not in self.fallen
-        }
-
-    @cached_property
-    def _checks(self) -> Mapping[str, Sequence[Entry]]:
-        return {scene.row: self.state.of(CHECK, scene.row) for scene in self.all}
-
-    def _reasons(self) -> Iterator[tuple[str, str, str]]:
-        if self.is_new:
-            for row in (*self.seeds, *self.pictures, *self.blanks):
-                is_there = row not in self.blanks or self.state.skipped(WRITE, row)
-                if is_there and not self.state.of(WRITE, row):
-                    is_skipped = bool(self.state.skipped(WRITE, row))
-                    yield row, WRITE, "skipped by its writer" if is_skipped else "nobody has written it"
-        options = self.state.config.options
-        for scene in self.all:
-            told = self.told.get(scene.row)
-            if told is None:
-                is_skipped = bool(self.state.skipped(self.step, scene.row))
-                yield scene.row, self.step, "skipped by its translator" if is_skipped else "nobody has translated it"
-            elif scene.narrative.strip() and not told.narrative:
-                yield scene.row, self.step, "its narrative isn't translated"
-            elif reason := self.filtered(scene):
-                yield (scene.row, *reason)
-            elif not (checks := self._checks[scene.row]):
-                is_skipped = bool(self.state.skipped(CHECK, scene.row))
-                yield scene.row, CHECK, "skipped in the check" if is_skipped else "nobody has checked it"
-            elif not all(entry.values.get("possible") for entry in checks):
-                yield scene.row, CHECK, "impossible in the culture"
-            elif self.is_new and not self._is_long_enough(scene, _told(checks[-1].values, told), options["shortest"]):
-                yield scene.row, CHECK, f"its narrative has fewer than {options['shortest']} characters"
-            elif self.is_new and not checks[-1].values.get("clean"):
-                yield scene.row, CHECK, "it names an emotion"
-
-    @staticmethod
-    def _is_long_enough(scene: Scene, told: Told, shortest: int) -> bool:
-        return bool(scene.image) or len(told.narrative) >= shortest
-
-    def filtered(self, scene: Scene) -> tuple[str, str] | None:
-        """Returns the step of models by which a new scene falls out, and why."""
-        if not self.is_new:
-            return None
-        for step, reason in ((SOCIAL, "no social scene, by a model"), (SAFE, "unsafe, by a model")):
-            values = latest(self.state.by_models(step, scene.row))
-            if values is not None and not values["keep"]:
-                return step, reason
-        with_image, without = (
-            {entry.person: entry.values["emotion"] for entry in self.state.by_models(step, scene.row)}
-            for step in (WITH_IMAGE, WITHOUT_IMAGE)
-        )
-        if any(without.get(model) == emotion for model, emotion in with_image.items()):
-            return WITHOUT_IMAGE, "its image isn't needed: a model names the same emotion without it"
-        provisional = []
-        for language in self.languages:
-            entries = self.state.by_models(PROVISIONAL, f"{scene.row}-{language}")
-            if len(entries) < _MODELS:
-                continue
-            emotion, number = Counter(entry.values["emotion"] for entry in entries).most_common(1)[0]
-            if number == 1:
-                return PROVISIONAL, f"the models name different emotions as speakers of {language}"
-            provisional.append(emotion)
-        if len(provisional) == len(self.languages) > 1 and len(set(provisional)) == 1:
-            return PROVISIONAL, "the same provisional label in all languages"
-        return None
-
-    @property
-    def selecting_models(self) -> Sequence[str]:
-        """The models whose choices decided which of the new scenes stay."""
-        found = [self.state.entries.get(step, {}) for step in (PROVISIONAL, WITH_IMAGE)]
-        return sorted({_model(entry) for rows in found for entries in rows.values() for entry in entries})
-
-    @property
-    def languages(self) -> Sequence[str]:
-        """Codes of the languages as whose speakers models give provisional labels."""
-        config = self.state.config
-        return list(dict.fromkeys((config.language, *config.options["contrast_languages"])))
-
-    # Labels
-
-    @cached_property
-    def words(self) -> Mapping[str, str]:
-        """The words for emotions and the pieces of the prompt in the culture's language, by row, as far as they are."""
-        found = {row: latest(self.state.of(WORDS, row)) for row in (*EMOTIONS, *PIECES)}
-        return {row: str(values["translation"]).strip() for row, values in found.items() if values}
-
-    @property
-    def has_words(self) -> bool:
-        """Whether all words for emotions are there, without which nobody can label."""
-        return all(emotion in self.words for emotion in EMOTIONS)
-
-    def labels(self, step: str, row: str) -> list[Emotion]:
-        """Returns the labels that people gave to a scene."""
-        return [entry.values["emotion"] for entry in self.state.of(step, row)]
-
-    @cached_property
-    def decisions(self) -> Mapping[str, Decision]:
-        """What the labels of each scene amount to that can be labelled."""
-        options = self.state.config.options
-        return {row: decide(self.labels(LABEL, row), options) for row in self.texts}
-
-    @cached_property
-    def second_draw(self) -> frozenset[str]:
-        """The scenes that people label who had no part in making the data (appendix A.5)."""
-        chosen: set[str] = set()
-        for kind in MODALITIES:
-            some = [scene for scene in self.all if scene.modality == kind]
-            chosen |= {some[place].row for place in self.drawn(some, self.state.config.options[f"second_{kind}"])}
-        return frozenset(chosen & self.texts.keys())
-
-    def people(self, *, second: bool) -> frozenset[str]:
-        """Returns the people who gave second labels, or all who did anything else."""
-        steps = [step for step in self.state.entries if (step == SECOND) == second]
-        entries = (entry for step in steps for found in self.state.entries[step].values() for entry in found)
-        return frozenset(entry.person for entry in entries if not entry.by_model)
-
-    # What falls out of what is labelled
-
-    @cached_property
-    def dropped(self) -> Mapping[str, Dropped]:
-        """Every scene that isn't part of what is built, by row."""
-        found = dict(self.fallen)
-        seen: dict[tuple[str, str, str], str] = {}
-        shipped = self._shipped()
-        for scene in self.all:
-            if scene.row in found:
-                continue
-            told, decision = self.texts[scene.row], self.decisions[scene.row]
-            key = (told.narrative.casefold(), told.question.casefold(), scene.image)
-            if key in seen:
-                found[scene.row] = Dropped(self.step, scene.row, f"the same text as {seen[key]}")
-            elif not scene.image and told in shipped:
-                found[scene.row] = Dropped(self.step, scene.row, "a scene of CEDAR")
-            elif decision.gold is None:
-                number = len(self.labels(LABEL, scene.row))
-                few = number < decision.people
-                reason = f"{number} of {decision.people} labels" if few else f"no gold label after {number} labels"
-                found[scene.row] = Dropped(LABEL, scene.row, reason)
-            elif self._is_alike_elsewhere(scene.id, decision.gold):
-                found[scene.row] = Dropped(LABEL, scene.row, "the same gold label in all cultures")
-            seen.setdefault(key, scene.row)
-        return found
-
-    def _shipped(self) -> frozenset[Told]:
-        """Returns the published scenes without image that new ones may not repeat."""
-        return frozenset(self._published_texts) if self.is_new else frozenset()
-
-    @cached_property
-    def _published_texts(self) -> Sequence[Told]:
-        languages = [known for known in LANGUAGES if known in ("en", self.state.config.language)]
-        return [
-            Told(row.narrative.strip(), row.question.strip())
-            for language in languages
-            for modality, rows in published(self.state, language)
-            if modality == "text"
-            for row in rows
-        ]
-
-    def near_published(self) -> int:
-        """Returns how many of the new scenes that are built are much like a published one."""
-        ours = [" ".join(told) for row, told in self.texts.items() if row not in self.dropped] if self.is_new else []
-        alike = near_duplicates(ours, [" ".join(told) for told in self._published_texts]) if ours else ()
-        return len({pair.first for pair in alike})
-
-    @cached_property
-    def contrast(self) -> Mapping[str, Sequence[str]]:
-        """The gold labels of the other cultures, which the group brings in, by the id of the scene."""
-        found: dict[str, list[str]] = {}
-        folder = self.state.folder / "inputs"
-        for path in sorted(folder.glob("contrast*")) if self.is_new else ():
-            for row in validated(read_file(path), SceneRow):
-                if row.english_ver_answer:
-                    found.setdefault(row.id, []).append(row.english_ver_answer.strip())
-        return found
-
-    def _is_alike_elsewhere(self, identifier: str, gold: Emotion) -> bool:
-        others = self.contrast.get(identifier, ())
-        drops = self.state.config.options.get("same_label") == "drop"
-        return drops and bool(others) and set(others) == {gold}
+def selecting_models(state: State) -> list[str]:
+    """Returns the models whose choices decided which of the new scenes stay."""
+    rows = [found for step in ("provisional", "with_image") for found in state.entries.get(step, {}).values()]
+    return sorted({entry.person.removeprefix(MODEL) for entries in rows for entry in entries})

@@ -138,13 +138,13 @@ class CrossCult(TrainsInsertion, OffersCultures):
 
     def culture_form(self) -> CultureForm:
         """Returns how a further partition, or scenarios of a culture, are made."""
-        from culture_tasks.benchmarks.crosscult.culture.form import CrossCultForm
+        from culture_tasks.benchmarks.crosscult.culture import CrossCultForm
 
         return CrossCultForm()
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a built culture."""
-        from culture_tasks.benchmarks.crosscult.culture.built import benchmark_of
+        from culture_tasks.benchmarks.crosscult.built import benchmark_of
 
         return benchmark_of(built)
 

@@ -96,6 +96,7 @@ class RawCase:
     samples: Mapping[str, QuestionAnswer]  # of each partition
     part: Part | None = None  # of the data, where the release says so
     image: str | None = None  # a file; None where images are embedded in the table
+    description: str = ""
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,8 @@ def load(data_folder: Path | None, edition: Edition = PAPER) -> RawCases:
     for identifier, row in zip(ids, rows, strict=True):
         values = row.model_dump()
         samples = {one.code: QuestionAnswer(values[one.question], values[one.answer]) for one in edition.partitions}
-        cases.append(RawCase(identifier, row.scenario, row.topic, samples, part=values["split"], image=row.image))
+        more = {"part": values["split"], "image": row.image, "description": row.description or ""}
+        cases.append(RawCase(identifier, row.scenario, row.topic, samples, **more))
     first: dict[str, int] = {}  # row of each scenario, whose cases agree on its topic and its part
     for index, case in enumerate(cases):
         other = cases[first.setdefault(case.scenario, index)]

@@ -10,7 +10,7 @@ import random
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
@@ -179,10 +179,22 @@ class _AnswerRow(TableRow):
     country: OptionalLabel = None
 
 
-def load(variant: Variant, data_folder: Path | None) -> Documents:
-    """Loads the questions, and their images where the model will be shown them."""
-    table = read_source(SOURCE, data_folder)
-    rows = _with_local_answers(table, validated(table, CulturalVqaRow, _ALIASES), data_folder)
+def load(
+    variant: Variant,
+    data_folder: Path | None,
+    source: Source = SOURCE,
+    country_named: Callable[[str | None], str] = country_of,
+) -> Documents:
+    """Loads the questions, and their images where the model will be shown them.
+
+    Args:
+        variant: What the model is shown.
+        data_folder: The user's data folder.
+        source: The questions: the released ones, or those of a culture that people added.
+        country_named: Gives the country that a row names; empty for none that is known.
+    """
+    table = read_source(source, data_folder)
+    rows = _with_local_answers(source, table, validated(table, CulturalVqaRow, _ALIASES), data_folder)
     without = [index for index, row in enumerate(rows) if not row.all_answers]
     if without and len(without) < len(rows):
         raise DataError(
@@ -200,7 +212,7 @@ def load(variant: Variant, data_folder: Path | None) -> Documents:
             f"{table.where(lacking[0])}, field {shown!r}: found nothing. culturalvqa_{variant} shows it to the "
             f"model: add the column {shown!r} to your data, or leave this task out."
         )
-    folder, names = folder_of(SOURCE, data_folder), [row.image for row in rows]
+    folder, names = folder_of(source, data_folder), [row.image for row in rows]
     keys = image_keys(table, names, folder, needed=variant == "fewshot")
     data = fingerprint(row.model_dump(exclude={"image"}) for row in rows)
     documents = [
@@ -208,14 +220,14 @@ def load(variant: Variant, data_folder: Path | None) -> Documents:
             id=identifier,
             question=row.question,
             references=row.all_answers,
-            country=country_of(row.country),
+            country=country_named(row.country),
             facet=facet_of(row.facet),
             image_id=key or "",
             data=data,
         )
         for identifier, row, key in zip(unique(table, (row.u_id for row in rows), "u_id"), rows, keys, strict=True)
     ]
-    check_release(SOURCE.release, table, list(map(vars, rows)))
+    check_release(source.release, table, list(map(vars, rows)))
     for field in ("country", "facet"):
         values = [getattr(row, field) for row, doc in zip(rows, documents, strict=True) if not doc[field]]
         if others := sorted(filter(None, set(values))):  # such as misspelt ones
@@ -238,8 +250,10 @@ def load(variant: Variant, data_folder: Path | None) -> Documents:
     return Documents(documents, image_column(table, names, folder) if variant in WITH_IMAGE else None)
 
 
-def _with_local_answers(table: RowTable, rows: list[CulturalVqaRow], data_folder: Path | None) -> list[CulturalVqaRow]:
-    path = addition(SOURCE, data_folder)
+def _with_local_answers(
+    source: Source, table: RowTable, rows: list[CulturalVqaRow], data_folder: Path | None
+) -> list[CulturalVqaRow]:
+    path = addition(source, data_folder)
     if path is None:
         return rows
     if all(row.u_id is None for row in rows):
@@ -284,14 +298,7 @@ def check(data_folder: Path | None) -> DataReport:
 
     Answers that are withheld in all rows are no problem: the tasks then write predictions for submission.
     """
-    questions = TableCheck(
-        source=SOURCE,
-        model=CulturalVqaRow,
-        aliases=_ALIASES,
-        problems=partial(_answers_and_images, data_folder),
-        counts=lambda rows: [Count("questions", str(len(rows)), str(QUESTIONS))],
-    )
-    report = check_tables("culturalvqa", data_folder, [questions])
+    report = check_rows("culturalvqa", data_folder, SOURCE)
     if report.usable:
         try:
             report.counts = list(_counts(load("blind", data_folder).rows))
@@ -300,15 +307,30 @@ def check(data_folder: Path | None) -> DataReport:
     return report
 
 
-def _answers_and_images(data_folder: Path | None, table: RowTable, rows: Mapping[int, CulturalVqaRow]) -> Iterator[str]:
-    answers = addition(SOURCE, data_folder)
+def check_rows(name: str, data_folder: Path | None, source: Source) -> DataReport:
+    """Checks each row of a benchmark's questions, and counts them; only the released ones have the paper's count."""
+    paper = str(QUESTIONS) if source.release else None
+    questions = TableCheck(
+        source=source,
+        model=CulturalVqaRow,
+        aliases=_ALIASES,
+        problems=partial(_answers_and_images, source, data_folder),
+        counts=lambda rows: [Count("questions", str(len(rows)), paper)],
+    )
+    return check_tables(name, data_folder, [questions])
+
+
+def _answers_and_images(
+    source: Source, data_folder: Path | None, table: RowTable, rows: Mapping[int, CulturalVqaRow]
+) -> Iterator[str]:
+    answers = addition(source, data_folder)
     if answers is not None:
         try:
             yield from usable_rows(read_file(answers, pairs=_ANSWER_PAIRS), _AnswerRow, _ALIASES)[1]
         except DataError as error:
             yield str(error)
     names = [row.image for row in rows.values()]
-    yield from broken_images(table.part(list(rows)), names, folder_of(SOURCE, data_folder))
+    yield from broken_images(table.part(list(rows)), names, folder_of(source, data_folder))
 
 
 def _counts(documents: Sequence[Doc]) -> Iterator[Count]:

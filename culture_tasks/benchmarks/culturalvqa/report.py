@@ -6,7 +6,8 @@ or ``facet``, its rows stand below the user's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import product
 
 from culture_tasks import published
@@ -17,9 +18,9 @@ from culture_tasks.vocabulary import places
 _UPPER = {"usa": "USA"}
 
 
-def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
-    for unit, (field, groups) in product(units, (("country", COUNTRIES), ("facet", FACETS))):
-        labels = {group: _UPPER.get(group, group.title()) for group in groups}
+def _tables(countries: Mapping[str, str], units: Iterable[UnitOf]) -> Iterator[TableOf]:
+    facets = {facet: facet.title() for facet in FACETS}
+    for unit, (field, labels) in product(units, (("country", countries), ("facet", facets))):
         yield TableOf(
             key=f"{unit.key}_by_{field}",
             title=f"{unit.key}: share of answers that the judge calls correct, per {field}",
@@ -29,20 +30,37 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         )
 
 
-REPORT = BenchmarkReport(
-    fields=(Field("country", COUNTRIES, names=_UPPER, places=places(COUNTRIES)), Field("facet", FACETS)),
-    splits=(("country",), ("facet",)),
-    culture="country",
-    ability="perception",
-    tables=_tables,
-    figures=tuple(
-        bars_by(
-            field,
-            key=f"culturalvqa_{field}",
-            title=f"CulturalVQA by {field}",
-            source=f"CulturalVQA, scores per {field}",
-            value="Share of correct answers",
-        )
-        for field in ("country", "facet")
-    ),
+def report_of(name: str, title: str, countries: Mapping[str, str], codes: Mapping[str, str]) -> BenchmarkReport:
+    """Returns how CulturalVQA, or a culture like it, is reported.
+
+    Args:
+        name: Name of the benchmark.
+        title: Its title.
+        countries: Its countries, with their labels.
+        codes: The codes of their places.
+    """
+    return BenchmarkReport(
+        fields=(Field("country", tuple(countries), names=countries, places=codes), Field("facet", FACETS)),
+        splits=(("country",), ("facet",)),
+        culture="country",
+        ability="perception",
+        tables=partial(_tables, countries),
+        figures=tuple(
+            bars_by(
+                field,
+                key=f"{name}_{field}",
+                title=f"{title} by {field}",
+                source=f"CulturalVQA, scores per {field}",
+                value="Share of correct answers",
+            )
+            for field in ("country", "facet")
+        ),
+    )
+
+
+REPORT = report_of(
+    "culturalvqa",
+    "CulturalVQA",
+    {country: _UPPER.get(country, country.title()) for country in COUNTRIES},
+    places(COUNTRIES),
 )

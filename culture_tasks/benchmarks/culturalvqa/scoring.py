@@ -36,11 +36,11 @@ _RUBRICS = {rubric.name: rubric for rubric in RUBRICS}
 _log = logging.getLogger(__name__)
 
 
-def metrics(rubric: RubricName) -> list[Metric]:
-    """Returns the metrics of a task that is graded by a rubric."""
+def metrics(rubric: RubricName, countries: Sequence[str] = COUNTRIES) -> list[Metric]:
+    """Returns the metrics of a task that is graded by a rubric and asks about some countries."""
     title = "LAVE" if rubric == "lave" else "LAVE on its own scale"
     return [
-        JudgedScore(name=rubric, title=title, scale=SHARE, groups={"country": COUNTRIES, "facet": FACETS}),
+        JudgedScore(name=rubric, title=title, scale=SHARE, groups={"country": countries, "facet": FACETS}),
         MeanScore(name="exact_match", title="exact match", scale=SHARE),
         ComputedScore(
             name=SUBMISSION,

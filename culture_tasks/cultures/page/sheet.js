@@ -35,8 +35,9 @@ function valuesOf(card) {
 
 const skips = (card) => find(".leave", card).checked;
 const begun = (card) => skips(card) || find(".right", card)?.checked || touched.has(card.dataset.row);
-const missing = (card) => fields(card).filter((field) =>
-  !field.hidden && "required" in field.dataset && valueOf(field) === null);
+const lacks = (field) => !field.hidden && (("required" in field.dataset && valueOf(field) === null)
+  || valueOf(field)?.length > field.dataset.most || inputs(field).some((input) => !input.validity.valid));
+const missing = (card) => fields(card).filter(lacks);
 const complete = (card) => begun(card) && (skips(card) || missing(card).length === 0);
 
 function setValue(field, value) {
@@ -55,7 +56,7 @@ function arrange(card) {
   for (const field of fields(card)) {
     const { onlyIf, onlyValue } = field.dataset;
     if (onlyIf) field.hidden = all[onlyIf].hidden || JSON.stringify(valueOf(all[onlyIf])) !== JSON.stringify(JSON.parse(onlyValue));
-    if (field.hidden || valueOf(field) !== null || skips(card)) field.classList.remove("missing");
+    if (!lacks(field) || skips(card)) field.classList.remove("missing");
   }
   find(".why", card).hidden = !skips(card);
   card.classList.toggle("skipped", skips(card));
@@ -158,6 +159,7 @@ function recall() {
   try {
     const kept = JSON.parse(localStorage.getItem(body.dataset.store) ?? "null");
     if (kept) unsaved = fill(kept) > 0;
+    find("#help").open = !unsaved;
   } catch {
     // what another version has kept
   }

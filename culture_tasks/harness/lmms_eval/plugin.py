@@ -41,7 +41,10 @@ def register() -> list[Any]:
 def _with_our_tasks(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     @functools.wraps(original)
     def initialize_tasks(self: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        return {**task_index(), **original(self, *args, **kwargs)}
+        ours: dict[str, dict[str, Any]] = {}
+        with contextlib.suppress(CultureTasksError):  # it comes up again when tasks are matched or loaded
+            ours = task_index()
+        return {**ours, **original(self, *args, **kwargs)}
 
     return initialize_tasks
 
@@ -53,9 +56,10 @@ def _with_checks_ahead(original: Callable[..., list[str]]) -> Callable[..., list
         from culture_tasks.harness.loading import load_ahead
 
         global _in_a_command  # the exception that lmms-eval doesn't catch has to be told from a program's own
-        names = original(self, *args, **kwargs)
         _in_a_command = True
         with one_message():
+            entries()
+            names = original(self, *args, **kwargs)
             load_ahead(our_tasks(names))
             extend_commands()
         return names

@@ -206,7 +206,9 @@ def _why_not(measured: Measured, *, anyway: bool) -> str:
         for loaded in measured.runs[key]
         if (unlike := unlike_its_file(loaded))
     ]
+    drawn = [measured.tasks.index(loaded.run.task) for loaded in measured.runs["b"] if loaded.result.subset is not None]
     items = measured.observe("a").items
+    items = items[~np.isin(items >> 32, drawn)]  # a subset lacks items by design
     if lost := np.setdiff1d(items, measured.observe("b").items).size:
         reasons.append(f"B lacks {lost} of A's {counted(items.size, 'item')}")
     return "; ".join(reasons)

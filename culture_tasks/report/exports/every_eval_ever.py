@@ -324,8 +324,8 @@ def _texts(details: Mapping[str, object]) -> dict[str, str]:
 
 
 def component(text: str) -> str:
-    """Returns a text as one part of a path, on every file system."""
-    return re.sub(r"[^A-Za-z0-9._+-]+", "_", text[:80]).strip(".") or "unknown"
+    """Returns a text, whole if it is a name on the Hub, as one part of a path, on every file system."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "_", text[:96]).strip(".") or "unknown"
 
 
 def _write_samples(

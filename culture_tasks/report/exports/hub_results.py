@@ -40,6 +40,7 @@ def write_hub_results(report: Report, folder: Path, evaluator: Evaluator) -> tup
     import yaml
 
     files: dict[Path, list[dict[str, Any]]] = {}
+    models: dict[Path, str] = {}
     left_out: list[str] = []
     for unit in report.units.values():
         for key, cell in unit.cells.items():
@@ -51,6 +52,9 @@ def write_hub_results(report: Report, folder: Path, evaluator: Evaluator) -> tup
                 left_out.append(f"{entrant.label}, {unit.key}: {reason}")
                 continue
             place = folder.joinpath(*map(component, entrant.model.split("/")), ".eval_results")
+            if (model := models.setdefault(place, entrant.model)) != entrant.model:
+                left_out.append(f"{entrant.label}, {unit.key}: its folder is that of {model}. Name it by --name")
+                continue
             path = place / f"{component(unit.benchmark)}.yaml"
             files.setdefault(path, []).append(_entry(report, unit, cell, runs, repository, evaluator))
     for path, results in files.items():

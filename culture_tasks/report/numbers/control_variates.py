@@ -9,6 +9,7 @@ import numpy as np
 
 from culture_tasks.benchmarks.interface import ComputedScore
 from culture_tasks.benchmarks.registry import title_of
+from culture_tasks.benchmarks.reporting import Floats
 from culture_tasks.report.numbers.observations import items_of
 from culture_tasks.report.wording import counted
 from culture_tasks.results.lineage import Lineage
@@ -49,10 +50,14 @@ def _why_not(each: LoadedRun, others: int) -> str:
         return f"the verdicts of {each.whole.run.settings.judged_by} on all of them correct it already"
     if each.kind is not None and isinstance(each.kind.metrics[each.kind.metric], ComputedScore):
         return "its score is no mean of the questions' scores"
-    if (scored := int(np.count_nonzero(~np.isnan(items_of(each)[1])))) < FEWEST_ITEMS:
+    scores = items_of(each)[1]
+    if (scored := int(np.count_nonzero(~np.isnan(scores)))) < FEWEST_ITEMS:
         return f"only {counted(scored, 'question')} got a score, and {FEWEST_ITEMS} are needed"
+    if not _differ(scores):
+        return "its scores are all alike"
     if others < FEWEST_MODELS:
-        return f"only {counted(others, 'other model')} ran all questions, and {FEWEST_MODELS} are needed"
+        models = counted(others, "other model")
+        return f"only {models} ran all questions with scores that differ, and {FEWEST_MODELS} are needed"
     return ""
 
 
@@ -69,10 +74,15 @@ def _others(
             continue
         if other.result.subset is not None or other.run.settings.data != each.run.settings.data:
             continue
-        own = items_of(other)[0]
-        if known.isdisjoint(_names(other)) and np.unique(own).size == own.size == size and np.isin(items, own).all():
+        own, scores, _ = items_of(other)
+        has_all = np.unique(own).size == own.size == size and np.isin(items, own).all()
+        if known.isdisjoint(_names(other)) and has_all and _differ(scores):
             known |= {other.run.model.casefold()}
             yield other
+
+
+def _differ(scores: Floats) -> bool:
+    return np.unique(scores[~np.isnan(scores)]).size > 1
 
 
 def _names(each: LoadedRun) -> set[str]:

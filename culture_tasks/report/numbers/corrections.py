@@ -7,30 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import compress
-from typing import NamedTuple
 
 import numpy as np
 
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Mask, Where
+from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Where
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.prediction_powered import CorrectedDifference, corrected_difference
 from culture_tasks.report.model import PEOPLE
-from culture_tasks.report.numbers.observations import Observations, in_order
+from culture_tasks.report.numbers.observations import Observations, Stratum, cultures_of, in_order, pooled
 from culture_tasks.report.numbers.scores import Measured
 from culture_tasks.results.loaded_runs import LoadedRun
-
-
-class Stratum(NamedTuple):
-    """The responses of one culture in one task; as text, their name for a reader."""
-
-    task: str
-    culture: str
-    name: str
-
-    def __str__(self) -> str:
-        return self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +135,10 @@ def _of_sample(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponse
             return None
         task, items = each.run.task, columns.items.tolist()
         given = dict(zip(each.columns.items.tolist(), each.columns.scores.tolist(), strict=True))
-        groups = columns.groups.get(field.name)
-        cultures = [""] * len(items) if groups is None else [groups.names[code] for code in groups.codes.tolist()]
         keys += [(task, item, 0) for item in items]
         strata += [
             Stratum(task, culture, task if culture in ("", NO_GROUP) else field.name_of(culture))
-            for culture in cultures
+            for culture in cultures_of(each.whole or each)
         ]
         clusters += columns.clusters.tolist()
         judge += columns.scores.tolist() if each.whole else [math.nan] * len(items)
@@ -216,26 +201,3 @@ class _CheckedPair:
         found = difference(0.95)
         missing = (found.reason or "too few ratings") if math.isnan(found.low) else ""
         return PairCorrection(difference, int(np.count_nonzero(self._rated & inside)), missing, self._by)
-
-
-def pooled(strata: Sequence[Stratum], graded: Mask) -> list[Stratum]:
-    """Puts cultures with fewer than two graded responses in some task together with others; a row per entrant.
-
-    Every response had the same chance to be graded, so that strata may be put together.
-    """
-
-    def lacking(labels: Sequence[Stratum]) -> set[Stratum]:
-        counts = [Counter(compress(labels, own)) for own in graded]
-        return {label for label, size in Counter(labels).items() if min(own[label] for own in counts) < min(2, size)}
-
-    both: Mask = np.logical_and.reduce(graded)
-    counts = Counter(stratum.culture for stratum in compress(strata, both))
-    few = {stratum.culture for stratum in lacking(strata)}
-    others = sorted({stratum.culture for stratum in strata} - few, key=lambda culture: counts[culture])
-    found = list(strata)
-    while few:
-        found = [one._replace(culture="", name="other cultures") if one.culture in few else one for one in strata]
-        if not (lacking(found) and others):
-            break
-        few.add(others.pop(0))
-    return found

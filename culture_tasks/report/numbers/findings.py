@@ -207,7 +207,7 @@ class _Writer:
             scored = [unit for unit in self.headline if unit.cells[key].value is not None]
             numbers = [f"{self.unit(unit.key)} {_value(unit.cells[key])}" for unit in scored]
             return f"{self.model(key)} was run alone: {_spaced(numbers)}." if numbers else ""
-        if len(self.headline) < 2:
+        if len(self.headline) < 2 or self.number_of_models(models) < 2:
             return ""
         return (
             f"The {self.number_of_models(models)} models can't be ranked by a mean: no two ran the same two benchmarks."

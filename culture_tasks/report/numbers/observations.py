@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.interface import ComputedScore, MeanScore, Metric, Scale
+from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import Answers, Codes, Floats, Mask, Texts, Where
 from culture_tasks.harness.scoring import LEXICAL, parts_of
 from culture_tasks.metrics.comparison import Difference, paired_bootstrap
@@ -34,12 +37,13 @@ Compute = Callable[[int, Sequence[Any]], float]
 class SampledPart(NamedTuple):
     """What the samples of a part were drawn from.
 
-    ``whole`` are another judge's scores of all of them, ``others`` the runs of all of them by other models, where any
-    are to be used.
+    ``whole`` are another judge's scores of all of them, ``cultures`` the culture of each of these, ``others`` the runs
+    of all of them by other models, where any are to be used.
     """
 
     population: SamplingFrame
     whole: Columns | None = None
+    cultures: Sequence[str] = ()
     others: Sequence[LoadedRun] = ()
 
 
@@ -186,7 +190,8 @@ def _sampled_parts(runs: Iterable[tuple[int, LoadedRun]], statistic: str) -> dic
             if statistic != SCORE and subset.items != subset.of_documents:
                 return {}
             whole = None if each.whole is None else each.whole.columns
-            parts[number] = SampledPart(subset.drawn_from, whole, each.others if statistic == SCORE else ())
+            cultures = [] if each.whole is None else cultures_of(each.whole)
+            parts[number] = SampledPart(subset.drawn_from, whole, cultures, each.others if statistic == SCORE else ())
         elif each.run.settings.limit is not None or each.run.items < (each.result.expected or 0):
             return {}
     return parts
@@ -397,7 +402,7 @@ def _of_subsets(observed: Observations, scale: Scale, width: float | None) -> In
             found = mean_interval(scores, clusters)
             return found._replace(low=found.value, high=found.value)
         if drawn_from.whole is not None:
-            return _with_help(scores, items, drawn_from.whole, scale)
+            return _with_help(scores, items, drawn_from.whole, drawn_from.cultures, scale)
         if drawn_from.others:
             others, places = _scores_of(drawn_from.others, items)
             found = control_variate_interval(
@@ -435,7 +440,7 @@ def _scores_of(runs: Sequence[LoadedRun], items: Codes) -> tuple[Floats, NDArray
     return np.stack(columns, axis=1), np.searchsorted(names, items)
 
 
-def _with_help(scores: Floats, items: Codes, whole: Columns, scale: Scale) -> Interval:
+def _with_help(scores: Floats, items: Codes, whole: Columns, cultures: Sequence[str], scale: Scale) -> Interval:
     """Returns a judge's score of all responses from its scores of some and another judge's of all.
 
     It holds whatever the other judge's bias: see :func:`~culture_tasks.metrics.prediction_powered.corrected_mean`.
@@ -445,12 +450,60 @@ def _with_help(scores: Floats, items: Codes, whole: Columns, scale: Scale) -> In
     known = whole.items[places] == items
     checked = np.full(whole.items.size, np.nan)
     checked[places[known]] = scores[known]
-    shared = np.unique(whole.clusters).size < whole.clusters.size
-    ends = None if scale.low is None or scale.high is None else (scale.low, scale.high)
-    found = corrected_mean(whole.scores, checked, clusters=whole.clusters if shared else None, ends=ends).overall
+    found = corrected_mean(
+        whole.scores,
+        checked,
+        pooled([Stratum("", culture, culture) for culture in cultures], ~np.isnan(checked[None])),
+        clusters=whole.clusters if np.unique(whole.clusters).size < whole.clusters.size else None,
+        ends=None if scale.low is None or scale.high is None else (scale.low, scale.high),
+    ).overall
     return Interval(
         found.value, found.set_low, found.set_high, n=found.rated, clusters=found.rated, reason=found.reason
     )
+
+
+def cultures_of(each: LoadedRun) -> list[str]:
+    """Returns the culture of each sample of a run; empty texts where its benchmark names none."""
+    assert each.columns is not None
+    known = benchmarks().get(each.run.benchmark or "")
+    groups = None if known is None else each.columns.groups.get(known.report().culture)
+    if groups is None:
+        return [""] * each.columns.items.size
+    return [groups.names[code] for code in groups.codes.tolist()]
+
+
+class Stratum(NamedTuple):
+    """The responses of one culture in one task; as text, their name for a reader."""
+
+    task: str
+    culture: str
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def pooled(strata: Sequence[Stratum], graded: Mask) -> list[Stratum]:
+    """Puts cultures with fewer than two graded responses in some task together with others; a row per entrant.
+
+    Every response had the same chance to be graded, so that strata may be put together.
+    """
+
+    def lacking(labels: Sequence[Stratum]) -> set[Stratum]:
+        counts = [Counter(compress(labels, own)) for own in graded]
+        return {label for label, size in Counter(labels).items() if min(own[label] for own in counts) < min(2, size)}
+
+    both: Mask = np.logical_and.reduce(graded)
+    counts = Counter(stratum.culture for stratum in compress(strata, both))
+    few = {stratum.culture for stratum in lacking(strata)}
+    others = sorted({stratum.culture for stratum in strata} - few, key=lambda culture: counts[culture])
+    found = list(strata)
+    while few:
+        found = [one._replace(culture="", name="other cultures") if one.culture in few else one for one in strata]
+        if not (lacking(found) and others):
+            break
+        few.add(others.pop(0))
+    return found
 
 
 def cell_of(

@@ -53,7 +53,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
             "Scores, ranks and differences are corrected by people's ratings on each benchmark where all models have "
             "enough of them, and are the judge's own elsewhere; scores of cultures are always the judge's own."
         )
-    if not means and len(headline) > 1:
+    if not means and len(headline) > 1 and len({entrant.model for entrant in context.entrants.values()}) > 1:
         notes.append("The models can't be ranked by a mean: no two ran the same two benchmarks.")
     table = Table("summary", "Scores", ("Model",), notes=tuple(notes), question="best")
     order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]

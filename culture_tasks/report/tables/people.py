@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.interface import Scale
+from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import NO_GROUP, Field, Floats, Where
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.metrics.intervals import Interval
@@ -21,16 +22,17 @@ from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, c
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import Rated, doubts
 from culture_tasks.people.spotcheck_draw import Population, Response, read_population
-from culture_tasks.report.model import Cell, CheckedScore, Entrant, Flag, JudgeBias, Row, Table
+from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections, Stratum, pooled
-from culture_tasks.report.numbers.observations import cell_of, from_interval, known, observe, ordered
+from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
+from culture_tasks.report.numbers.observations import Stratum, cell_of, from_interval, known, observe, ordered, pooled
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.tables.judge_bias import JudgedResponse, judge_biases
 from culture_tasks.report.tables.judge_panels import ALPHA
 from culture_tasks.results.loaded_runs import LoadedRun
 
+_HEADERS = ("Model", "Judge", "Benchmark", "Culture")
 _WEIGHT = Scale("weight", 0.0, None, better=None)
 
 _ABOUT_SCORES = (
@@ -67,6 +69,7 @@ def checked_by_people(
         return [], [], []
     notes = [_ABOUT_SCORES, *(doubt for each in rated for doubt in doubts(each))]
     notes += [_ABOUT_THREE_LEVELS] * any(unit.has_three_levels for unit in units) + [_ABOUT_PANELS] * bool(panels)
+    notes += dict.fromkeys(_of_sample_alone(each) for unit in units for each in unit.checked_runs if each.is_alone)
     bias_table, biases = judge_biases(_rated_responses(units))
     tables = [_corrected_table([*units, *panels], tuple(notes)), _agreement_table(units), bias_table]
     return tables, [unit.checked for unit in units], biases
@@ -144,6 +147,11 @@ class _CheckedRun(NamedTuple):
     rated: Rated
     place: int
     whole: Population | None = None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is a judge's sample without another judge's readable verdicts on all responses."""
+        return self.whole is None and self.run.result.subset is not None and self.run.result.graded_from is not None
 
     @property
     def responses(self) -> Sequence[Response]:
@@ -452,6 +460,24 @@ def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
 # Tables
 
 
+def _of_sample_alone(checked: _CheckedRun) -> str:
+    run, subset, whole = checked.run.run, checked.run.result.subset, checked.run.whole
+    assert subset is not None
+    who = "another judge" if whole is None else whole.run.settings.judged_by
+    file = "" if whole is None else f" ({whole.run.samples_file} is damaged)"
+    return (
+        f"{run.model} on {title_of(run.task)}: without verdicts of {who} on all {subset.of_documents:,} responses"
+        f"{file}, the score and the interval for these questions are of the {subset.documents:,} that "
+        f"{run.settings.judged_by} graded."
+    )
+
+
+def _row(
+    unit: CheckedUnit, judge: str, culture: str | None, values: Sequence[Cell | float | None], columns: Sequence[Column]
+) -> Row:
+    return replace(row_of((unit.label, judge, unit.title, culture or ALL), values, columns), entrant=unit.key)
+
+
 def _corrected_table(units: Sequence[CheckedUnit], notes: tuple[str, ...]) -> Table:
     columns = [
         *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
@@ -459,14 +485,13 @@ def _corrected_table(units: Sequence[CheckedUnit], notes: tuple[str, ...]) -> Ta
         *columns_of(COUNT, rated="Rated", responses="Responses"),
         *columns_of(_WEIGHT, weight="Weight"),
     ]
-    rows: list[Row] = []
-    for unit in units:
-        for culture in (None, *unit.cultures):
-            texts = (unit.label, unit.graders, unit.title, culture or ALL)
-            row = row_of(texts, unit.scores(culture), columns)
-            rows.append(replace(row, entrant=unit.key))
-    title, headers = "Scores corrected by people", ("Model", "Judge", "Benchmark", "Culture")
-    return Table("spotcheck", title, headers, tuple(columns), tuple(rows), notes=notes, question="judges")
+    rows = [
+        _row(unit, unit.graders, culture, unit.scores(culture), columns)
+        for unit in units
+        for culture in (None, *unit.cultures)
+    ]
+    title = "Scores corrected by people"
+    return Table("spotcheck", title, _HEADERS, tuple(columns), tuple(rows), notes=notes, question="judges")
 
 
 def _agreement_table(units: Sequence[CheckedUnit]) -> Table:
@@ -475,17 +500,10 @@ def _agreement_table(units: Sequence[CheckedUnit]) -> Table:
         *columns_of(ALPHA, between="Between people", alpha="Alpha", spearman="Spearman rho"),
         *columns_of(OWN_SCALE, higher="Judge is higher by", apart="Apart"),
     )
-    rows: list[Row] = []
-    for unit in units:
-        for culture in (None, *unit.cultures):
-            texts = (unit.label, unit.judged_by, unit.title, culture or ALL)
-            rows.append(replace(row_of(texts, unit.agreement(culture), columns), entrant=unit.key))
-    return Table(
-        "spotcheck_agreement",
-        "Agreement of judge and people",
-        ("Model", "Judge", "Benchmark", "Culture"),
-        columns,
-        tuple(rows),
-        notes=(_ABOUT_AGREEMENT,),
-        question="judges",
-    )
+    rows = [
+        _row(unit, unit.judged_by, culture, unit.agreement(culture), columns)
+        for unit in units
+        for culture in (None, *unit.cultures)
+    ]
+    title, notes = "Agreement of judge and people", (_ABOUT_AGREEMENT,)
+    return Table("spotcheck_agreement", title, _HEADERS, columns, tuple(rows), notes=notes, question="judges")

@@ -48,7 +48,7 @@ def reported_rows(
     for path, log in logs.items():
         cells: dict[At, Cell] = {}
         matches: list[ReportedScore] = []
-        for score in log.evaluation_results:
+        for score in log.scores:
             address = _address(score, keys)
             if address is not None and (cell := _cell(score, address, units, scores)) is not None:
                 cells.setdefault(address, cell)
@@ -56,14 +56,13 @@ def reported_rows(
         if not matches:
             unused.append(UnusedFile(path, "foreign", "it has no score of a task, metric and scale of this report"))
             continue
-        reporter, model = log.source_metadata.source_organization_name, log.model_info.id
-        of_all = f"{len(matches)} of {counted(len(log.evaluation_results), 'score')}"
+        of_all = f"{len(matches)} of {counted(len(log.scores), 'score')}"
         note = (
-            f"Reported by {reporter}, not measured here, and in no rank, test or mean: {model}, {of_all} of {path}. "
-            f"Run with {log.eval_library.name} {log.eval_library.version}{''.join(_facts(matches))}."
+            f"Reported by {log.reporter}, not measured here, and in no rank, test or mean: {log.model}, {of_all} of "
+            f"{path}. Run with {log.harness} {log.harness_version or 'unknown'}{''.join(_facts(matches))}."
         )
         judge = " + ".join(dict.fromkeys(name for score in matches for name in score.judges))
-        rows.append(ReportedRow(model, reporter, judge, cells, note))
+        rows.append(ReportedRow(log.model, log.reporter, judge, cells, note))
     return rows, unused
 
 
@@ -80,9 +79,9 @@ def _address(score: ReportedScore, keys: Mapping[str, str]) -> At | None:
 
     In logs of other tools a task goes by its name or its title, however these are capitalized.
     """
-    details = score.metric_config.additional_details
+    details = score.metric.additional_details
     if "task" not in details:
-        return At(keys.get(score.evaluation_name.casefold(), score.evaluation_name))
+        return At(keys.get(score.name.casefold(), score.name))
     try:
         pairs = parse_json(str(details.get("groups", "[]")).encode())
         where = tuple((str(field), str(group)) for field, group in pairs)
@@ -93,7 +92,7 @@ def _address(score: ReportedScore, keys: Mapping[str, str]) -> At | None:
 
 def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: Scores) -> Cell | None:
     """Returns a score on the scale of the report; None where it isn't of the same metric, or its scale isn't known."""
-    unit, metric = units.get(address.unit), score.metric_config
+    unit, metric = units.get(address.unit), score.metric
     if unit is None or all("own_data" in cell.flags for cell in unit.cells.values()):
         return None
     scale = unit.scale if address == At(unit.key) else scores.scale(address)
@@ -109,9 +108,12 @@ def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: 
     ends = _ends(metric, scale)
     if ends is None:
         return None
-    value, low, high = (_moved(number, ends, scale) for number in (score.score_details.score, *score.interval))
+    value, low, high = (_moved(number, ends, scale) for number in (score.score, *score.interval))
     if not scale.allows(value):
         return None
+    lowest, highest = _bounds(scale)
+    if low > highest or high < lowest:
+        low = high = math.nan
     flags: set[Flag] = {"lexical_judge", "reported"} if which == lexical else {"reported"}
     interval = Interval(value, low, high, n=score.n, clusters=score.n)
     return from_interval(interval, scale, flags, (), coverage=score.coverage)
@@ -120,15 +122,19 @@ def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: 
 def _ends(metric: Metric, scale: Scale) -> tuple[float, float] | None:
     """Returns the ends of a metric's scale: as it says, else the report's, in its unit."""
     low, high, unit = metric.min_score, metric.max_score, UNITS.get(scale.unit, scale.unit)
-    own = (-math.inf if scale.low is None else scale.low, math.inf if scale.high is None else scale.high)
+    own = _bounds(scale)
     if low is None or high is None:
         if metric.metric_unit == unit:
             return own
         if not {metric.metric_unit, unit} <= _WHOLES.keys():
             return None
         low, high = (end * _WHOLES[metric.metric_unit] / _WHOLES[unit] for end in own)
-    is_finite = all(map(math.isfinite, (low, high, *own))) and low < high
+    is_finite = all(map(math.isfinite, (high - low, *own))) and low < high
     return (low, high) if is_finite or (low, high) == own else None
+
+
+def _bounds(scale: Scale) -> tuple[float, float]:
+    return -math.inf if scale.low is None else scale.low, math.inf if scale.high is None else scale.high
 
 
 def _moved(number: float, ends: tuple[float, float], scale: Scale) -> float:

@@ -18,7 +18,7 @@ def doc(question="Q?", language="ar"):
 
 def render(prompt, doc):
     """The one text of a prompt."""
-    (text,) = asked(prompt, doc).parts
+    (text,) = asked(prompt, doc, people=PEOPLE[doc["language"]]).parts
     return text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -14,12 +15,14 @@ from hypothesis import settings as settings_of
 from hypothesis import strategies as st
 from PIL import Image
 from support.crosscult_cases import rows, write_folder
+from support.cultures import cultures_in
+from support.in_process import run_lm_eval, run_lmms_eval
 
 from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK
-from culture_tasks.benchmarks.crosscult.culture.built import benchmark_of
-from culture_tasks.benchmarks.crosscult.culture.entries import row_name
-from culture_tasks.benchmarks.crosscult.culture.options import partitions_of
-from culture_tasks.benchmarks.crosscult.culture.steps import scenario_steps
+from culture_tasks.benchmarks.crosscult.built import benchmark_of
+from culture_tasks.benchmarks.crosscult.culture_entries import row_name
+from culture_tasks.benchmarks.crosscult.culture_options import partitions_of
+from culture_tasks.benchmarks.crosscult.culture_steps import scenario_steps
 from culture_tasks.benchmarks.cultures import BuiltCulture, Entry, State
 from culture_tasks.benchmarks.interface import Group, Task
 from culture_tasks.benchmarks.training_cases import OffersTraining
@@ -187,15 +190,29 @@ def test_methods_are_trained_on_the_published_cases_unless_a_culture_is_named(pe
     assert {case.insertion.answer[:3] for case in own_cases.cases} == {"بله"}
 
 
-def test_cases_can_be_brought_in_without_a_data_folder(tmp_path):
-    own = project(tmp_path / "own", "partition", "fa", "IR", contrasts=["zh"], cases=2)
-    write_folder(tmp_path, rows(6, 3))
-    (tmp_path / "crosscult").rename(own.folder / "inputs")
-    state = own.state()
-    assert len(state.images) == len(own.step("answer").rows(state)) == 4
-    row = own.step("answer").rows(state)[0]
-    assert set(row.shown) == {"Scenario", "Topic", "Question in Chinese"}
-    assert (own.folder / "images" / row.image).is_file()
+@pytest.mark.slow
+def test_methods_insert_into_a_model_in_a_harness(persian, data, monkeypatch, tiny_vlm):
+    folder = build(persian, settings(monkeypatch, data)).culture.folder
+    tasks = ["crosscult_own_single", "crosscult_own_sequential_reliability_en", "crosscult_own"]
+    arguments = f"pretrained={tiny_vlm},method=finetune,steps=2,device=cpu,answers=off"
+    with cultures_in(folder):
+        results = run_lmms_eval("knowledge_insertion", tasks, model_args=arguments, bootstrap_iters=0)
+        diagnostic = run_lm_eval(
+            "hf-multimodal",
+            ["crosscult_own"],
+            folder / "tasks" / "lm_eval",
+            model_args=f"pretrained={tiny_vlm}",
+            device="cpu",
+            limit=4,
+            bootstrap_iters=0,
+        )
+    locality = results["samples"]["crosscult_own_single_cross_language_locality"]
+    chain = results["samples"]["crosscult_own_sequential_reliability_en"]
+    records = [sample["judge_score_lexical"] for sample in (*locality, *chain)]
+    assert {record["groups"]["partition"] for record in records} == {"fa", "en"}
+    assert all(record["groups"]["language"] != "fa" for record in records)
+    asked = [sample["judge_score_lexical"]["groups"]["partition"] for sample in diagnostic["samples"]["crosscult_own"]]
+    assert asked == ["en", "zh", "ar", "fa"]
 
 
 @given(st.data())
@@ -241,7 +258,8 @@ def test_a_changed_answer_is_checked_again(persian, data):
 def test_agreement_has_an_interval_or_says_why_not(persian, data):
     alpha, accepted = FORM.agreement(persian.state(data))
     assert (alpha.n, accepted.n) == (19, 19)
-    assert alpha.low <= alpha.value <= alpha.high
+    assert alpha.value == 0.0  # as often as by chance: one of 38 verdicts isn't that the answer holds
+    assert math.isnan(alpha.low)  # and in a third of resamples none is
     assert accepted.value == pytest.approx(18 / 19)
     empty = FORM.agreement(State(config=persian.config, folder=persian.folder, data_folder=data))
     assert [figure.missing for figure in empty] == [
@@ -253,8 +271,7 @@ def test_agreement_has_an_interval_or_says_why_not(persian, data):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"most_drafts": 0.1}, "2 of 18 answers are a model's drafts that nobody changed"),
-        ({"least_alpha": 0.99}, "below 0.99"),
+        ({"most_unchanged_drafts": 0.1}, "2 of 18 rows are drafts of a model that nobody changed"),
         ({"agree": 3, "checkers": 3}, "no case is left for the single-insert test"),
         ({"targets": ["ja"]}, "option 'targets': found 'ja'. Expected some of en, zh, ar, fa"),
         ({"chains": ["en-en"]}, "option 'chains': found 'en-en'. Expected two or more of"),
@@ -264,26 +281,38 @@ def test_what_a_threshold_refuses(persian, data, changes, message):
     options = {**persian.config.options, **changes}
     state = persian.state(data)
     config = replace(persian.config, options=options)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=message) as refused:
         FORM.build(replace(state, config=config))
+    assert getattr(refused.value, "dropped", ())  # what falls out is told even so
 
 
 @pytest.mark.parametrize(
-    ("language", "place", "options", "message"),
+    ("way", "language", "options", "message"),
     [
-        ("xx", "IR", {}, "option 'language': found 'xx-IR'"),
-        ("fa", "Persia", {}, "option 'language': found 'fa-Persia'"),
-        ("en", "IN", {"contrasts": ["en"]}, "Expected a partition in another language"),
-        ("fa", "IR", {"cases": 1}, "option 'cases': found 1. Expected at least 2"),
-        ("fa", "IR", {"agree": 3}, "option 'agree': found 3. Expected at most"),
-        ("fa", "IR", {"parts": ["train"]}, r"option 'parts': .*Expected 'single' among them"),
-        ("fa", "IR", {"chains": ["fa"]}, "option 'chains': found 'fa'. Expected two or more of en, zh, ar, fa"),
-        ("fa", "IR", {"system_prompts": ["fa"]}, "found 'fa'. Expected a language and its prompt"),
+        (
+            "scenarios",
+            "fa",
+            {"contrasts": ["xx-JP"]},
+            "option 'contrasts': found 'xx-JP'. Expected codes of a language",
+        ),
+        (
+            "scenarios",
+            "fa",
+            {"contrasts": ["ja"]},
+            "option 'contrasts': found 'ja'. Expected en, zh, ar, or a language",
+        ),
+        ("scenarios", "fa", {"train_scenarios": 1}, "option 'train_scenarios': found 1. Expected 0, or at least 2"),
+        ("partition", "en", {"contrasts": ["en"]}, "Expected a partition in another language"),
+        ("partition", "fa", {"cases": 1}, "option 'cases': found 1. Expected at least 2"),
+        ("partition", "fa", {"agree": 3}, "option 'agree': found 3. Expected at most"),
+        ("partition", "fa", {"parts": ["train"]}, r"option 'parts': .*Expected 'single' among them"),
+        ("partition", "fa", {"chains": ["fa"]}, "option 'chains': found 'fa'. Expected two or more of en, zh, ar, fa"),
+        ("partition", "fa", {"system_prompts": ["fa"]}, "found 'fa'. Expected a language and its prompt"),
     ],
 )
-def test_what_cannot_be_a_culture(tmp_path, language, place, options, message):
+def test_what_cannot_be_a_culture(tmp_path, way, language, options, message):
     with pytest.raises(DataError, match=message):
-        project(tmp_path / "own", "partition", language, place, **options)
+        project(tmp_path / "own", way, language, "IR", **options)
 
 
 def test_a_language_without_a_system_prompt_and_images_in_the_wrong_place_are_named(tmp_path, data):
@@ -396,5 +425,5 @@ def test_drafts_are_asked_for_by_figure_8(korean, tmp_path):
     answer = korean.step("answer").ask
     assert "put the question below into Korean" in answer.prompt(korean.step("answer").rows(korean.state())[0]).parts[1]
     for reply in ("no", "[]", json.dumps(fits), json.dumps(fits | {"is_match": False}), '{"is_match": 1}'):
-        with pytest.raises(ValueError, match=r"Expected|no text|doesn't fit"):
+        with pytest.raises(ValueError, match=r"expected|no text|doesn't fit"):
             answer.read(reply)

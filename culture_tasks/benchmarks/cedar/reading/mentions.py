@@ -9,6 +9,8 @@ regular expressions for some of them.
 A word that could be an inflection of two labels is left out: ``contento``, ``pena`` and ``disgusto`` (es), ``आनंद``
 (hi), ``راحة`` (ar), ``raha`` and ``uchungu`` (sw), ``惊喜`` and ``欣慰`` (zh), ``畏怖`` (ja), ``amazement`` (en); and
 so is a concept that could be two labels: shock, enjoyment, mirth, awkwardness.
+
+A culture that a group has added brings the words of its language (:class:`AddedWords`), without lists for the rules.
 """
 
 from __future__ import annotations
@@ -90,13 +92,13 @@ class AddedWords:
     def _words(self) -> Mapping[str, tuple[Emotion, bool]]:
         """The label of each folded word, and whether it may have any ending."""
         forms = sorted(self.forms, key=lambda form: form.endswith("*"))
-        return {fold(form.removesuffix("*")).strip(): (self.forms[form], form.endswith("*")) for form in forms}
+        words = {fold(form.removesuffix("*")).strip(): (self.forms[form], form.endswith("*")) for form in forms}
+        return {word: label for word, label in words.items() if word}
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        return re.compile(
-            "|".join(re.escape(word) for word in sorted(self._words, key=lambda word: (-len(word), word)))
-        )
+        words = sorted(self._words, key=lambda word: (-len(word), word))
+        return re.compile("|".join(map(re.escape, words)) or "(?!)")
 
     def mentions(self, text: str) -> Iterator[Mention]:
         """Yields the words in a folded text, whole words alone in scripts that write spaces between them."""

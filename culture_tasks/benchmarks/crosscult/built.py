@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from culture_tasks.benchmarks.crosscult.benchmark import KnowledgeInsertion, TrainsInsertion
-from culture_tasks.benchmarks.crosscult.culture.entries import TABLE
-from culture_tasks.benchmarks.crosscult.culture.options import PARTITION
+from culture_tasks.benchmarks.crosscult.culture_entries import TABLE
+from culture_tasks.benchmarks.crosscult.culture_options import PARTITION
 from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Partition
 from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture
 from culture_tasks.data.checking import DataReport

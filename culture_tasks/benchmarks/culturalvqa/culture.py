@@ -1,0 +1,558 @@
+"""A further culture like CulturalVQA: how a group makes questions about its images, and the benchmark of them.
+
+Our text of the paper lacks most of section 3, Appendices C to E and the instructions. What it doesn't say is an option,
+or stands in the table of deviations of ``docs/benchmarks/culturalvqa.md``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from culture_tasks.benchmarks.culturalvqa.benchmark import DECODING
+from culture_tasks.benchmarks.culturalvqa.built import TEST
+from culture_tasks.benchmarks.culturalvqa.documents import EXAMPLES, FACETS, SOURCE
+from culture_tasks.benchmarks.culture_rows import (
+    answer_row,
+    clean,
+    comparable,
+    figure_of,
+    negative_options,
+    people_of,
+    random_order,
+    ratings_of,
+    respond_step,
+    responses,
+    stale,
+    writers,
+)
+from culture_tasks.benchmarks.cultures import (
+    Built,
+    Column,
+    Config,
+    CultureForm,
+    Dropped,
+    Figure,
+    NothingBuiltError,
+    Option,
+    Row,
+    State,
+    Step,
+)
+from culture_tasks.data.images import image_key, image_keys
+from culture_tasks.data.sources import local_file
+from culture_tasks.data.tables import Label, OptionalLabel, TableRow, read_file, usable_rows
+from culture_tasks.errors import DataError, nearest
+from culture_tasks.prompt_files import load as prompt_file
+
+_IMAGES_CSV = "inputs/images.csv"
+
+_RATIO = (0.5, 2.0)
+_LEAST_PIXELS = 100  # Appendix B; of the smaller side, since it doesn't say of which
+_JPEG = (".jpg", ".jpeg")
+_SUFFIXES = {"PNG": (".png",), "JPEG": _JPEG, "MPO": _JPEG, "WEBP": (".webp",)}  # MPO: JPEG as phones write it
+
+_FACETS = """Clothing: what people wear, every day and on occasions.
+Drinks: what people drink, and how it is made and served.
+Food: dishes, ingredients, meals.
+Rituals: what people do in a fixed way on an occasion, such as a wedding or a prayer.
+Traditions: everything else that is handed down, such as crafts, music, games and festivals."""
+
+_FROM_THE_COUNTRY = "people from the country"
+
+
+def _option(name: str, default: bool | float, about: str) -> Option:
+    return Option(name=name, default=default, about=about)
+
+
+_OPTIONS = (
+    _option(
+        "screen",
+        True,
+        "Whether somebody looks at each image before questions are written. In the paper, writers could skip images; "
+        "its further filters aren't in our text.",
+    ),
+    _option(
+        "questions_per_image",
+        1,
+        "How many questions are written about an image. The paper doesn't say. Questions about one image are no "
+        "independent ones, so more images are worth more than more questions.",
+    ),
+    _option(
+        "author_answers",
+        True,
+        "Whether the writer of a question also gives an answer, which counts like the others'. The paper doesn't say.",
+    ),
+    _option(
+        "answerers",
+        3,
+        "How many people answer a question, beside its writer. The paper has 1 to 5 answers to each, 3 on average.",
+    ),
+    _option(
+        "least_answers",
+        2,
+        "How many people must have answered a question, its writer included, for it to be kept. In the paper 1. By "
+        "default, one who didn't write alone must have known an answer.",
+    ),
+    _option(
+        "rated_questions",
+        50,
+        "To how many questions people rate models' answers, which tells whether the judge agrees with people here "
+        "(Appendix K; it doesn't say how many).",
+    ),
+    _option("raters", 5, "How many people rate each answer of a model; in the paper 5 (Appendix K)."),
+)
+
+
+# Images
+
+
+class _ImageRow(TableRow):
+    """A row of ``inputs/images.csv``."""
+
+    file: Label
+    licence: Label
+    source: OptionalLabel = None
+    people: OptionalLabel = None
+    consent: OptionalLabel = None
+
+
+class _File(NamedTuple):
+    """What an image file is: the key of its bytes, what it tells beside the image, and why it is filtered out."""
+
+    key: str
+    tells: str
+    filtered: str
+
+
+class _Image(NamedTuple):
+    """An image of the project, by its name below ``images``, with the row that people know it by."""
+
+    name: str
+    file: _File
+    about: _ImageRow
+
+    @property
+    def row(self) -> str:
+        """Its name in steps: it stays if the file is renamed."""
+        return f"i-{self.file.key}"
+
+
+@lru_cache(maxsize=100_000)
+def _read(path: Path, size: int, changed: int) -> _File | str:  # noqa: ARG001 - a changed file is read again
+    """Returns what an image file is, or why it can't be used."""
+    from PIL import ExifTags, Image
+
+    try:
+        with Image.open(path) as image:
+            exif = image.getexif()
+            tells = {"where": ExifTags.IFD.GPSInfo in exif, "with which camera": ExifTags.Base.Model in exif}
+            kind, (width, height) = str(image.format), image.size
+    except (OSError, ValueError, SyntaxError) as error:
+        return f"can't be read as an image ({error}). Replace or remove it."
+    if path.suffix.lower() not in _SUFFIXES.get(kind, ()):
+        return f"is {kind}. Expected a PNG, JPEG or WebP file with the ending of its kind. Rename or convert it."
+    filtered, (low, high) = "", _RATIO
+    if min(width, height) < _LEAST_PIXELS:
+        filtered = f"smaller than {_LEAST_PIXELS} pixels (Appendix B)"
+    elif not low <= width / height <= high:
+        filtered = f"aspect ratio outside of {low:g} to {high:g} (Appendix B)"
+    return _File(image_key(path.read_bytes()), " and ".join(name for name in tells if tells[name]), filtered)
+
+
+def _yes(text: str | None) -> bool:
+    return (text or "").strip().casefold() in ("yes", "y", "true", "1")
+
+
+def _images(state: State, dropped: list[Dropped]) -> tuple[list[_Image], list[str]]:
+    """Returns the images that pass the paper's filters, and what is wrong with files and their table."""
+    path = state.folder / _IMAGES_CSV
+    try:
+        rows, problems = usable_rows(read_file(path), _ImageRow, {"license": "licence"})
+    except DataError as error:
+        return [], [str(error)]
+    about = {clean(row.file): row for row in rows.values()}  # systems spell the accents of names in two ways
+    names = state.images
+    spelt = set(map(clean, names))
+    problems += [
+        f"{path}, field 'file': no file {name!r} in {state.folder / 'images'}.{nearest(name, names)} Correct the row."
+        for name in about
+        if name not in spelt
+    ]
+    if without := [name for name in names if clean(name) not in about]:
+        more = f", nor for {len(without) - 1} more" if without[1:] else ""
+        problems.append(f"{path}: no row for the image {without[0]!r}{more}. Add rows with source and licence.")
+    images: list[_Image] = []
+    first: dict[str, str] = {}
+    for name in names:
+        file = state.folder / "images" / name
+        found = _read(file, file.stat().st_size, file.stat().st_mtime_ns)
+        if isinstance(found, str):
+            problems.append(f"{file}: {found}")
+        elif clean(name) not in about:
+            continue
+        elif first.setdefault(found.key, name) != name:
+            dropped.append(Dropped("image", name, "the same image as another file"))
+        elif found.filtered:
+            dropped.append(Dropped("image", name, found.filtered))
+        else:
+            images.append(_Image(name, found, about[clean(name)]))
+    return images, problems
+
+
+def _screen_rows(state: State) -> list[Row]:
+    rows = []
+    for image in _images(state, [])[0]:
+        shown = {"Licence": image.about.licence, "Consent": "recorded" if _yes(image.about.consent) else "not recorded"}
+        if image.file.tells:
+            shown["The file says"] = f"{image.file.tells} it was taken, which isn't part of what is built"
+        rows.append(Row(name=image.row, image=image.name, shown=shown))
+    return rows
+
+
+def _suitable(state: State, dropped: list[Dropped]) -> list[_Image]:
+    """Returns the images about which questions can be written."""
+    images = []
+    for image in _images(state, dropped)[0]:
+        entries = state.of("screen", image.row)
+        has_people = _yes(image.about.people) or any(entry.values.get("people") for entry in entries)
+        if state.config.options["screen"] and not entries:
+            reason = "nobody has looked at it yet"
+        elif any(not entry.values["suitable"] for entry in entries):
+            reason = "a reviewer left it out"
+        elif has_people and not _yes(image.about.consent):
+            reason = f"people can be recognised in it, and {_IMAGES_CSV} records no consent"
+        else:
+            images.append(image)
+            continue
+        dropped.append(Dropped("screen", image.name, reason))
+    return images
+
+
+# Questions and answers
+
+
+class _Question(NamedTuple):
+    """A question with its answers; several spellings of one person's answer are one entry of the list.
+
+    Attributes:
+        name: Name of its row in the step ``write``.
+        answers: The answers of each person, the writer's first.
+    """
+
+    name: str
+    image: _Image
+    text: str
+    facet: str
+    writer: str
+    answers: Sequence[Sequence[str]]
+
+
+def _write_rows(state: State) -> list[Row]:
+    numbers = range(1, state.config.options["questions_per_image"] + 1)
+    named = {f"{image.row}.{number}": image for image in _suitable(state, []) for number in numbers}
+    return [Row(name=name, image=image.name, people=writers(state, name)) for name, image in named.items()]
+
+
+def _written_questions(state: State, dropped: list[Dropped]) -> list[_Question]:
+    """Returns the questions, those without enough answers too, and adds images and rows without one to the dropped."""
+    images = {image.row: image for image in _suitable(state, dropped)}
+    without = dict.fromkeys(images, "nobody has written about it yet")
+    questions = []
+    for name in sorted(state.entries.get("write", {})):
+        entries, row = state.of("write", name), name.partition(".")[0]
+        if not entries:
+            without = {**without, row: "skipped by the person who was to write"} if row in without else without
+        elif row not in images:
+            dropped.append(Dropped("write", name, "its image is left out"))
+        else:
+            values, text = entries[0].values, clean(entries[0].values["question"])
+            given = [values, *(entry.values for entry in state.of("answer", answer_row(name, text)))]
+            answers = [
+                [clean(each) for each in (one["answer"], *(one.get("variants") or ()))]
+                for one in given
+                if one.get("answer")
+            ]
+            questions.append(_Question(name, images[row], text, values["facet"], entries[0].person, answers))
+            dropped += [Dropped("write", name, "a second question in its place") for _ in entries[1:]]
+    for question in questions:
+        without.pop(question.image.row, None)
+    dropped += [Dropped("image", images[row].name, reason) for row, reason in without.items()]
+    return questions
+
+
+def _row_of(question: _Question) -> Row:
+    """Returns the row in which others answer a question; a changed question is another row."""
+    name = answer_row(question.name, question.text)
+    return Row(name=name, image=question.image.name, shown={"Question": question.text})
+
+
+def _answer_rows(state: State) -> list[Row]:
+    least, rows = state.config.options["answerers"], []
+    for question in _written_questions(state, []):
+        row = _row_of(question)
+        # A question that so many people couldn't answer isn't shown to yet more.
+        is_too_hard = len(state.skipped("answer", row.name)) >= least
+        people = len(state.of("answer", row.name)) if is_too_hard else least
+        rows.append(replace(row, not_for=frozenset([question.writer]), people=people))
+    return rows
+
+
+def _usable_questions(state: State, dropped: list[Dropped]) -> list[_Question]:
+    """Returns the questions with enough answers, each once."""
+    questions = []
+    first: set[tuple[str, str]] = set()
+    for question in _written_questions(state, dropped):
+        key = (question.image.row, comparable(question.text))
+        if len(question.answers) < max(1, state.config.options["least_answers"]):
+            dropped.append(Dropped("write", question.name, "too few people have answered it"))
+        elif key in first:
+            dropped.append(Dropped("write", question.name, "an earlier row asks the same about the image"))
+        else:
+            first.add(key)
+            questions.append(question)
+    return questions
+
+
+# Models' answers, and their ratings
+
+
+def _respond_rows(state: State) -> list[Row]:
+    questions = {question.name: question for question in _usable_questions(state, [])}
+    chosen = random_order(questions, state.config.seed, "rated")[: state.config.options["rated_questions"]]
+    return [_row_of(questions[name]) for name in sorted(chosen)]
+
+
+def _rate_rows(state: State) -> list[Row]:
+    raters, rows = state.config.options["raters"], []
+    for question in _respond_rows(state):
+        for response in responses(state, question.name):
+            shown = {**question.shown, "Answer of a model": response.text}
+            rows.append(Row(name=response.row, image=question.image, shown=shown, group=question.name, people=raters))
+    return rows
+
+
+# Agreement
+
+_LEAST_RATED = 5
+"""Rated answers under which the raters' agreement isn't told: it would be any number."""
+
+
+def _agreement(state: State) -> Iterator[Figure]:
+    from culture_tasks.metrics.intervals import share_interval
+    from culture_tasks.metrics.rater_agreement import krippendorff_alpha
+
+    questions = [question for question in _usable_questions(state, []) if len(question.answers) > 1]
+    clusters = [question.image.row for question in questions]
+    same = [
+        [
+            bool(set(map(comparable, one)) & set(map(comparable, other)))
+            for one, other in combinations(question.answers, 2)
+        ]
+        for question in questions
+    ]
+    for name, counted in (("two people give the same answer", any), ("all people give the same answer", all)):
+        yield figure_of(name, "all", share_interval([float(counted(pairs)) for pairs in same], clusters))
+    rated = [state.of("rate", row.name) for row in _rate_rows(state)]
+    rated = [entries for entries in rated if len(entries) > 1]
+    if not rated:
+        return
+    people = sorted({entry.person for entries in rated for entry in entries})
+    by_person = [{entry.person: float(entry.values["rating"]) for entry in entries} for entries in rated]
+    table = [[ratings.get(person, float("nan")) for ratings in by_person] for person in people]
+    few = f"{len(rated)} answers were rated twice, and {_LEAST_RATED} are the least"
+    alpha = krippendorff_alpha(table)._replace(n=len(rated))
+    missing = few if len(rated) < _LEAST_RATED else ""
+    yield figure_of("Krippendorff's alpha, ratings of models' answers", "all", alpha, missing=missing)
+
+
+# The form
+
+
+class CulturalVqaForm(CultureForm):
+    """How a further culture of CulturalVQA is made: sections 3, 7 and 8, Appendices A, B and K."""
+
+    ways: Mapping[str, str] = {"": "questions about images of one country, with the answers of several people"}
+    paper = (
+        "CulturalVQA (Nayak et al., 2024) has 2,378 questions about images from 11 countries, some 216 a country, with "
+        "3 answers each; people from the country wrote and answered them, in English, for USD 10 to 15 an hour. A "
+        "share of right answers is known to 7 points with 216 questions, to 10 with 100, to 17 with 30: 100 questions "
+        "about as many images and three answers each are a start, with 30 for each facet that is to be shown. Take "
+        "photographs of your own, or images whose licence allows it: inputs/images.csv has the columns file, licence, "
+        "source, people and consent, the last two with yes where people can be recognised and have agreed. Questions "
+        "that a model answers without the image tell nothing of what it sees: run the tasks that end in _blind and "
+        "_country, whose scores must be far lower. `culture-tasks spotcheck` tells whether a judge agrees with people."
+    )
+
+    def options(self, way: str) -> Sequence[Option]:  # noqa: ARG002 - there is one way
+        """Returns what a group decides beforehand."""
+        return _OPTIONS
+
+    def steps(self, config: Config) -> Sequence[Step]:
+        """Returns the steps; without a look at images or ratings of models' answers, theirs are left out."""
+        options = config.options
+        is_rated = options["rated_questions"] and options["raters"]
+        needed = {"screen": options["screen"], "respond": is_rated, "rate": is_rated}
+        return [step for step in _steps(config) if needed.get(step.name, True)]
+
+    def check(self, state: State) -> Iterable[str]:
+        """Yields what is wrong with images, with their table, and with the numbers among the options."""
+        yield from negative_options(state)
+        yield from _images(state, [])[1]
+
+    def agreement(self, state: State) -> Sequence[Figure]:
+        """Returns how often people give the same answer, and the agreement of those who rated models' answers.
+
+        The paper prints neither. Its 73 to 79 % are of a judge with people, which a spot check of scores tells.
+        """
+        return list(_agreement(state))
+
+    def build(self, state: State) -> Built:
+        """Returns the questions with their answers and images, and the ratings of models' answers.
+
+        Raises:
+            DataError: If no question is left.
+        """
+        return _built(state)
+
+
+FORM = CulturalVqaForm()
+
+
+def _steps(config: Config) -> Iterator[Step]:
+    from culture_tasks.vocabulary import language
+
+    name = language(config.language).name
+
+    def instructions(step: str) -> str:
+        return prompt_file(__package__, f"people_{step}.v1").fill({"language": name})
+
+    question = Column(name="question", title="Question", most=300)
+    choices = {facet: facet.title() for facet in FACETS}
+    facet = Column(name="facet", title="What it is about", kind="choice", about=_FACETS, choices=choices)
+    answer = Column(name="answer", title="Answer", most=100)
+    variants = Column(name="variants", title="Other spellings of the same answer", kind="texts", required=False, most=4)
+    yield Step(
+        name="screen",
+        title="Images",
+        about=instructions("screen"),
+        who=_FROM_THE_COUNTRY,
+        source="Appendix B has filters of size and shape; our text of it breaks off before those of content",
+        columns=(
+            Column(name="suitable", title="Questions can be written about it", kind="yes_no"),
+            Column(name="people", title="People can be recognised in it", kind="yes_no", only_if=("suitable", True)),
+        ),
+        rows=_screen_rows,
+    )
+    yield Step(
+        name="write",
+        title="Questions",
+        about=instructions("write"),
+        who=_FROM_THE_COUNTRY,
+        source="sections 3, 7 and 8; the paper's instructions and the meaning of its facets aren't in our text",
+        columns=(question, facet, *((answer, variants) if config.options["author_answers"] else ())),
+        rows=_write_rows,
+    )
+    yield Step(
+        name="answer",
+        title="Answers",
+        about=instructions("answer"),
+        who=f"{_FROM_THE_COUNTRY}, not the writer of the question",
+        source="abstract and section 6: 1 to 5 answers; Appendix H asks models for 1 to 3 words",
+        columns=(answer, variants),
+        rows=_answer_rows,
+    )
+    yield respond_step(
+        __package__,
+        "vlm.v1",
+        about="Models answer some of the questions, with the image, for people to rate.",
+        source="Appendix H; greedy, since the paper gives no decoding",
+        rows=_respond_rows,
+        decoding=DECODING,
+        shows_images=True,
+    )
+    yield Step(
+        name="rate",
+        title="Ratings of models' answers",
+        about=instructions("rate"),
+        who=_FROM_THE_COUNTRY,
+        source="Appendix K: five people, for questions from India",
+        columns=(
+            Column(
+                name="rating", title="Rating", kind="number", about="1 is the best, 5 the worst", lowest=1, highest=5
+            ),
+        ),
+        rows=_rate_rows,
+    )
+
+
+# What is built
+
+
+def _built(state: State) -> Built:
+    config = state.config
+    dropped: list[Dropped] = []
+    questions = _without_published(state, _usable_questions(state, dropped), dropped)
+    if not questions:
+        raise NothingBuiltError(
+            f"culture: no question is left. {len(dropped)} images and questions were left out. Expected at least one "
+            f"with {max(1, config.options['least_answers'])} answers."
+        )
+    rows, images = [], {}
+    for question in questions:
+        # The name of a photograph may tell the answer, or who took it.
+        image = f"{question.image.file.key}{Path(question.image.name).suffix.lower()}"
+        images[image] = question.image.name
+        rows.append(
+            {
+                "u_id": question.name,
+                "question": question.text,
+                "image": image,
+                "country": config.title,
+                "facet": question.facet,
+                "all_answers": list(dict.fromkeys(answer for person in question.answers for answer in person)),
+            }
+        )
+    by_image = Counter(row["image"] for row in rows)
+    ratings = [
+        {"u_id": one.name, "question": one.text, "response": response.text, "ratings": ratings, "model": model}
+        for one in questions
+        for response, ratings in ratings_of(state, responses(state, _row_of(one).name), dropped)
+        for model in response.models
+    ]
+    current = [_row_of(question).name for question in questions]
+    dropped += stale(state, {"answer": current, "respond": current})
+    facets = Counter(question.facet for question in questions)
+    tables: dict[str, list[dict[str, Any]]] = {TEST: rows, "ratings": ratings}
+    return Built(
+        tables={f"{name}.json": table for name, table in tables.items() if table},
+        images=images,
+        dropped=dropped,
+        counts={
+            "questions": len(rows),
+            **{f"of them about {facet}": facets[facet] for facet in FACETS},
+            "images": len(images),
+            "answers of people": sum(len(question.answers) for question in questions),
+            "rated answers of models": len(ratings),
+            "people who wrote or answered": len(people_of(state, "write", "answer")),
+        },
+        facts={"fewshot": all(len(rows) - times >= EXAMPLES for times in by_image.values())},
+    )
+
+
+def _without_published(state: State, questions: list[_Question], dropped: list[Dropped]) -> list[_Question]:
+    """Returns the questions about images that aren't in the published data, as far as these are at hand."""
+    path = local_file(SOURCE, state.data_folder)
+    if path is None:
+        return questions
+    table = read_file(path, SOURCE.image_column)
+    names = [row.get(SOURCE.image_column or "") for row in table.rows]
+    published = set(image_keys(table, names, path.parent, needed=False))
+    known = [question for question in questions if question.image.file.key in published]
+    dropped += [Dropped("write", question.name, "the image is one of the published benchmark") for question in known]
+    return [question for question in questions if question not in known]

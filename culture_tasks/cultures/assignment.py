@@ -1,0 +1,175 @@
+"""Who fills in what: every row goes to as many people as it needs, evenly, and nobody gets it twice.
+
+A person who is taken out of the configuration gives back what they haven't filled in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from culture_tasks.benchmarks.cultures import Row, State, Step
+from culture_tasks.cultures.sheets import Sheet, digest
+from culture_tasks.errors import SettingsError, nearest
+
+
+class Assignment(NamedTuple):
+    """Who gets which rows.
+
+    Attributes:
+        units: The rows of each person in their order, those of a group together.
+        out: Number of places in rows that are on earlier sheets and not back yet.
+        later: Number of places in rows that are left for a later call, since the sheets are full or their people
+            weren't named.
+        short: Rows for which there aren't enough people, with the number that is missing.
+    """
+
+    units: Mapping[str, Sequence[Sequence[Row]]]
+    out: int
+    later: int
+    short: Mapping[str, int]
+
+
+def assign(
+    step: Step,
+    state: State,
+    sheets: Sequence[Sheet] = (),
+    *,
+    people: Sequence[str] = (),
+    most: int | None = None,
+    again: bool = False,
+) -> Assignment:
+    """Assigns the open rows of a step to the people who do it.
+
+    A row is open as long as fewer people have filled it in, or have it on a sheet, than it needs. The person with the
+    fewest rows gets it; of several, the one that a hash of the seed puts first. All rows of a group go to the same
+    people, and the order of rows is another one for each person.
+
+    Args:
+        step: The step.
+        state: The project's state.
+        sheets: The sheets that are out.
+        people: Those who get a sheet now; all by default. The others' shares are left for them.
+        most: Most rows on a sheet; a group is never split.
+        again: Whether people get what they have on an earlier sheet and haven't returned once more.
+
+    Raises:
+        SettingsError: If a person isn't known, or does another step.
+    """
+    doers = [person for person, own in state.config.people.items() if not own or step.name in own]
+    _check_people(step, doers, people)
+    rows, now = list(step.rows(state)), set(people or doers)
+    standing = _standing(step, state, rows, sheets, doers, now if again else set())
+    units: dict[str, list[Row]] = {}
+    for row in rows:
+        units.setdefault(f"group {row.group}" if row.group else f"row {row.name}", []).append(row)
+    seed = f"{state.config.seed}\n{step.name}"
+    turns = {key: f"{turn:09}" for turn, key in enumerate(units)}
+
+    def scarcity(key: str) -> tuple[int, int, str]:
+        free = min(len(standing.allowed(row)) - standing.places[row.name] for row in units[key])
+        return free, -len(units[key]), turns[key] if units[key][0].writer else digest(f"{seed}\n{key}")
+
+    load = Counter(person for row in rows for person in standing.involved(row))
+    given: dict[str, list[tuple[str, list[Row]]]] = defaultdict(list)
+    shares = Counter[str]()
+    later = 0
+    for key in sorted(units, key=scarcity):
+        involved = Counter(person for row in units[key] for person in standing.involved(row))
+        returned = Counter(person for row in units[key] for person in standing.back[row.name])
+        turn = {person: digest(f"{seed}\n{key}\n{person}") for person in doers}
+        for person in sorted(doers, key=lambda one: (-returned[one], -involved[one], load[one], turn[one])):
+            mine = standing.take(units[key], person)
+            load[person] += sum(person not in standing.back[row.name] for row in mine)
+            full = most is not None and shares[person] and shares[person] + len(mine) > most
+            if person not in now or full:
+                later += len(mine)
+            elif mine:
+                shares[person] += len(mine)
+                given[person].append((key, mine))
+    ordered = {person: _ordered(given[person], f"{seed}\n{person}", turns) for person in doers if given[person]}
+    return Assignment(ordered, sum(map(len, standing.out.values())), later, standing.short(rows))
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """How far the rows of a step are, by their names.
+
+    Attributes:
+        had: People who filled a row in or skipped it.
+        out: People who have it on a sheet.
+        back: People who have it on a sheet, and are to get it once more.
+        places: How many more people it needs.
+    """
+
+    doers: Sequence[str]
+    had: Mapping[str, set[str]]
+    out: Mapping[str, set[str]]
+    back: Mapping[str, set[str]]
+    places: dict[str, int]
+
+    def involved(self, row: Row) -> set[str]:
+        """Returns everybody who has or had a row."""
+        return self.had[row.name] | self.out[row.name] | self.back[row.name]
+
+    def allowed(self, row: Row) -> set[str]:
+        """Returns everybody who may get a row now."""
+        own = {row.writer}.intersection(self.doers) if row.writer else set(self.doers)
+        return own - row.not_for - self.had[row.name] - self.out[row.name]
+
+    def take(self, unit: Iterable[Row], person: str) -> list[Row]:
+        """Gives a person the rows of a unit that they may get and that need somebody."""
+        mine = [row for row in unit if self.places[row.name] > 0 and person in self.allowed(row)]
+        for row in mine:
+            self.places[row.name] -= 1
+        return mine
+
+    def short(self, rows: Iterable[Row]) -> dict[str, int]:
+        """Returns the rows that lack people; a blank that its writer skipped lacks nobody."""
+        lacking = (row for row in rows if self.places[row.name] > 0 and row.writer not in self.had[row.name])
+        return {row.name: self.places[row.name] for row in lacking}
+
+
+def _standing(
+    step: Step, state: State, rows: Iterable[Row], sheets: Iterable[Sheet], doers: Sequence[str], again: set[str]
+) -> _Standing:
+    entries = state.entries.get(step.name, {})
+    had = {row.name: {one.person for one in entries.get(row.name, ()) if not one.by_model} for row in rows}
+    holders = {name: set[str]() for name in had}
+    for sheet in sheets:
+        for each in sheet.rows.values():
+            if sheet.person in doers and each.step == step.name and each.row in had:
+                holders[each.row] |= {sheet.person} - had[each.row]
+    out = {name: people - again for name, people in holders.items()}
+    back = {name: people & again for name, people in holders.items()}
+    places = {row.name: row.people - len(state.of(step.name, row.name)) - len(out[row.name]) for row in rows}
+    return _Standing(doers, had, out, back, places)
+
+
+def _check_people(step: Step, doers: Sequence[str], people: Sequence[str]) -> None:
+    if not doers:
+        raise SettingsError(
+            f"culture: nobody does the step {step.name!r}. Enter codes of people under [people] in culture.toml, such "
+            "as p1 = []."
+        )
+    for person in people:
+        if person not in doers:
+            raise SettingsError(
+                f"culture: --people {person!r}: doesn't do the step {step.name!r}.{nearest(person, doers)} Those who "
+                f"do: {', '.join(doers)}."
+            )
+
+
+def _ordered(units: Iterable[tuple[str, list[Row]]], seed: str, turns: Mapping[str, str]) -> list[list[Row]]:
+    """Orders the rows of a person by a hash; blanks of their own, and groups for one person, as the form has them."""
+
+    def place(unit: tuple[str, list[Row]]) -> str:
+        key, rows = unit
+        return turns[key] if rows[0].writer else digest(f"{seed}\n{key}")
+
+    return [
+        sorted(rows, key=lambda row: "" if row.writer or row.people == 1 else digest(f"{seed}\n{row.name}"))
+        for _, rows in sorted(units, key=place)
+    ]

@@ -1,0 +1,107 @@
+"""Gold questions: rows whose right values are known, by which a group sees who reads with care."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from culture_tasks.benchmarks.cultures import Column, Row, State, Step
+from culture_tasks.cultures.cells import folded, read_value
+from culture_tasks.cultures.project import Project, expected, problems_with
+from culture_tasks.cultures.sheets import GOLD, Sheet, digest, normal
+from culture_tasks.data.tables import read_file
+from culture_tasks.errors import DataError
+
+
+class Gold(NamedTuple):
+    """A row whose right values are known.
+
+    Attributes:
+        right: The right values of some columns.
+    """
+
+    row: Row
+    right: Mapping[str, Sequence[object]]
+
+
+class GoldShare(NamedTuple):
+    """How many gold rows a person filled in as they should be."""
+
+    step: str
+    person: str
+    right: int
+    n: int
+
+
+def read_gold(project: Project, step: Step) -> list[Gold]:
+    """Reads the gold rows of a step, ``inputs/gold_<step>.csv``; there are none without the file.
+
+    Columns by the names of the step's columns hold the right values, several with ``|`` between them; an empty one
+    isn't checked. ``image`` and ``group`` are those of the row, and all other columns are shown, by their labels.
+
+    Raises:
+        DataError: If the file can't be read, or a value isn't one that the column may hold.
+    """
+    path = project.folder / "inputs" / f"gold_{step.name}.csv"
+    if not path.is_file():
+        return []
+    table, columns, gold = read_file(path), {column.name: column for column in step.columns}, {}
+    for index, line in enumerate(table.rows):
+        right = {
+            name: [_known(table.where(index), columns[name], part) for part in text.split("|")]
+            for name, text in line.items()
+            if name in columns and text.strip()
+        }
+        if not right:
+            raise DataError(
+                f"{table.where(index)}: no right value. Expected one in a column of the step: {', '.join(columns)}."
+            )
+        shown = {name: text for name, text in line.items() if name not in {*columns, "image", "group"}}
+        image = line.get("image", "")
+        name = f"{GOLD}{digest(json.dumps([shown, image]))[:10]}"
+        gold[name] = Gold(Row(name=name, shown=shown, image=image, group=line.get("group", "")), right)
+    return list(gold.values())
+
+
+def _known(where: str, column: Column, text: str) -> object:
+    value = read_value(column, normal(text))
+    alone = Step(name="", title="", about="", who="", source="", columns=[column], rows=lambda _: ())
+    if column.only_if is None and problems_with(alone, {column.name: value}):
+        raise DataError(f"{where}, column {column.name!r}: found {text!r:.60}. Expected {expected(column)}.")
+    return value
+
+
+def with_gold(
+    units: Sequence[Sequence[Row]], gold: Iterable[Gold], step: Step, person: str, state: State, out: Sequence[Sheet]
+) -> list[list[Row]]:
+    """Mixes the gold rows that a person hasn't had into their rows."""
+    filled = state.entries.get(f"{GOLD}{step.name}", {})
+    had = {name for name, entries in filled.items() if any(entry.person == person for entry in entries)}
+    had |= {each.row for sheet in out if sheet.person == person for each in sheet.rows.values()}
+    groups: dict[str, list[Row]] = {}
+    for each in gold:
+        if each.row.name not in had:
+            groups.setdefault(each.row.group or each.row.name, []).append(each.row)
+    mixed = [list(unit) for unit in units]
+    for name, rows in groups.items():
+        turn = int(digest(f"{state.config.seed}\n{step.name}\n{person}\n{name}"), 16)
+        mixed.insert(turn % (len(mixed) + 1), rows)
+    return mixed
+
+
+def gold_shares(project: Project, state: State) -> list[GoldShare]:
+    """Returns how many gold rows each person filled in rightly, by step; skipped ones don't count."""
+    shares = []
+    for step in project.steps.values():
+        right, asked = Counter[str](), Counter[str]()
+        for gold in read_gold(project, step):
+            for entry in state.of(f"{GOLD}{step.name}", gold.row.name):
+                asked[entry.person] += 1
+                right[entry.person] += all(
+                    any(folded(entry.values.get(name)) == folded(value) for value in values)
+                    for name, values in gold.right.items()
+                )
+        shares += [GoldShare(step.name, person, right[person], asked[person]) for person in sorted(asked)]
+    return shares

@@ -1,0 +1,330 @@
+"""Reads what comes back of sheets: files that pages saved, and CSV files as spreadsheets leave them.
+
+Every row that a file holds becomes one row here, with what is wrong with it, if anything is.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from culture_tasks.benchmarks.cultures import Entry, Row, State, Step
+from culture_tasks.cultures.cells import read_value, unguarded
+from culture_tasks.cultures.labels import Labels, read_labels
+from culture_tasks.cultures.project import Project, problems_with
+from culture_tasks.cultures.sheet_files import CHECK, DONE, IMAGE, ROW, SHEET, SKIP
+from culture_tasks.cultures.sheets import Sheet, SheetRow, check_of, normal, read_sheets, texts_of
+from culture_tasks.errors import DataError, nearest
+
+_SAVE = "In the spreadsheet, save it as CSV UTF-8"
+# A date as a spreadsheet writes it: 3-Apr, Apr-3, 03.04.2026, 2026-04-03, 3/4/26.
+_DATE = re.compile(r"\d{1,2}[-. ][A-Za-zÀ-ÿ]{3,4}\.?|[A-Za-zÀ-ÿ]{3,4}\.?[- ]\d{1,2}|\d{1,4}([-./])\d{1,2}\1\d{1,4}")
+# What a spreadsheet makes a date of: two or three numbers.
+_NUMBERS = re.compile(r"\d{1,4}[-./]\d{1,4}([-./]\d{1,4})?")
+# What says that a row is skipped, or right, and nothing more.
+_MARKS = ("x", "yes", "true", "1", "✓", "✗")
+
+
+@dataclass
+class ReturnedRow:
+    """A row of a file that came back.
+
+    Attributes:
+        file: The file, as it was named.
+        place: The row's place in the file; empty for a file that can't be read.
+        content: What the file holds there.
+        sheet: Its sheet; None where no sheet has it.
+        sent: The row as it was sent.
+        values: The values that were filled in.
+        skipped: Why it was skipped; None where it wasn't.
+        empty: Whether nobody has filled it in.
+        problem: Why it can't be used; empty where it can.
+    """
+
+    file: str
+    place: str = ""
+    content: str = ""
+    sheet: Sheet | None = None
+    sent: SheetRow | None = None
+    values: dict[str, Any] = field(default_factory=dict)
+    skipped: str | None = None
+    empty: bool = False
+    problem: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Step, row and person; empty where no sheet has it."""
+        return (self.sent.step, self.sent.row, self.sheet.person) if self.sent and self.sheet else ("", "", "")
+
+    @property
+    def entry(self) -> Entry:
+        """The entry that it makes."""
+        step, row, person = self.key
+        return Entry(step=step, row=row, person=person, values=self.values, skipped=self.skipped)
+
+
+class SheetReader:
+    """Reads files of a project's sheets.
+
+    Attributes:
+        notes: What was read otherwise than it stands there, by file; each says what was done.
+    """
+
+    def __init__(self, project: Project, data_folder: Path | None) -> None:
+        self._project, self._data_folder = project, data_folder
+        self._sheets = {sheet.name: sheet for sheet in read_sheets(project)}
+        self._labels: Labels = read_labels(project.folder, project.config.language)
+        self._rows: dict[str, dict[str, Row]] = {}
+        self.notes: list[tuple[str, str]] = []
+
+    def read(self, file: str, content: bytes) -> Iterator[ReturnedRow]:
+        """Yields every row of a file; one without a row where it can't be read."""
+        try:
+            for returned in self._rows_of(file, content):
+                returned.problem = returned.problem or self._unusable(returned)
+                yield returned
+        except DataError as error:
+            yield ReturnedRow(file, problem=str(error))
+
+    def _rows_of(self, file: str, content: bytes) -> Iterator[ReturnedRow]:
+        text = self._text(file, content)
+        start = text.lstrip()[:200].lower()
+        if not start:
+            raise DataError("the file is empty. Ask for it again.")
+        if start.startswith(("<!doctype", "<html")):
+            raise DataError(
+                "a page, which holds no answers: they are in the browser in which it was filled in. Open the page "
+                "there, save the answers, and send the saved file."
+            )
+        is_json = re.match(r'\{|\[\s*[\[{"\]]', start)  # the header of a sheet begins with [sheet]
+        yield from self._json(file, text) if is_json else self._csv(file, text)
+
+    def _text(self, file: str, content: bytes) -> str:
+        if content.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+            raise DataError(f"a spreadsheet or an archive. Expected CSV or JSON. {_SAVE}, or unpack the archive.")
+        if content.startswith(b"%PDF"):
+            raise DataError(f"a PDF file. Expected CSV or JSON. {_SAVE}.")
+        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+            self.notes.append((file, "encoded in UTF-16: read as that"))
+            encoding = "utf-16"
+        else:
+            encoding = "utf-8-sig"
+        try:
+            return content.decode(encoding)
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"not UTF-8 at byte {error.start}, so letters are lost. {_SAVE}, from the sheet as it was sent."
+            ) from None
+
+    def _unusable(self, returned: ReturnedRow) -> str:
+        """Returns why a row that is on a sheet can't be an entry; empty where it can, or holds nothing."""
+        if returned.empty or returned.sheet is None:
+            return ""
+        if returned.skipped is None:
+            problems = problems_with(self._project.steps[returned.sheet.step], returned.values)
+            return f"{'; '.join(problems)}." if problems else ""
+        return "both skipped and filled in. Expected one of the two: ask the person." if returned.values else ""
+
+    # Files that a page saved
+
+    def _json(self, file: str, text: str) -> Iterator[ReturnedRow]:
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            raise DataError("JSON that is cut short or changed. Save the answers on the page again.") from None
+        rows = content.get("rows") if isinstance(content, dict) else None
+        if not isinstance(rows, dict) or not isinstance(content.get("sheet"), str):
+            raise DataError("JSON of another kind. Expected a file that the page of a sheet saved.")
+        for name, given in rows.items():
+            returned = self._placed(file, f"row {name}", content["sheet"], name, json.dumps(given, ensure_ascii=False))
+            values = given.get("values", {}) if isinstance(given, dict) else None
+            skipped = given.get("skipped") if isinstance(given, dict) else None
+            if not isinstance(values, dict) or not isinstance(skipped, str | None):
+                returned.problem = (
+                    returned.problem or "not laid out as a page saves it. Save the answers on the page again."
+                )
+            else:
+                returned.values = {key: _normal(value) for key, value in values.items() if value not in (None, "", [])}
+                returned.skipped = None if skipped is None else normal(skipped)
+                returned.empty = not returned.values and skipped is None
+            yield returned
+
+    # Files that a spreadsheet saved
+
+    def _csv(self, file: str, text: str) -> Iterator[ReturnedRow]:
+        lines = text.removeprefix("\ufeff").split("\n", 1)
+        if re.fullmatch(r"sep=.\r?", lines[0]):  # a line that only Excel writes and reads
+            text = lines[-1]
+        delimiter = max(",;\t", key=lambda mark: _header(text, mark).count(ROW) + len(_header(text, mark)) / 1000)
+        if delimiter != ",":
+            self.notes.append(
+                (file, f"columns separated by {'semicolons' if delimiter == ';' else 'tabs'}: read as they are")
+            )
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        header: list[str] = []
+        number = 0
+        try:
+            for number, cells in enumerate(reader, start=1):
+                if not header:
+                    header = self._checked_header(file, cells)
+                elif any(map(str.strip, cells)):
+                    yield self._from_cells(file, f"row {number}", header, cells)
+        except csv.Error as error:
+            raise DataError(
+                f"row {number + 1}: not CSV from here on ({error}). Correct the quotes; what is above was read."
+            ) from None
+
+    def _checked_header(self, file: str, cells: Sequence[str]) -> list[str]:
+        header = [_key(cell) for cell in cells]
+        for name in (SHEET, ROW, CHECK):
+            if name not in header:
+                raise DataError(
+                    f"no column {name}. Found are {', '.join(cells)[:200]!r}. Expected the columns of the sheet as it "
+                    "was sent: copy the column back from there."
+                )
+        if twice := [name for name, times in Counter(filter(None, header)).items() if times > 1]:
+            raise DataError(f"several columns {twice[0]}. Remove the one that isn't of the sheet.")
+        columns = {column.name for step in self._project.steps.values() for column in step.columns}
+        known = {*columns, SHEET, ROW, CHECK, IMAGE, DONE, SKIP}
+        if further := [name for name in header if name and name not in known and not re.fullmatch(r"\[\d+\]", name)]:
+            self.notes.append((file, f"columns that no sheet has aren't read: {', '.join(further)[:200]}"))
+        return header
+
+    def _from_cells(self, file: str, place: str, header: Sequence[str], cells: Sequence[str]) -> ReturnedRow:
+        content = json.dumps(cells, ensure_ascii=False)
+        line = dict(zip(header, cells, strict=False))
+        returned = self._placed(file, place, line.get(SHEET, "").strip(), line.get(ROW, "").strip(), content)
+        if len(cells) < len(header) or any(cell.strip() for cell in cells[len(header) :]):
+            returned.problem = (
+                f"{len(cells)} cells, while the header has {len(header)}. Put cells that hold the separator into "
+                "quotes, and leave none out."
+            )
+        if returned.problem or returned.sheet is None or returned.sent is None:
+            return returned
+        step = self._project.steps[returned.sheet.step]
+        returned.problem = self._changed(returned, returned.sent, step, line)
+        returned.values = {name: value for name, value in self._values(returned, step, line) if value is not None}
+        before = {name: _normal(value) for name, value in returned.sent.values.items()}
+        skip, done = (normal(line.get(name, "")) for name in (SKIP, DONE))
+        if skip and skip.casefold() not in ("no", "false", "0", self._labels("No").casefold()):
+            marks = (*_MARKS, self._labels("Yes").casefold())
+            returned.skipped = "" if skip.casefold() in marks else skip
+            if returned.values == before:
+                returned.values = {}
+        elif not done and returned.values == before:
+            returned.values, returned.empty = {}, True
+        return returned
+
+    def _values(self, returned: ReturnedRow, step: Step, line: Mapping[str, str]) -> Iterator[tuple[str, object]]:
+        for column in step.columns:
+            text = normal(unguarded(line.get(column.name, "")))
+            value = read_value(column, text, self._labels_by_step[step.name])
+            sent = returned.sent.values.get(column.name) if returned.sent else None
+            if value != sent and column.kind != "number" and _DATE.fullmatch(text):
+                place = f"{returned.place}, column {column.name!r}"
+                self.notes.append((returned.file, f"{place}: {text!r} may be a date that a spreadsheet made. Check it"))
+            yield column.name, value
+
+    @cached_property
+    def _state(self) -> State:
+        return self._project.state(self._data_folder, with_images=False)
+
+    @cached_property
+    def _labels_by_step(self) -> Mapping[str, Labels]:
+        steps = self._project.steps.items()
+        return {name: replace(self._labels, own=step.labels(self._state)) for name, step in steps}
+
+    def _changed(self, returned: ReturnedRow, row: SheetRow, step: Step, line: Mapping[str, str]) -> str:
+        """Returns what is wrong with the columns that nobody fills in; empty where they are as they were sent."""
+        name = line[ROW].strip()
+        if line[CHECK].strip() != row.check:
+            return (
+                f"{ROW} and {CHECK} don't belong together: one column was sorted by itself. Sort all of them together, "
+                "as they were."
+            )
+        shown = {key: unguarded(text) for key, text in line.items() if key == IMAGE or re.fullmatch(r"\[\d+\]", key)}
+        if check_of(name, shown.values()) == row.check:
+            return ""
+        if not shown:
+            self.notes.append((returned.file, "the columns of what is shown are missing, so they weren't compared"))
+            return ""
+        sent = self._shown_now(step).get(row.row)
+        changes = []
+        if sent is not None and check_of(name, texts_of(sent)) == row.check:
+            given = [shown[key] for key in sorted(shown, key=lambda key: (len(key), key)) if normal(shown[key])]
+            pairs = zip(filter(normal, texts_of(sent)), given, strict=False)
+            changes = [(one, other) for one, other in pairs if normal(one) != normal(other)]
+        if changes and all(_converted(one, other) for one, other in changes):
+            words = "; ".join(f"{one!r} has become {other!r}" for one, other in changes)
+            self.notes.append((returned.file, f"{returned.place}: {words}, as spreadsheets do. The row was read"))
+            return ""
+        change = f": {changes[0][0]!r:.80} has become {changes[0][1]!r:.80}" if changes else ""
+        return (
+            f"what is shown isn't what was sent{change}. An answer is to that alone: undo the change (was one column "
+            "sorted by itself, or the encoding changed?)."
+        )
+
+    def _shown_now(self, step: Step) -> Mapping[str, Row]:
+        """Returns the rows of a step; none where data that they need can't be read now."""
+        if step.name not in self._rows:
+            try:
+                rows = step.rows(self._state)
+            except DataError:
+                rows = ()
+            self._rows[step.name] = {row.name: row for row in rows}
+        return self._rows[step.name]
+
+    def _placed(self, file: str, place: str, sheet: str, row: str, content: str) -> ReturnedRow:
+        """Returns a row with its sheet; it has a problem where no sheet has it."""
+        returned = ReturnedRow(file, place, content, sheet=self._sheets.get(sheet))
+        if returned.sheet is None:
+            returned.problem = (
+                f"no sheet {sheet!r:.60} of this project.{nearest(sheet, self._sheets)} Expected one that "
+                "`culture-tasks culture sheets` wrote: is the file of another project?"
+            )
+            return returned
+        returned.sent = returned.sheet.rows.get(row)
+        if returned.sent is None:
+            hint = nearest(row, returned.sheet.rows) or " Is the file of another project?"
+            returned.problem = f"no row {row!r:.60} on the sheet {sheet}.{hint}"
+        elif returned.sheet.step not in self._project.steps:
+            returned.problem = (
+                f"no step {returned.sheet.step!r} in this project any more. Was 'way' changed in culture.toml?"
+            )
+        return returned
+
+
+def _key(cell: str) -> str:
+    """Returns which column a cell of the header is of."""
+    bracketed = re.match(r"\s*(\[\w+\])", cell)
+    return bracketed[1] if bracketed else cell.partition(":")[0].strip()
+
+
+def _header(text: str, delimiter: str) -> list[str]:
+    try:
+        first = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+    except csv.Error:
+        return []
+    return [_key(cell) for cell in first]
+
+
+def _normal(value: Any) -> Any:
+    if isinstance(value, str):
+        return normal(value)
+    return [_normal(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _converted(sent: str, got: str) -> bool:
+    """Whether a spreadsheet makes one text of another: numbers without leading zeros, and dates."""
+    sent, got = normal(sent), normal(got)
+    if sent.isdecimal() and got.isdecimal():
+        return int(sent) == int(got)
+    return bool(_NUMBERS.fullmatch(sent) and _DATE.fullmatch(got))

@@ -1,0 +1,114 @@
+"""Built cultures: which folders hold some, whether they are what was built, and what the registry makes of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from support.cultures import cultures_in
+from support.groups import Group
+
+from culture_tasks.benchmarks import registry
+from culture_tasks.benchmarks.cultures import BuiltCulture, built_cultures
+from culture_tasks.errors import CultureTasksError, DataError
+
+MANIFEST = {
+    "name": "nowhere",
+    "title": "Nowhere",
+    "like": "care",
+    "way": "",
+    "language": "fa",
+    "place": "IR",
+    "marks": [],
+    "facts": {},
+    "files": {},
+}
+
+
+def culture(folder, **fields):
+    folder.mkdir(parents=True)
+    (folder / "culture.json").write_text(json.dumps(MANIFEST | fields), "utf-8")
+    return folder
+
+
+def test_cultures_are_found_in_their_folders_in_projects_and_below(tmp_path):
+    one = culture(tmp_path / "many" / "one")
+    two = culture(tmp_path / "many" / "project" / "built")
+    three = culture(tmp_path / "three" / "built")
+    assert built_cultures([tmp_path / "many", tmp_path / "three", one]) == [one, two, three]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "holds no built culture"),
+        ("{", "can't be read"),
+        ("[]", "no field"),
+        (json.dumps({"name": "x"}), "no field 'title'"),
+    ],
+)
+def test_a_folder_that_holds_none_is_refused(tmp_path, content, said):
+    if content is not None:
+        (tmp_path / "culture.json").write_text(content, "utf-8")
+    with pytest.raises(DataError, match=said):
+        [BuiltCulture.read(folder) for folder in built_cultures([tmp_path])]
+
+
+def test_the_registry_names_the_folder_of_a_culture_that_it_cannot_use(tmp_path):
+    with (
+        cultures_in(culture(tmp_path / "one", like="caer")),
+        pytest.raises(CultureTasksError, match=r"one.*caer.*care"),
+    ):
+        registry.benchmarks()
+    with (
+        cultures_in(tmp_path / "two"),
+        pytest.raises(DataError, match=r"CULTURE_TASKS_CULTURES: .*two: no such folder"),
+    ):
+        registry.benchmarks()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    group = Group(
+        tmp_path_factory.mktemp("iran"),
+        "care",
+        {"a": ["write"], "b": ["check"]},
+        name="iran",
+        title="Iran",
+        language="fa",
+        place="IR",
+        options={"questions_per_writer": 2, "least_alpha": 0.0, "least_pearson": 0.0},
+    )
+    facts = {"category": "opinion", "scope": "nationwide", "culture": "native"}
+    group.do("write", "a", lambda row: {"question": f"پرسش {row.name}؟", "answer": "پاسخ", **facts})
+    group.do("check", "b", lambda _: {"related": True, "right": True, **facts})
+    return group
+
+
+def test_a_culture_is_what_was_built_or_each_difference_is_named(built, tmp_path):
+    first = built.build()
+    copy = tmp_path / "copy"
+    shutil.copytree(first.folder, copy)
+    assert built.build().files == first.files
+    assert BuiltCulture.read(copy).problems() == []
+    table = next((copy / "data").glob("*.json"))
+    table.write_text(table.read_text("utf-8") + " ", "utf-8")
+    (copy / "README.md").unlink()
+    (copy / "more.txt").write_text("", "utf-8")
+    said = BuiltCulture.read(copy).problems()
+    assert [one.partition(". ")[0].partition(": ")[2] for one in said] == [
+        "missing",
+        "not the file that was built (SHA-256)",
+        "not a file of the culture",
+    ]
+
+
+def test_a_culture_is_a_benchmark_beside_the_one_that_it_is_like(built):
+    folder = built.build().folder
+    with cultures_in(folder):
+        assert registry.benchmarks()["care_iran"].title == "CARE, Iran"
+        assert registry.task_named("care_iran").languages == ("fa",)
+        assert folder / "tasks" / "lm_eval" in registry.task_folders("lm_eval")
+        assert registry.check_data("care_iran", None).usable
+    assert "care_iran" not in registry.benchmarks()
