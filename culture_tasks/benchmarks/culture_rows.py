@@ -6,12 +6,26 @@ import contextlib
 import hashlib
 import json
 import math
+import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culture_tasks.benchmarks.cultures import MODEL, Ask, Column, Dropped, Figure, NothingBuiltError, Row, State, Step
+from culture_tasks.benchmarks.cultures import (
+    MODEL,
+    Ask,
+    Column,
+    Dropped,
+    Figure,
+    NothingBuiltError,
+    Option,
+    Row,
+    State,
+    Step,
+)
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.data.releases import released_questions
 from culture_tasks.data.sources import Source, local_file
@@ -78,10 +92,10 @@ def without_published(step: str, rows: Iterable[Any], published: Sequence[str], 
     return kept
 
 
-def nearest_texts(first: Sequence[str], second: Sequence[str]) -> list[Alike]:
-    """Returns the nearest of some texts for each text that is much like one."""
+def nearest_texts(rows: Iterable[Any], texts: Sequence[str]) -> list[Alike]:
+    """Returns the nearest of some texts for each row whose question is much like one."""
     found: dict[int, Alike] = {}
-    for each in near_duplicates(first, second):
+    for each in near_duplicates([row.text for row in rows], texts):
         found.setdefault(each.first, each)
     return list(found.values())
 
@@ -109,6 +123,43 @@ def figure_of(name: str, of: str, number: Interval, *, missing: str = "", **abou
     if missing := missing or (number.reason or "" if math.isnan(number.value) else ""):
         return Figure(name, of, math.nan, number.n, missing=missing, **about)
     return Figure(name, of, number.value, number.n, number.low, number.high, **about)
+
+
+# What a form says
+
+
+@cache
+def _form_texts(package: str) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    return tomllib.loads((resources.files(package) / "culture_texts.toml").read_text("utf-8"))
+
+
+def options_of(package: str) -> list[Option]:
+    """Returns the options that ``culture_texts.toml`` of a package describes."""
+    return [Option(name=name, **fields) for name, fields in _form_texts(package)["options"].items()]
+
+
+def step_of(
+    package: str,
+    name: str,
+    columns: Sequence[Column],
+    rows: Callable[[State], Sequence[Row]],
+    *,
+    ask: Ask | None = None,
+    language: str = "",
+) -> Step:
+    """Returns a step that ``culture_texts.toml`` of a package describes; where a model is asked, people don't do it."""
+    texts = _form_texts(package)["steps"][name]
+    return Step(
+        name=name,
+        title=texts["title"],
+        about=texts["about"].replace("{language}", language),
+        who=texts["who"],
+        source=texts["source"],
+        columns=columns,
+        rows=rows,
+        ask=ask,
+        by_people=ask is None,
+    )
 
 
 # Responses of models
@@ -149,14 +200,7 @@ def read_response(reply: str) -> Mapping[str, Any]:
 
 
 def respond_step(
-    package: str,
-    prompt: str,
-    *,
-    about: str,
-    source: str,
-    rows: Callable[[State], Sequence[Row]],
-    decoding: Decoding,
-    shows_images: bool,
+    package: str, prompt: str, *, rows: Callable[[State], Sequence[Row]], decoding: Decoding, shows_images: bool
 ) -> Step:
     """Returns the step in which models answer questions, shown in a prompt file of a package."""
 
@@ -164,17 +208,9 @@ def respond_step(
         text = prompt_file(package, prompt).fill({"question": row.shown["Question"]})
         return Prompt((Picture(), text) if shows_images else (text,))
 
-    return Step(
-        name="respond",
-        title="Responses of models",
-        about=about,
-        who="models",
-        source=source,
-        columns=(Column(name="response", title="Response", kind="long_text"),),
-        rows=rows,
-        ask=Ask(prompt=shown, read=read_response, decoding=decoding, version=prompt),
-        by_people=False,
-    )
+    columns = (Column(name="response", title="Response", kind="long_text"),)
+    ask = Ask(prompt=shown, read=read_response, decoding=decoding, version=prompt)
+    return step_of(package, "respond", columns, rows, ask=ask)
 
 
 def ratings_of(

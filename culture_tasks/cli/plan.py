@@ -76,8 +76,8 @@ def register(add_parser: AddParser) -> None:
 class Plan:
     """What is needed of a task: numbers of documents, None where all of them aren't enough or nothing was asked for.
 
-    ``models`` is the number of earlier runs that the variance was taken from, ``pairs`` that of two models by one judge
-    that tell how their differences vary. ``seconds`` is the time of one run, by the fastest and by the slowest of the
+    ``models`` is the number of earlier runs that the variance was taken from, ``pairs`` that of two models with
+    the same judge whose differences vary. ``seconds`` is the time of one run, by the fastest and by the slowest of the
     earlier runs; None where none says so.
     """
 
@@ -150,8 +150,8 @@ def _run(options: argparse.Namespace) -> int:
         )
     if options.difference is not None and not all(plan.pairs for plan in plans):
         print(
-            f"Two models' scores are taken to correlate by {_ALIKE} where no two of the earlier runs are of two models "
-            "by one judge."
+            f"Two models' scores are taken to correlate by {_ALIKE} where the earlier runs have no two models with the "
+            "same judge."
         )
     return 0
 

@@ -156,8 +156,8 @@ def ways(
     otherwise = assumed(metric.scale, shared_clusters=is_shared)
     found = grading_of(runs, judge, otherwise=otherwise, size=task.subset.items)
     known = {"all": money, "sample": money_of_sample}
-    raters_get = None if people is None else min(people, task.subset.items)
-    return list(ways_by(found, task.name, judge, task.subset, money=known, people=raters_get))
+    people = None if people is None else min(people, task.subset.items)
+    return list(ways_by(found, task.name, judge, task.subset, money=known, people=people))
 
 
 def ways_by(

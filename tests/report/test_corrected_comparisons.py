@@ -18,7 +18,8 @@ from culture_tasks.metrics.prediction_powered import corrected_difference, corre
 from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Unit
-from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections, Stratum
+from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
+from culture_tasks.report.numbers.observations import Stratum
 from culture_tasks.report.numbers.scores import Measured
 
 SIZES = {"zh": 80, "ar": 60, "ja": 40}

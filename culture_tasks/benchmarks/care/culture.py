@@ -1,4 +1,4 @@
-"""A further culture like CARE: how a group makes its questions and ratings, and what is built of them.
+"""A further culture like CARE: what a group decides, and the steps by which it makes its questions and ratings.
 
 Section 3 and Appendix A of the paper say how its data were made. What they leave open is an option, or stands in the
 table of deviations of ``docs/benchmarks/care.md``.
@@ -6,49 +6,230 @@ table of deviations of ``docs/benchmarks/care.md``.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from culture_tasks.benchmarks.care.built import RATINGS, TEST
+from culture_tasks.benchmarks.care.benchmark import SAMPLED
 from culture_tasks.benchmarks.care.culture_questions import (
-    BY_PEOPLE,
+    CATEGORY_TITLES,
     Question,
+    agreement_of_labels,
+    agreement_of_raters,
+    build_culture,
     candidates,
-    care_questions,
+    draw_by_category,
     draw_test,
+    ideas_of,
+    majorities,
     respond_row,
     responses_to,
     usable_questions,
     written_questions,
 )
-from culture_tasks.benchmarks.care.culture_steps import CATEGORY_TITLES, OPTIONS, STEPS, draft_step
-from culture_tasks.benchmarks.care.documents import SCOPES
 from culture_tasks.benchmarks.culture_rows import (
-    check_drafts,
-    clean,
-    figure_of,
-    nearest_texts,
+    json_object,
     negative_options,
+    options_of,
     people_of,
-    ratings_of,
-    stale,
+    respond_step,
+    step_of,
+    writers,
 )
-from culture_tasks.benchmarks.cultures import (
-    Built,
-    Config,
-    CultureForm,
-    Dropped,
-    Figure,
-    NothingBuiltError,
-    Option,
-    State,
-    Step,
+from culture_tasks.benchmarks.cultures import Ask, Built, Column, Config, CultureForm, Figure, Option, Row, State, Step
+from culture_tasks.benchmarks.interface import Decoding, Prompt
+from culture_tasks.prompt_files import load as prompt_file
+
+_CATEGORY_ABOUT = {
+    "entities": "A fact about something that the culture has, with one right answer: who founded a state, where a "
+    "drink comes from. No facts that any encyclopedia has of any country, such as its population.",
+    "opinion": "An open question about something that the culture has, on which views differ: the main ideas of a "
+    "thinker, whether people like a dish. The answer gives the views that are common.",
+    "norms": "How people are expected to behave towards each other. They learn it on purpose, such as how to address "
+    "elders.",
+    "commonsense": "An everyday thing that people take for granted and never had to learn, such as whether one brings "
+    "paper to a public toilet.",
+    "literacy": "Proverbs, idioms, slang, literature and film. Translating a text isn't literacy.",
+}
+_CATEGORY_LINES = "\n".join(f"{title}: {_CATEGORY_ABOUT[name]}" for name, title in CATEGORY_TITLES.items())
+
+_SCOPE_LABELS = {
+    "sub_nationwide": "A part of a country, such as a city",
+    "nationwide": "A whole country",
+    "continent_wide": "Several countries",
+    "worldwide": "The whole world",
+}
+
+_CULTURE_LABELS = {
+    "native": "Ours",
+    "foreign": "Another particular culture",
+    "general": "None in particular",
+}
+
+_FLAG_ABOUT = {
+    "moral": ("Sensitive", "It touches a stereotype or could hurt, so that an answer needs care. Empty means no."),
+    "temporal": ("Changes with time", "The right answer depends on the year in which one asks. Empty means no."),
+}
+_FLAGS = tuple(
+    Column(name=name, title=title, kind="yes_no", about=about, required=False)
+    for name, (title, about) in _FLAG_ABOUT.items()
+)
+_LABELS = (
+    Column(name="category", title="Kind of question", kind="choice", about=_CATEGORY_LINES, choices=CATEGORY_TITLES),
+    Column(name="scope", title="Where it holds", kind="choice", choices=_SCOPE_LABELS),
+    Column(name="culture", title="Whose culture", kind="choice", choices=_CULTURE_LABELS),
 )
 
-_RELEASED_SCOPES: dict[str, str] = {scope: scope.replace("_", "-").capitalize() for scope in SCOPES}
+_TEXTS = (
+    Column(name="question", title="Question", kind="long_text"),
+    Column(name="answer", title="Answer", kind="long_text"),
+)
 
-Rows = list[dict[str, Any]]
+
+# Rows
+
+
+def _write_rows(state: State) -> list[Row]:
+    rows = []
+    for name, idea in ideas_of(state).items():
+        values = {"question": idea.question, "answer": idea.answer, "category": idea.category}
+        title = "Draft of a model" if idea.model else "Question that was brought in"
+        shown = {title: idea.question, "Its answer": idea.answer}
+        rows.append(Row(name=name, shown=_filled(shown), values=_filled(values), people=writers(state, name)))
+    numbers = range(1, state.config.options["questions_per_writer"] + 1)
+    for person in (person for person, steps in state.config.people.items() if not steps or "write" in steps):
+        names = [f"w-{person}-{number:03d}" for number in numbers]
+        rows += [Row(name=name, writer=person, people=writers(state, name)) for name in names]
+    return rows
+
+
+def _filled(texts: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in texts.items() if text}
+
+
+def _draft_rows(state: State) -> list[Row]:
+    numbers = range(1, state.config.options["drafts_per_category"] + 1)
+    return [
+        Row(
+            name=f"d-{category}-{number:03d}",
+            shown={"Category": title, "What it is": _CATEGORY_ABOUT[category], "Number": str(number)},
+        )
+        for category, title in CATEGORY_TITLES.items()
+        for number in numbers
+    ]
+
+
+def _check_rows(state: State) -> list[Row]:
+    least, rows = state.config.options["checkers"], []
+    for question in written_questions(state, []):
+        checks = [entry.values for entry in state.of("check", question.name)]
+        related, category = majorities(question, checks)
+        is_open = related is None or (related and category is None)
+        rows.append(
+            Row(
+                name=question.name,
+                shown={"Question": question.text, "Answer": question.answer},
+                not_for=frozenset([question.writer]),
+                people=len(checks) + 1 if is_open and least <= len(checks) < least + 2 else least,
+            )
+        )
+    return rows
+
+
+def _translate_rows(state: State) -> list[Row]:
+    questions = draw_test(state, usable_questions(state, []))
+    return [Row(name=each.name, shown={"Question": each.text, "Answer": each.answer}) for each in questions]
+
+
+def _respond_rows(state: State) -> list[Row]:
+    return [Row(name=respond_row(each), shown={"Question": each.text}) for each in usable_questions(state, [])]
+
+
+def _rate_rows(state: State, questions: Iterable[Question] | None = None) -> list[Row]:
+    is_shown, rows = not state.config.options["rate_references"], []
+    for question in usable_questions(state, []) if questions is None else questions:
+        reference = {"Reference answer": question.answer} if is_shown else {}
+        for response in responses_to(state, question):
+            shown = {"Question": question.text, **reference, "Response": response.text}
+            rows.append(Row(name=response.row, shown=shown, group=question.name))
+    return rows
+
+
+def _second_rows(state: State) -> list[Row]:
+    options = state.config.options
+    answered = [question for question in usable_questions(state, []) if responses_to(state, question)]
+    chosen = draw_by_category(answered, options["second_per_category"], state.config.seed, "second")
+    curators = people_of(state, "write", "check")
+    rows = []
+    for question in chosen:
+        own = {question.writer, *(entry.person for entry in state.of("check", question.name))}
+        for row in _rate_rows(state, [question]):
+            first = {entry.person for entry in state.of("rate", row.name)}
+            not_for = frozenset(first | (curators if options["outside_raters"] else own))
+            rows.append(replace(row, not_for=not_for, people=options["second_raters"]))
+    return rows
+
+
+# Steps
+
+
+def _steps(config: Config) -> Iterator[Step]:
+    rated = (
+        Column(name="rating", title="Rating", kind="number", about="1: poor, 10: excellent", lowest=1, highest=10),
+    )
+    draft = "culture_draft.v1"
+
+    def prompt(row: Row) -> Prompt:
+        from culture_tasks.vocabulary import language
+
+        slots = {"category": "Category", "definition": "What it is", "number": "Number"}
+        values = {slot: row.shown[label] for slot, label in slots.items()}
+        values |= {"culture": config.title, "language": language(config.language).name}
+        return Prompt((prompt_file(__package__, draft).fill(values),))
+
+    ask = Ask(prompt=prompt, read=_read_draft, decoding=Decoding(max_tokens=1024, temperature=1.0), version=draft)
+    write = (
+        *_TEXTS,
+        *_LABELS,
+        Column(name="foreign", title="Which other culture", only_if=("culture", "foreign")),
+        *_FLAGS,
+    )
+    check = (
+        Column(name="related", title="About culture", kind="yes_no"),
+        *(replace(column, only_if=("related", True)) for column in (*_LABELS, *_FLAGS)),
+        Column(
+            name="right",
+            title="Question and answer are right as they are",
+            kind="yes_no",
+            only_if=("related", True),
+        ),
+        *(
+            Column(name=name, title=title, kind="long_text", required=False, only_if=("right", False))
+            for name, title in (("question", "Corrected question"), ("answer", "Corrected answer"))
+        ),
+    )
+    translate = (
+        Column(name="question_en", title="Question in English", kind="long_text"),
+        Column(name="answer_en", title="Answer in English", kind="long_text"),
+    )
+    yield step_of(__package__, "draft", _TEXTS, _draft_rows, ask=ask)
+    yield step_of(__package__, "write", write, _write_rows)
+    yield step_of(__package__, "check", check, _check_rows)
+    yield step_of(__package__, "translate", translate, _translate_rows)
+    yield respond_step(__package__, "plain.v1", rows=_respond_rows, decoding=SAMPLED, shows_images=False)
+    yield step_of(__package__, "rate", rated, _rate_rows)
+    yield step_of(__package__, "rate_again", rated, _second_rows)
+
+
+def _read_draft(reply: str) -> Mapping[str, Any]:
+    draft = json_object(reply)
+    for name in ("question", "answer"):
+        if not isinstance(draft.get(name), str) or not draft[name].strip():
+            raise ValueError(f"expected a text as {name!r}, found {draft.get(name)!r:.80}")
+    return {"question": draft["question"], "answer": draft["answer"]}
+
+
+# The form
 
 
 class CareForm(CultureForm):
@@ -67,7 +248,7 @@ class CareForm(CultureForm):
 
     def options(self, way: str) -> Sequence[Option]:  # noqa: ARG002 - there is one way
         """Returns what a group decides beforehand."""
-        return OPTIONS
+        return options_of(__package__)
 
     def steps(self, config: Config) -> Sequence[Step]:
         """Returns the steps; without drafts, checkers or translations, theirs are left out."""
@@ -78,7 +259,7 @@ class CareForm(CultureForm):
             "translate": options["translations"],
             "rate_again": options["second_per_category"] and options["second_raters"],
         }
-        return [step for step in (draft_step(config), *STEPS) if needed.get(step.name, True)]
+        return [step for step in _steps(config) if needed.get(step.name, True)]
 
     def check(self, state: State) -> Iterable[str]:
         """Yields what is wrong with the candidates and with the numbers among the options."""
@@ -87,7 +268,7 @@ class CareForm(CultureForm):
 
     def agreement(self, state: State) -> Sequence[Figure]:
         """Returns the agreement of first and second raters (Tables 2 and 11), and of writers and checkers."""
-        return [*_agreement_of_labels(state), *_agreement_of_raters(state)]
+        return [*agreement_of_labels(state), *agreement_of_raters(state)]
 
     def build(self, state: State) -> Built:
         """Returns the test, the rated responses to the other questions, and those to the test's.
@@ -95,223 +276,7 @@ class CareForm(CultureForm):
         Raises:
             NothingBuiltError: If no question is left, ratings don't agree, or too many drafts are unchanged.
         """
-        return _built(state, self.agreement(state))
+        return build_culture(state, self.agreement(state))
 
 
 FORM = CareForm()
-
-
-# Agreement
-
-_STATISTICS = {
-    "krippendorff_alpha": ("Krippendorff's alpha", "0.84 to 0.92", "least_alpha"),
-    "pearson": ("Pearson's r", "0.89 to 0.93", "least_pearson"),
-    "spearman": ("Spearman's rho", "0.88 to 0.93", None),
-    "kendall_tau_b": ("Kendall's tau", "0.71 to 0.77", None),
-}
-"""Each statistic of Table 2, with its range there and the option that is its floor."""
-
-_LEAST_QUESTIONS = 5
-"""Questions under which agreement isn't told: it would be any number."""
-
-
-def _agreement_of_raters(state: State) -> Iterator[Figure]:
-    from culture_tasks.metrics.rater_agreement import agreement
-
-    pairs: list[tuple[Question, int, int]] = []
-    for question in usable_questions(state, []):
-        for response in responses_to(state, question):
-            one = state.of("rate", response.row)[:1]
-            pairs += [
-                (question, one[0].values["rating"], other.values["rating"])
-                for other in state.of("rate_again", response.row)
-                if one and other.person != one[0].person
-            ]
-    for category, title in {"": "all", **{name: name for name in CATEGORY_TITLES}}.items():
-        of = [pair for pair in pairs if category in ("", pair[0].category)]
-        names, first, second = [pair[0].name for pair in of], [pair[1] for pair in of], [pair[2] for pair in of]
-        if not of:
-            continue
-        found = agreement(first, second, clusters=names)
-        few = f"{found.clusters} questions were rated twice, and {_LEAST_QUESTIONS} are the least"
-        missing = few if found.clusters < _LEAST_QUESTIONS else ""
-        for name, (statistic, printed, floor) in _STATISTICS.items():
-            if category and name != "spearman":  # the one statistic of Table 11
-                continue
-            yield figure_of(
-                f"{statistic}, second raters",
-                title,
-                found.estimates[name]._replace(n=found.pairs),  # type: ignore[index]
-                missing=missing,
-                printed="0.84 to 0.99 (Table 11)" if category else f"{printed} (Table 2)",
-                floor=state.config.options[floor] if floor and not category else None,
-            )
-
-
-def _agreement_of_labels(state: State) -> Iterator[Figure]:
-    from culture_tasks.metrics.intervals import share_interval
-
-    same = [
-        (question.name, float(entry.values["category"] == question.category))
-        for question in written_questions(state, [])
-        for entry in state.of("check", question.name)
-        if entry.values["related"]
-    ]
-    if same:
-        share = share_interval([value for _, value in same], [name for name, _ in same])
-        yield figure_of("same category, writer and checker", "all", share)
-
-
-# What is built
-
-
-def _built(state: State, figures: Sequence[Figure]) -> Built:
-    options = state.config.options
-    names = Counter(name for name, _ in candidates(state)[0])
-    twice = "inputs/candidates.csv has the question twice"
-    dropped = [Dropped("write", name, twice) for name in (names - Counter(set(names))).elements()]
-    questions = usable_questions(state, dropped)
-    test = draw_test(state, questions)
-    if not test:
-        raise NothingBuiltError(
-            f"culture: no question is left for the test, of {len(dropped)} that were written, drafted or brought in.",
-            dropped,
-        )
-    check_drafts(sum(question.is_unchanged for question in questions), len(questions), options, dropped)
-    for figure in figures:
-        if figure.passes is False:
-            raise NothingBuiltError(
-                f"culture: {figure.name}: {figure.value:.3f}. Expected {figure.floor:g} at least. Talk about the "
-                "responses on which raters differ, and have them rated anew; or lower the options least_alpha and "
-                "least_pearson, which the data card shows.",
-                dropped,
-            )
-    others = [question for question in questions if question not in test]
-    near = _near(test, "outside of the test", [question.text for question in others])
-    near += _near(test, "CARE", care_questions(state))
-    if options["near_duplicates"] == "drop":
-        like = {each.first for each in nearest_texts(_texts(others), _texts(test))}
-        dropped += [
-            Dropped("write", others[place].name, "it is much like a question of the test") for place in sorted(like)
-        ]
-        others = [question for place, question in enumerate(others) if place not in like]
-    rated, test_rated = _rated(state, others, dropped), _rated(state, test, dropped)
-    answered = {row["question"] for row in rated}
-    unrated = "it isn't in the test, and none of its responses is rated"
-    dropped += [Dropped("write", question.name, unrated) for question in others if question.text not in answered]
-    responses = {response.row for question in (*test, *others) for response in responses_to(state, question)}
-    current = {
-        "respond": map(respond_row, (*test, *others)),
-        "translate": [question.name for question in test],
-        "rate": responses,
-        "rate_again": responses,
-    }
-    dropped += stale(state, current)
-    rows = _test_rows(state, test)
-    tables = {TEST: rows, RATINGS: rated, "test_ratings": test_rated, "near_duplicates": near}
-    categories = Counter(question.category for question in test)
-    return Built(
-        tables={f"{name}.json": table for name, table in tables.items() if table},
-        dropped=dropped,
-        counts={
-            "questions of the test": len(test),
-            **{f"of them {title}": categories[category] for category, title in CATEGORY_TITLES.items()},
-            "sensitive": sum(question.moral for question in test),
-            "with answers that change with time": sum(question.temporal for question in test),
-            "translated into English": sum(bool(state.of("translate", question.name)) for question in test),
-            "other questions": len(questions) - len(test),
-            "rated responses to other questions": len(rated),
-            "responses rated twice": sum(bool(state.of("rate_again", row)) for row in responses),
-            "near duplicates of the test, listed": len(near),
-            **{
-                f"people who did the step {step}": len(people_of(state, step))
-                for step in ("write", "check", "rate", "rate_again")
-            },
-        },
-        marks=list(_marks(options, test, near)),
-        facts={
-            "people": options["people"],
-            "english": "question_en" in rows[0],
-            "ratings": bool(rated),
-            "made_from": sorted({question.source for question in test} - {BY_PEOPLE}),
-        },
-    )
-
-
-def _texts(questions: Iterable[Question]) -> list[str]:
-    return [question.text for question in questions]
-
-
-def _label(question: Question, config: Config) -> str:
-    """Returns the associated culture as the released data write it."""
-    people = config.options["people"] or config.title
-    named = {"native": people, "foreign": question.foreign}.get(question.culture)
-    return question.culture.capitalize() + (f" ({named})" if named else "")
-
-
-def _test_rows(state: State, test: Sequence[Question]) -> Rows:
-    """Returns the test in CARE's columns, with the English ones where all of it is translated."""
-    is_wanted = state.config.options["translations"]
-    english = [state.of("translate", question.name) if is_wanted else [] for question in test]
-    return [
-        {
-            "id": question.name,
-            "question": question.text,
-            "answer": question.answer,
-            "culture_type": CATEGORY_TITLES[question.category],
-            "associated_culture": _label(question, state.config),
-            "geographic_scope": _RELEASED_SCOPES[question.scope],
-            "source": question.source,
-            **({name: clean(text) for name, text in entries[0].values.items()} if all(english) else {}),
-        }
-        for question, entries in zip(test, english, strict=True)
-    ]
-
-
-def _near(test: Sequence[Question], where: str, texts: Sequence[str]) -> Rows:
-    """Returns the questions of the test that are much like one of some texts."""
-    return [
-        {
-            "id": test[each.first].name,
-            "question": test[each.first].text,
-            "like": texts[each.second],
-            "where": where,
-            "similarity": round(each.similarity, 3),
-        }
-        for each in nearest_texts(_texts(test), texts)
-    ]
-
-
-def _rated(state: State, questions: Sequence[Question], dropped: list[Dropped]) -> Rows:
-    """Returns the rated responses in CARE's columns, one row per model; what nobody rated is added to the dropped."""
-    return [
-        {
-            "question": question.text,
-            "answer": question.answer,
-            "response": response.text,
-            "human_rating": ratings[0],
-            "source": question.source,
-            "cul_type": CATEGORY_TITLES[question.category],
-            "associated_culture": _label(question, state.config),
-            "language": state.config.language,
-            "model": model or None,
-        }
-        for question in questions
-        for response, ratings in ratings_of(state, responses_to(state, question), dropped)
-        for model in response.models
-    ]
-
-
-def _marks(options: Mapping[str, Any], test: Sequence[Question], near: Rows) -> Iterator[str]:
-    drafts = [question for question in test if question.draft]
-    if drafts:
-        models = ", ".join(sorted({question.draft for question in drafts}))
-        yield (
-            f"{len(drafts)} of {len(test)} questions were drafted by {models}, "
-            f"{sum(question.is_unchanged for question in drafts)} of which nobody changed; the score of a model that "
-            "drafted is biased."
-        )
-    if not options["checkers"]:
-        yield "Nobody but their writers checked the questions."
-    if published := sum(row["where"] == "CARE" for row in near):
-        yield f"{published} of {len(test)} questions are much like one of CARE's published tests."

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
 from culture_tasks.benchmarks.cedar.benchmark import task_of
 from culture_tasks.benchmarks.cedar.documents import (
     ALIASES,
-    NO_MINORITY,
     AddedCulture,
     CedarRow,
     documents_of,
-    gold_label,
-    image_name,
-    label_problems,
-    minority_label,
+    problems_of,
+    with_minorities,
 )
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, Modality
 from culture_tasks.benchmarks.cultures import DATA, BuiltCulture
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Documents, Entry, Group
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.images import broken_images, image_column
 from culture_tasks.data.sources import Source, read_source
-from culture_tasks.data.tables import RowTable, validated
+from culture_tasks.data.tables import validated
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.settings import Settings
@@ -63,6 +60,7 @@ class BuiltCedar(Benchmark):
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"{built.folder}: facts that can't be used ({error!r}). Build the culture again.") from None
         self._added = AddedCulture(built.name, built.language, forms, prompts)
+        self._images = built.folder / DATA
         self._tasks = {modality: f"{self.name}_{modality}" for modality in prompts}
 
     @cache  # noqa: B019 - one object a process
@@ -99,7 +97,7 @@ class BuiltCedar(Benchmark):
                 model=CedarRow,
                 aliases=ALIASES,
                 id="id",
-                problems=partial(self._problems, modality),
+                problems=partial(problems_of, "en", self._images, set() if modality == "multimodal" else None),
                 counts=partial(_counts, modality),
             )
             for modality in self._tasks
@@ -112,22 +110,10 @@ class BuiltCedar(Benchmark):
         return self._built.source(f"{self._built.name}_{STEMS[modality]}")
 
     def _load(self, modality: Modality, settings: Settings) -> Documents:
-        table = read_source(self._source(modality), settings.data_folder)
-        rows, language = validated(table, CedarRow, ALIASES), self._built.language
-        golds = [gold_label(row, "en", table.where(index)) for index, row in enumerate(rows)]
-        minorities = [minority_label(row, "en", table.where(index)) for index, row in enumerate(rows)]
-        none = NO_MINORITY if any(minorities) else ""
-        documents = documents_of(table, rows, golds, [one or none for one in minorities], modality, language, language)
-        folder = self._built.folder / DATA
-        if modality == "text":
-            return Documents(documents)
-        return Documents(documents, image_column(table, [image_name(folder, row) for row in rows], folder))
-
-    def _problems(self, modality: Modality, table: RowTable, rows: Mapping[int, CedarRow]) -> Iterator[str]:
-        yield from label_problems("en", table, rows)
-        if modality == "multimodal":
-            folder = self._built.folder / DATA
-            yield from broken_images(table.part(list(rows)), [image_name(folder, row) for row in rows.values()], folder)
+        table, language = read_source(self._source(modality), settings.data_folder), self._built.language
+        rows = validated(table, CedarRow, ALIASES)
+        documents = documents_of(table, rows, modality, "en", language, language, self._images)
+        return replace(documents, rows=with_minorities(documents.rows))
 
 
 def _counts(modality: Modality, rows: Sequence[CedarRow]) -> Iterator[Count]:

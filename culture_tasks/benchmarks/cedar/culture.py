@@ -219,7 +219,7 @@ def _marks(state: State, built: Sequence[Scene], figures: Sequence[Figure]) -> I
     if not published:
         yield "Its scenes weren't compared with CEDAR's, which weren't at hand."
     pairs = near_duplicates([" ".join(scene.text) for scene in built], sorted(map(" ".join, published)))
-    if pairs:
-        yield f"{len({pair.first for pair in pairs})} scenes are much like published ones."
+    if near := len({pair.first for pair in pairs}):
+        yield f"{near} scenes are much like published ones."
     if not contrast_labels(state):
         yield "Its scenes are labelled by one culture alone, so it isn't known whether cultures differ on them."

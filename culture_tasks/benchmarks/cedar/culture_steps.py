@@ -18,7 +18,6 @@ from culture_tasks.benchmarks.cedar.scenes import (
     ORIGINAL,
     PIECES,
     SENTENCE,
-    Scene,
     Told,
     contrasted,
     scenes_of,
@@ -71,7 +70,7 @@ def steps_of(config: Config) -> Iterator[Step]:
     else:
         narrative, language = _TEXTS[0], _name_of(config.language)
         ask = _ask("translate.v1", partial(_read_texts, ("narrative", "question")), language=language)
-        yield _step("translate", _TEXTS, _to_tell, ask, by_people=True)
+        yield replace(_step("translate", _TEXTS, _to_tell, ask), by_people=True)
         fluency = "Is it correct and natural? 1 is worst, 10 is best."
         fidelity = "Are all details of the original kept? 1 is worst, 10 is best."
         questions = [
@@ -81,8 +80,8 @@ def steps_of(config: Config) -> Iterator[Step]:
     questions = [replace(column, only_if=("possible", True)) for column in questions]
     corrections = [replace(column, required=False) for column in (narrative, _TEXTS[1])]
     yield _step("check", (possible, *questions, *corrections), _to_check, text=f"check_{config.way}")
-    yield _step("label", (_EMOTION,), _to_label, labels=_emotion_words)
-    yield _step("second", (_EMOTION,), partial(_to_label, again=True), labels=_emotion_words)
+    yield replace(_step("label", (_EMOTION,), _to_label), labels=_emotion_words)
+    yield replace(_step("second", (_EMOTION,), partial(_to_label, again=True)), labels=_emotion_words)
 
 
 def _drafting() -> Iterator[Step]:
@@ -102,35 +101,21 @@ def _filtering() -> Iterator[Step]:
     """Yields the steps by which models filter what was written, and align it with its image (sections 2.3 and 2.4)."""
     rewritten = "rewritten_narrative", "rewritten_question"
     for name, outcomes in (("social", ("not social-related", "social-related")), ("safe", ("unsafe", "safe"))):
-        yield _step(name, (_KEPT,), _written, _ask(f"{name}.v1", partial(_read_outcome, outcomes)))
+        yield _step(name, (_KEPT,), _told, _ask(f"{name}.v1", partial(_read_outcome, outcomes)))
     yield _step("provisional", (_EMOTION,), _in_each_language, _ask("provisional.v1", _read_emotion))
     ask = _ask("align.v1", partial(_read_texts, rewritten), shows_image=True)
     yield _step("align", _TEXTS, _with_image, ask)
     for name in ("with_image", "without_image"):
         ask = _ask(f"{name}.v1", _read_emotion, shows_image=name == "with_image")
-        yield _step(name, (_EMOTION,), _to_look_at, ask)
+        yield _step(name, (_EMOTION,), _with_image, ask)
 
 
 def _step(
-    name: str,
-    columns: Sequence[Column],
-    rows: Callable[[State], Sequence[Row]],
-    ask: Ask | None = None,
-    *,
-    by_people: bool | None = None,
-    labels: Callable[[State], Mapping[str, str]] = lambda _: {},
-    text: str = "",
+    name: str, columns: Sequence[Column], rows: Callable[[State], Sequence[Row]], ask: Ask | None = None, text: str = ""
 ) -> Step:
-    """Returns a step with its texts; one that a model does is for people only where that is said."""
-    return Step(
-        name=name,
-        columns=columns,
-        rows=rows,
-        ask=ask,
-        by_people=ask is None if by_people is None else by_people,
-        labels=labels,
-        **texts()["steps"][text or name],
-    )
+    """Returns a step with its texts, which a model does where it can be asked, and otherwise people."""
+    about = texts()["steps"][text or name]
+    return Step(name=name, columns=columns, rows=rows, ask=ask, by_people=ask is None, **about)
 
 
 # The rows of people's steps
@@ -152,23 +137,23 @@ def _words(state: State) -> list[Row]:
 
 
 def _words_back(state: State) -> list[Row]:
-    translators = {name: frozenset({state.of("words", name)[-1].person}) for name in words_of(state)}
-    return [
-        Row(name=name, shown={"Translation": word}, group="words_back", not_for=translators[name])
-        for name, word in words_of(state).items()
-    ]
+    def row(name: str, word: str) -> Row:
+        translator = frozenset({state.of("words", name)[-1].person})
+        return Row(name=name, shown={"Translation": word}, group="words_back", not_for=translator)
+
+    return [row(*each) for each in words_of(state).items()]
 
 
 def _to_tell(state: State) -> list[Row]:
-    """Returns the scenes to write or to translate; one that two people skipped is given to nobody else."""
+    """Returns the scenes to write or to translate; one that two people skipped, or its writer, is given to nobody."""
     return [
         Row(
             name=scene.row,
             shown=scene.shown,
             image=scene.image,
             writer=scene.writer,
-            values=_values(scene.draft),
-            people=1 if len(state.skipped(scene.step, scene.row)) < 2 else 0,
+            values=_values([scene.translation, *(told for _, told in scene.drafts())][-1]),
+            people=1 if len(state.skipped(scene.step, scene.row)) < (1 if scene.writer else 2) else 0,
         )
         for scene in scenes_of(state)
     ]
@@ -182,7 +167,7 @@ def _to_check(state: State) -> list[Row]:
             shown={} if is_new else scene.shown,
             image=scene.image,
             values=_values(scene.told),
-            not_for=frozenset({scene.teller}),
+            not_for=frozenset({state.of(scene.step, scene.row)[-1].person}),
         )
         for scene in scenes_of(state)
         if scene.told and not scene.why_filtered
@@ -196,15 +181,20 @@ def _to_label(state: State, *, again: bool = False) -> list[Row]:
     """
     if not words_of(state).keys() >= set(EMOTIONS):
         return []
-    scenes = to_label_again(state) if again else [scene for scene in scenes_of(state) if not scene.why_unlabelled]
     steps = [step for step in state.entries if (step == "second") != again]
     entries = [entry for step in steps for found in state.entries[step].values() for entry in found]
     not_for = frozenset(entry.person for entry in entries if not entry.by_model)
-    return [_to_choose(scene, not_for, 2 if again else scene.decision.people) for scene in scenes]
-
-
-def _to_choose(scene: Scene, not_for: frozenset[str], people: int) -> Row:
-    return Row(name=scene.row, shown=_shown(scene.text), image=scene.image, not_for=not_for, people=people)
+    return [
+        Row(
+            name=scene.row,
+            shown=_shown(scene.text),
+            image=scene.image,
+            not_for=not_for,
+            people=2 if again else scene.decision.people,
+        )
+        for scene in (to_label_again(state) if again else scenes_of(state))
+        if not scene.why_unlabelled
+    ]
 
 
 def _emotion_words(state: State) -> Mapping[str, str]:
@@ -224,25 +214,20 @@ def _drafted(step: str, state: State) -> list[Row]:
     return [Row(name=scene.row, shown=_shown(scene.drafts(until=step)[-1][1])) for scene in scenes]
 
 
-def _written(state: State) -> list[Row]:
-    scenes = [(scene, scene.written) for scene in scenes_of(state)]
+def _told(state: State) -> list[Row]:
+    scenes = [(scene, scene.told) for scene in scenes_of(state)]
     return [Row(name=scene.row, shown=_shown(told), image=scene.image) for scene, told in scenes if told]
 
 
 def _with_image(state: State) -> list[Row]:
-    return [row for row in _written(state) if row.image]
-
-
-def _to_look_at(state: State) -> list[Row]:
-    scenes = [(scene, scene.told) for scene in scenes_of(state) if scene.image]
-    return [Row(name=scene.row, shown=_shown(told), image=scene.image) for scene, told in scenes if told]
+    return [row for row in _told(state) if row.image]
 
 
 def _in_each_language(state: State) -> list[Row]:
     languages = contrasted(state.config)
     return [
         replace(row, name=f"{row.name}-{code}", shown={**row.shown, _LANGUAGE: _name_of(code)}, group=row.name)
-        for row in _written(state)
+        for row in _told(state)
         for code in (languages if len(languages) > 1 and not row.image else ())
     ]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
@@ -172,9 +172,7 @@ def load_languages(
     supported = supported_languages(settings.languages)
     checked: set[Path] = set()
     parts = [load(modality, language, settings.data_folder, prompt_language, checked) for language in languages]
-    rows = [row for part in parts for row in part.rows]
-    if any(row["minority"] for row in rows):
-        rows = [{**row, "minority": row["minority"] or NO_MINORITY} for row in rows]
+    rows = with_minorities([row for part in parts for row in part.rows])
     turns = [turn for part in parts for turn in range(len(part.rows))]
     order = sorted(range(len(rows)), key=turns.__getitem__)
     documents = [{**rows[place], "supported": rows[place]["language"] in supported} for place in order]
@@ -223,27 +221,24 @@ def load(
             "'english_ver_answer' counts. See: culture-tasks data check cedar",
             *(table.origin, different, unknown),
         )
-    minorities = [minority_label(row, language, table.where(index)) or "" for index, row in enumerate(rows)]
-    documents = documents_of(table, rows, golds, minorities, modality, language, prompt_language or language)
-    if modality == "text":
-        return Documents(documents)
     folder = (data_folder or Path()) / FOLDER  # there is one: CEDAR is not on the Hub
-    return Documents(documents, image_column(table, [image_name(folder, row) for row in rows], folder, checked))
+    return documents_of(table, rows, modality, language, language, prompt_language or language, folder, checked)
 
 
 def documents_of(
     table: RowTable,
     rows: Sequence[CedarRow],
-    golds: Sequence[Emotion],
-    minorities: Sequence[str],
     modality: Modality,
+    label_language: Language,
     language: str,
     prompt_language: str,
-) -> list[CedarDoc]:
-    """Returns the documents of a table's rows; raises DataError where two have one id."""
+    folder: Path,
+    checked: set[Path] | None = None,
+) -> Documents:
+    """Returns the documents of a table's rows; raises DataError for unknown labels and for two rows with one id."""
     ids = unique(table, (row.id for row in rows), "id")
     data = fingerprint(row.model_dump() for row in rows)
-    return [
+    documents = [
         CedarDoc(
             id=identifier,
             modality=modality,
@@ -251,13 +246,22 @@ def documents_of(
             prompt_language=prompt_language,
             narrative=row.narrative,
             question=row.question,
-            gold=gold,
-            minority=minority,
+            gold=gold_label(row, label_language, table.where(index)),
+            minority=minority_label(row, label_language, table.where(index)) or "",
             supported=True,
             data=data,
         )
-        for identifier, row, gold, minority in zip(ids, rows, golds, minorities, strict=True)
+        for index, (identifier, row) in enumerate(zip(ids, rows, strict=True))
     ]
+    if modality == "text":
+        return Documents(documents)
+    return Documents(documents, image_column(table, [image_name(folder, row) for row in rows], folder, checked))
+
+
+def with_minorities(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns documents in which all have a minority label, or :data:`NO_MINORITY`, if one has."""
+    none = NO_MINORITY if any(row["minority"] for row in rows) else ""
+    return [{**row, "minority": row["minority"] or none} for row in rows]
 
 
 @cache
@@ -335,7 +339,7 @@ def check(data_folder: Path | None) -> DataReport:
                 model=CedarRow,
                 aliases=ALIASES,
                 id="id",
-                problems=partial(_problems, language, folder, shown if modality == "multimodal" else None),
+                problems=partial(problems_of, language, folder, shown if modality == "multimodal" else None),
                 counts=partial(_collect, questions, language),
             )
             for language in LANGUAGES
@@ -353,26 +357,21 @@ def check(data_folder: Path | None) -> DataReport:
     return report
 
 
-def _problems(
+def problems_of(
     language: Language, folder: Path, shown: set[str] | None, table: RowTable, rows: Mapping[int, CedarRow]
 ) -> Iterator[str]:
     """Yields rows with an unknown label, and broken images at the row that shows them first."""
-    yield from label_problems(language, table, rows)
-    if shown is not None:
-        names = {index: image_name(folder, row) for index, row in rows.items()}
-        new = {index: name for index, name in names.items() if name not in shown}
-        shown.update(new.values())
-        yield from broken_images(table.part(list(new)), list(new.values()), folder)
-
-
-def label_problems(language: Language, table: RowTable, rows: Mapping[int, CedarRow]) -> Iterator[str]:
-    """Yields the problem of each unknown label."""
     for index, row in rows.items():
         for label in (gold_label, minority_label):
             try:
                 label(row, language, table.where(index))
             except DataError as error:
                 yield str(error)
+    if shown is not None:
+        names = {index: image_name(folder, row) for index, row in rows.items()}
+        new = {index: name for index, name in names.items() if name not in shown}
+        shown.update(new.values())
+        yield from broken_images(table.part(list(new)), list(new.values()), folder)
 
 
 def _collect(

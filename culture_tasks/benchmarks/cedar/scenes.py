@@ -32,6 +32,9 @@ from culture_tasks.errors import DataError, DataUnavailableError
 NEW_SCENES = "scenes"
 """The way in which a group makes scenes; in the other it takes those that there are over into its language."""
 
+TELLING: Mapping[str, str] = {"language": "translate", NEW_SCENES: "write"}
+"""The step of each way in which people tell scenes in the culture's language."""
+
 PIECES: Mapping[str, str] = {
     "text_instruction": "Read the following narrative and select ONE emotion that best matches the situation.",
     "image_instruction": "Read the following image and question, and select ONE emotion that best matches the "
@@ -136,27 +139,16 @@ class Scene:
     @property
     def step(self) -> str:
         """The step in which people tell it in the culture's language."""
-        return telling(self.state.config)
+        return TELLING[self.state.config.way]
 
     def drafts(self, until: str = "align") -> list[tuple[str, Told]]:
         """Returns what models drafted of it, each with its model, and what is between their steps."""
-        steps = [name for name in _DRAFTS[: _DRAFTS.index(until) + 1] if self.step == "write" or name == "translate"]
         drafts: list[tuple[str, Told]] = []
-        for entry in (entry for name in steps for entry in self.state.by_models(name, self.row)):
-            before = drafts[-1][1] if drafts and entry.step != "translate" else None
-            drafts.append((entry.person.removeprefix(MODEL), Told.of(entry.values, before)))
+        for step in _DRAFTS[: _DRAFTS.index(until) + 1]:
+            for entry in self.state.by_models(step, self.row):
+                before = drafts[-1][1] if drafts and step == "no_emotion_words" else None  # which fills in one text
+                drafts.append((entry.person.removeprefix(MODEL), Told.of(entry.values, before)))
         return drafts
-
-    @property
-    def draft(self) -> Told | None:
-        """What a person finds in its row: a model's draft, else the published translation."""
-        drafts = self.drafts()
-        return drafts[-1][1] if drafts else self.translation
-
-    @cached_property
-    def teller(self) -> str:
-        """Who told it in the culture's language; empty for nobody."""
-        return next((entry.person for entry in reversed(self.state.of(self.step, self.row))), "")
 
     @cached_property
     def written(self) -> Told | None:
@@ -226,11 +218,6 @@ class Scene:
     def decision(self) -> Decision:
         """What its labels amount to."""
         return decide(self.labels("label"), self.state.config.options)
-
-
-def telling(config: Config) -> str:
-    """Returns the step in which people tell scenes in the culture's language."""
-    return "write" if config.way == NEW_SCENES else "translate"
 
 
 def contrasted(config: Config) -> list[str]:
@@ -328,8 +315,7 @@ def drawn(scenes: Iterable[Scene], draw: str, numbers: Mapping[Modality, int]) -
 
 def to_label_again(state: State) -> list[Scene]:
     """Returns the scenes that people label who had no part in making the data (appendix A.5)."""
-    numbers = {kind: state.config.options[f"second_{kind}"] for kind in MODALITIES}
-    return [scene for scene in drawn(scenes_of(state), "second", numbers) if not scene.why_unlabelled]
+    return drawn(scenes_of(state), "second", {kind: state.config.options[f"second_{kind}"] for kind in MODALITIES})
 
 
 # What falls out
@@ -339,38 +325,29 @@ def dropped(state: State, scenes: Sequence[Scene]) -> dict[str, Dropped]:
     """Returns every scene that isn't part of what is built, by row; rows that nobody has begun to fill in aside."""
     found: dict[str, Dropped] = {}
     first: dict[tuple[str, str, str], str] = {}
-    is_new, step = state.config.way == NEW_SCENES, telling(state.config)
-    shipped = published_texts(state) if is_new else frozenset()
-    contrast = contrast_labels(state)
-    drops_alike = state.config.options.get("same_label") == "drop"
+    step = TELLING[state.config.way]
+    shipped = published_texts(state) if state.config.way == NEW_SCENES else ()
+    contrast = contrast_labels(state) if state.config.options.get("same_label") == "drop" else {}
+    begun = state.entries.get(step, {})
     for scene in scenes:
-        number, decision = len(scene.labels("label")), scene.decision
         key = (scene.text.narrative.casefold(), scene.text.question.casefold(), scene.image)
-        reason: tuple[str, str] | None
-        if scene.writer and not state.entries.get(step, {}).get(scene.row):
-            continue
-        if reason := scene.why_unlabelled:
-            pass
-        elif key in first:
+        reason = scene.why_unlabelled
+        if not reason and key in first:
             reason = step, f"the same text as {first[key]}"
-        elif not scene.image and scene.text in shipped:
+        elif not reason and not scene.image and scene.text in shipped:
             reason = step, "a scene of CEDAR"
-        elif decision.gold is None:
-            is_short = number < decision.people
-            reason = (
-                "label",
-                f"{number} of {decision.people} labels" if is_short else f"no gold label after {number} labels",
-            )
-        elif drops_alike and set(contrast.get(scene.id, ())) == {decision.gold}:
+        elif not reason and scene.decision.gold is None:
+            number, people = len(scene.labels("label")), scene.decision.people
+            few = f"{number} of {people} labels"
+            reason = "label", few if number < people else f"no gold label after {number} labels"
+        elif not reason and set(contrast.get(scene.id, ())) == {scene.decision.gold}:
             reason = "label", "the same gold label in all cultures"
-        else:
+        if reason is None:
             first[key] = scene.row
-            continue
-        found[scene.row] = Dropped(reason[0], scene.row, reason[1])
-    gone = state.entries.get(step, {}).keys() - {scene.row for scene in scenes}
-    return found | {
-        row: Dropped(step, row, "its sentence, image or original is no longer there") for row in sorted(gone)
-    }
+        elif scene.row in begun or not scene.writer:
+            found[scene.row] = Dropped(reason[0], scene.row, reason[1])
+    gone = sorted(begun.keys() - {scene.row for scene in scenes})
+    return found | {row: Dropped(step, row, "its sentence, image or original is no longer there") for row in gone}
 
 
 def published_texts(state: State) -> frozenset[Told]:

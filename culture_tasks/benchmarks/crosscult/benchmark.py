@@ -16,7 +16,7 @@ from typing import Any
 
 from culture_tasks.benchmarks.crosscult import documents, draw
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
-from culture_tasks.benchmarks.crosscult.editions import PAPER, Edition, Order
+from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, TABLE, Edition, Order, Partition
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.vocabulary import (
@@ -25,7 +25,7 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
     Role,
     Setting,
 )
-from culture_tasks.benchmarks.cultures import BuiltCulture, CultureForm, OffersCultures
+from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, CultureForm, OffersCultures
 from culture_tasks.benchmarks.interface import (
     HARNESSES,
     Benchmark,
@@ -44,6 +44,7 @@ from culture_tasks.benchmarks.training_cases import OffersTraining, TrainingCase
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.releases import check_release
 from culture_tasks.data.sources import local_file
+from culture_tasks.errors import DataError
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings
 
@@ -64,7 +65,7 @@ _SETTINGS: Mapping[Setting, tuple[str, str]] = {
 _INSERTING: tuple[Harness, ...] = ("lmms_eval",)  # it has a model that inserts
 
 
-class KnowledgeInsertion(Benchmark):
+class KnowledgeInsertion(Benchmark, OffersTraining):
     """An edition of CrossCult-KIBench."""
 
     edition: Edition
@@ -114,16 +115,12 @@ class KnowledgeInsertion(Benchmark):
         """Checks the raw cases."""
         return documents.check(data_folder, self.edition)
 
-
-class TrainsInsertion(KnowledgeInsertion, OffersTraining):
-    """An edition that has cases to train on."""
-
     def training_cases(self, data_folder: Path | None, limit: int | None = None) -> TrainingCases:
         """Loads the single-insert training cases."""
         return documents.training_cases(data_folder, limit, self.edition)
 
 
-class CrossCult(TrainsInsertion, OffersCultures):
+class CrossCult(KnowledgeInsertion, OffersCultures):
     """CrossCult-KIBench (2026)."""
 
     edition = PAPER
@@ -144,9 +141,32 @@ class CrossCult(TrainsInsertion, OffersCultures):
 
     def culture(self, built: BuiltCulture) -> Benchmark:
         """Returns the benchmark of a built culture."""
-        from culture_tasks.benchmarks.crosscult.built import benchmark_of
+        return OwnCulture(built)
 
-        return benchmark_of(built)
+
+class OwnCulture(KnowledgeInsertion):
+    """A built culture; raises DataError for a manifest that isn't of this benchmark."""
+
+    paper = "made like Zeng et al., 2026"
+
+    def __init__(self, built: BuiltCulture) -> None:
+        self.name, self.title = built.benchmark, f"{PAPER.title}, {built.title}"
+        self.data = f"own culture ({built.way})"
+        self.made_from = (PAPER.title,) if built.way == PARTITION else ()
+        self.marks, self.task_files = built.marks, built.task_files
+        try:
+            self.edition = Edition(
+                name=self.name,
+                title=self.title,
+                source=built.source(TABLE, image_column="image"),
+                partitions=tuple(Partition(**partition) for partition in built.facts["partitions"]),
+                targets=tuple(built.facts["targets"]),
+                orders=tuple(tuple(order) for order in built.facts["orders"]),
+                diagnostic=self.name,
+                seed=built.facts["seed"],
+            )
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{built.folder / MANIFEST}, field 'facts': {error}. Build the culture again.") from None
 
 
 def _sequential(edition: Edition, role: Role) -> Iterator[Task]:

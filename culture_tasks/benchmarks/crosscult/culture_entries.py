@@ -1,27 +1,152 @@
-"""What people write about, and what they wrote, as far as a project's entries say."""
+"""What a group that makes a further culture decides, writes about, and wrote."""
 
 from __future__ import annotations
 
 import random
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 from culture_tasks.benchmarks.crosscult.benchmark import open_release
-from culture_tasks.benchmarks.crosscult.culture_options import SCENARIOS, partitions_of, written_partitions
-from culture_tasks.benchmarks.crosscult.editions import Partition
+from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, SCENARIOS, Partition
 from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer
-from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES
+from culture_tasks.benchmarks.crosscult.vocabulary import PARTS, TOPIC_NAMES, Topic
 from culture_tasks.benchmarks.culture_rows import digest
 from culture_tasks.benchmarks.cultures import Config, Dropped, Entry, Row, State
 from culture_tasks.data.images import image_key
+from culture_tasks.errors import DataError
 
-TABLE = "cases"
-"""Name without suffix of the table of raw cases, brought in or built."""
+FEWEST = 2
+"""Cases of a scenario, and scenarios of a part: generality and locality need another one."""
+
+_CONTRAST = re.compile(r"([a-z]{2,3})-([A-Z]{2}|arab)")  # a partition that the paper doesn't have, such as ja-JP
+
+
+DEFAULTS: Mapping[str, Mapping[str, bool | float | Sequence[str]]] = {
+    PARTITION: {"contrasts": PAPER.codes, "parts": ("single",), "cases": 20},
+    SCENARIOS: {"contrasts": ("en",), "scenarios": 12, "train_scenarios": 0, "sequential_scenarios": 2, "screeners": 1},
+    "": {"targets": (), "chains": (), "system_prompts": (), "checkers": 2, "agree": 2, "most_unchanged_drafts": 0.5},
+}
+"""The options of each way and, without a name, of both, each with its default."""
+
+CHOICES = {(PARTITION, "contrasts"): PAPER.codes, (PARTITION, "parts"): PARTS}
+"""What is allowed, by way and option."""
+
+ABOUT = {
+    "contrasts": "The other partitions of each case; cross-language locality needs at least one. The paper has three. "
+    "One in the culture's own language is left out, since nothing in a request would tell the two apart. Where the "
+    "scenarios are your own, write another one as language and country, such as ja-JP; its natives answer, too.",
+    "parts": "Parts of the published scenarios that get the new partition: 'single' in any case, 'train' to fit "
+    "methods, 'sequential' for chains.",
+    "cases": "How many cases of each scenario, drawn by the seed. The paper has 200; since cases of a scenario are "
+    "alike, 20 of each give nearly as narrow intervals.",
+    "scenarios": "Number of scenarios. The paper has 49. Cases of one scenario are alike, so ten scenarios in a test "
+    "are the fewest for a comparison of models. Each part of the built culture needs 2.",
+    "train_scenarios": "How many of them are for training insertion methods: 29 of the paper's 49.",
+    "sequential_scenarios": "How many of them are for chains: 10 of the paper's 49. With 0 there are no chains.",
+    "screeners": "How many people look at each image; it is kept if all keep it. The paper doesn't say how many did.",
+    "targets": "Languages of the partitions that are inserted in the single-insert setting. The paper takes those on "
+    "which models do worse (section 3.1). Empty means the culture's own.",
+    "chains": "Orders in which the sequential setting inserts partitions, such as 'en-ko'; the paper has en-zh-ar. Of "
+    "several, the first is that of the sequential tasks, and all are followed by the retention tasks. Empty means one "
+    "chain, the culture's own partition last.",
+    "system_prompts": "'Please answer briefly in one sentence.' (Figure 9) in each language that the paper doesn't "
+    "have, such as 'ko: 한 문장으로 간단히 대답해 주세요.'",
+    "checkers": "How many natives check each answer. The paper reports no check by natives.",
+    "agree": "How many of them must say that it holds. The paper leaves it open.",
+    "most_unchanged_drafts": "Largest share of answers that may be a model's draft which nobody changed. All of the "
+    "paper's are a model's; where natives read drafts, they change many.",
+}
+"""What an option is about."""
+
+_LEAST = {"scenarios": FEWEST, "cases": FEWEST, "screeners": 1, "checkers": 1, "agree": 1}
+
+
+def check_options(config: Config) -> None:
+    """Raises DataError for an option whose value makes no sense."""
+    options = config.options
+    for name, least in _LEAST.items():
+        if options.get(name, least) < least:
+            raise _refused(name, options[name], f"at least {least}")
+    for name in ("train_scenarios", "sequential_scenarios"):
+        if 0 != options.get(name, 0) < FEWEST:
+            raise _refused(name, options[name], f"0, or at least {FEWEST}")
+    if options["agree"] > options["checkers"]:
+        raise _refused("agree", options["agree"], f"at most as many as 'checkers', {options['checkers']}")
+    if "single" not in options.get("parts", ("single",)):
+        raise _refused("parts", options["parts"], "'single' among them")
+    edition_facts(config, ())
+
+
+def partitions_of(config: Config) -> tuple[Partition, ...]:
+    """Returns the partitions of a culture, its own last; raises DataError for an option that names none."""
+    systems = {}
+    for line in config.options["system_prompts"]:
+        code, _, text = (part.strip() for part in line.partition(":"))
+        if not text:
+            raise _refused("system_prompts", line, "a language and its prompt, such as 'ko: …'")
+        systems[code] = text
+    found = []
+    for contrast in config.options["contrasts"]:
+        if contrast in PAPER.codes:
+            found.append(PAPER[contrast])
+        elif match := _CONTRAST.fullmatch(contrast):
+            found.append(_partition(match[1], match[2], match[2].lower(), "contrasts"))
+        else:
+            expected = f"{', '.join(PAPER.codes)}, or a language and a country such as 'ja-JP'"
+            raise _refused("contrasts", contrast, expected)
+    others = {one.code: one for one in found if one.code != config.language}
+    if not others:
+        raise _refused("contrasts", list(config.options["contrasts"]), "a partition in another language")
+    own = _partition(config.language, config.place, config.name, "language")
+    return tuple(replace(one, system=systems.get(one.code, "")) for one in (*others.values(), own))
+
+
+def written_partitions(config: Config) -> tuple[Partition, ...]:
+    """Returns the partitions whose questions and answers people write, the culture's own first."""
+    partitions = partitions_of(config)[::-1]
+    return partitions if config.way == SCENARIOS else partitions[:1]
+
+
+def _partition(code: str, country: str, name: str, option: str) -> Partition:
+    from culture_tasks.vocabulary import language, place
+
+    try:
+        known = language(code)
+        place(country)
+    except (KeyError, LookupError):
+        raise _refused(option, f"{code}-{country}", "codes of a language (ISO 639) and a country (ISO 3166)") from None
+    return Partition(code=code, language=known.name, place=country, name=name)
+
+
+def _refused(option: str, found: object, expected: str) -> DataError:
+    return DataError(f"culture.toml, option {option!r}: found {found!r:.80}. Expected {expected}. Correct it there.")
+
+
+def edition_facts(config: Config, parts: Iterable[str]) -> dict[str, Any]:
+    """Returns what the benchmark has to know of a culture whose cases belong to some parts."""
+    partitions = partitions_of(config)
+    codes = [partition.code for partition in partitions]
+    targets = list(config.options["targets"]) or [config.language]
+    if unknown := [code for code in targets if code not in codes]:
+        raise _refused("targets", unknown[0], f"some of {', '.join(codes)}")
+    chains = [chain.split("-") for chain in config.options["chains"]] or [codes]
+    for chain in chains:
+        if len(chain) < 2 or len(set(chain)) < len(chain) or not set(chain) <= set(codes):
+            raise _refused("chains", "-".join(chain), f"two or more of {', '.join(codes)}, each once, with '-' between")
+    return {
+        "partitions": [asdict(partition) for partition in partitions],
+        "targets": targets,
+        "orders": chains if "sequential" in parts else [],
+        "seed": config.seed,
+    }
+
+
+# What there is
 
 HOLDS = "holds"
 """The verdict by which a native accepts an answer."""
@@ -44,45 +169,20 @@ _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,59}")  # a text that can be the
 _UNSAFE = re.compile(r"[^A-Za-z0-9]+")
 
 
-class Text(NamedTuple):
-    """A question and an answer that a person wrote.
-
-    Attributes:
-        checks: The row of their check, which is another one once they are changed.
-        drafted_by: The model whose draft they are, word by word; empty where people wrote or changed them.
-    """
-
-    person: str
-    question: str
-    answer: str
-    gloss: str
-    checks: str
-    drafted_by: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """An image with a scenario, of which a case may come.
-
-    Attributes:
-        name: The name of its row in each step.
-        sheet: What people wrote of the scenario, where it is their own.
-        question: The question in English that natives of each partition put into their language.
-        part: Its part of the data, as soon as that is known.
-        samples: Questions and answers of partitions that are published.
-        texts: What natives accept, by partition.
-    """
+    """An image with a scenario, of which a case may come; its name is that of its row in each step."""
 
     name: str
     scenario: str
-    topic: str
+    topic: Topic
     description: str
     image: str = ""
-    sheet: Mapping[str, Any] = field(default_factory=dict)
-    question: str = ""
-    part: str = ""
-    samples: Mapping[str, QuestionAnswer] = field(default_factory=dict)
-    texts: Mapping[str, Text] = field(default_factory=dict)
+    sheet: Mapping[str, Any] = field(default_factory=dict)  # of the scenario, where it is the group's own
+    question: str = ""  # in English, where the group asks it
+    part: str = ""  # of the data, as soon as that is known
+    samples: Mapping[str, QuestionAnswer] = field(default_factory=dict)  # published ones, by partition
+    texts: Mapping[str, Entry] = field(default_factory=dict)  # what natives accept, by partition
 
     def row(self, also: Mapping[str, str], **fields: Any) -> Row:
         """Returns a row in which it is shown, with further texts."""
@@ -97,6 +197,21 @@ def row_name(text: str) -> str:
         return text
     readable = _UNSAFE.sub("-", text)[:40].strip("-") or "row"
     return f"{readable}.{digest(text)[:8]}"
+
+
+def check_of(text: Entry) -> str:
+    """Returns the row in which a text is checked; a changed text is another row."""
+    return f"{text.row}.{digest(*_written(text))[:8]}"
+
+
+def drafter_of(state: State, text: Entry) -> str:
+    """Returns the model whose draft a text is, word by word; empty where people wrote or changed it."""
+    drafts = state.by_models(text.step, text.row)
+    return next((draft.person for draft in drafts if _written(draft) == _written(text)), "")
+
+
+def _written(text: Entry) -> tuple[Any, Any]:
+    return text.values.get("question"), text.values.get("answer")
 
 
 def step_of(kind: str, config: Config, partition: Partition) -> str:
@@ -128,7 +243,7 @@ def published_items(state: State) -> dict[str, Item]:
             items[identifier] = Item(
                 name=row_name(identifier),
                 scenario=scenario,
-                topic=case.topic,
+                topic=cast("Topic", case.topic),
                 description=case.description,
                 image=images.get(row_name(identifier), ""),
                 part=release.draw.split[scenario],
@@ -157,15 +272,15 @@ class Work:
         """The usable sheets of scenarios, by row."""
         usable: dict[str, Mapping[str, Any]] = {}  # none where the cases are published
         stances = [f"stance_{partition.code}" for partition in partitions_of(self.config)]
+        written = self.state.entries.get("scenario", {})
         for row in blank_sheets(self.state):
-            if row.name not in self.state.entries.get("scenario", {}) or not (
-                entry := self._first("scenario", row.name)
-            ):
+            entry = self._first("scenario", row.name) if row.name in written else None
+            if entry is None:
                 continue
             values = entry.values
             if same := [name for name, sheet in usable.items() if sheet["name"] == values["name"]]:
                 self.drop("scenario", row.name, f"{same[0]} has the same name {values['name']!r}")
-            elif len({values[stance] for stance in stances}) == 1:
+            elif len({values.get(stance) for stance in stances}) == 1:
                 self.drop("scenario", row.name, "it is judged alike in all partitions")
             else:
                 usable[row.name] = values
@@ -216,24 +331,13 @@ class Work:
         asked = ((item, self._first("question", item.name)) for item in self.screened)
         return [replace(item, question=entry.values["question"]) for item, entry in asked if entry]
 
-    def text(self, partition: Partition, row: str) -> Text | None:
-        """Returns what a native wrote in a row; None for nothing that is usable."""
-        step = step_of("answer", self.config, partition)
-        if (entry := self._first(step, row)) is None:
-            return None
-        values = entry.values
-        written = values["question"], values["answer"]
-        drafts = {
-            draft.person: (draft.values.get("question"), draft.values.get("answer"))
-            for draft in self.state.by_models(step, row)
-        }
-        drafted_by = next((person for person, texts in drafts.items() if texts == written), "")
-        checks = f"{row}.{digest(*written)[:8]}"
-        return Text(entry.person, *written, values.get("gloss") or "", checks, drafted_by)
+    def text(self, partition: Partition, row: str) -> Entry | None:
+        """Returns the entry with a native's question and answer; None for nothing that is usable."""
+        return self._first(step_of("answer", self.config, partition), row)
 
-    def verdicts(self, partition: Partition, text: Text) -> list[str]:
+    def verdicts(self, partition: Partition, text: Entry) -> list[str]:
         """Returns the verdicts of natives on a text, its author's aside."""
-        entries = self.state.of(step_of("check", self.config, partition), text.checks)
+        entries = self.state.of(step_of("check", self.config, partition), check_of(text))
         return [entry.values["verdict"] for entry in entries if entry.person != text.person]
 
     def accepted(self) -> list[Item]:
@@ -248,7 +352,7 @@ class Work:
                 found.append(replace(item, texts=texts))
         return found
 
-    def _accepted(self, partition: Partition, row: str) -> Text | None:
+    def _accepted(self, partition: Partition, row: str) -> Entry | None:
         if (text := self.text(partition, row)) is None:
             return None
         verdicts, needed = Counter(self.verdicts(partition, text)), self.config.options["agree"]

@@ -11,6 +11,12 @@ from culture_tasks.prompt_files import load
 
 RAW_CASES = 9_800  # Table 1
 
+PARTITION, SCENARIOS = "partition", "scenarios"
+"""The ways in which people make a further edition."""
+
+TABLE = "cases"
+"""Name without suffix of the table of its raw cases."""
+
 Order = tuple[str, ...]
 """Partitions in the order in which a chain inserts them."""
 
@@ -23,19 +29,22 @@ class Partition:
         code: Code of the language (ISO 639), which names the partition: no two of an edition share a language.
         language: Name of the language in English, as in Figure 9 and for the judge.
         place: Code of the country or region (:mod:`culture_tasks.vocabulary`).
-        question: Field of a raw case that holds its question.
-        answer: Field that holds its answer.
-        gloss: Field that may hold the answer in English; empty where the answer is in English.
+        name: What it is called in the fields of a raw case.
         system: System prompt in the language; empty for the one of Figure 9.
     """
 
     code: str
     language: str
     place: str
-    question: str
-    answer: str
-    gloss: str = ""
+    name: str
     system: str = ""
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """Fields of a raw case for its question, its answer and, unless that is in English, a gloss in English."""
+        answer = f"answer_{self.name}_{self.code}"
+        gloss = {} if self.code == "en" else {"gloss": f"{answer}_en"}
+        return {"question": f"question_{self.code}", "answer": answer, **gloss}
 
     @property
     def system_prompt(self) -> str:
@@ -48,10 +57,6 @@ class Edition:
     """A set of raw cases, and what is inserted of it.
 
     Attributes:
-        name: Name of the benchmark, with which those of its tasks begin.
-        title: Its name for readers.
-        source: Where its raw cases are.
-        partitions: Its partitions, in order.
         targets: Partitions that are inserted in the single-insert setting.
         orders: Orders of the chains, that of the sequential setting first; empty without chains.
         diagnostic: Name of the task in which nothing is inserted.
@@ -97,23 +102,9 @@ PAPER = Edition(
         release=ReleaseFacts(rows=RAW_CASES),
     ),
     partitions=(  # section 3.1; the fields are those of Figure 8
-        Partition(code="en", language="English", place="US", question="question_en", answer="answer_us_en"),
-        Partition(
-            code="zh",
-            language="Chinese",
-            place="CN",
-            question="question_zh",
-            answer="answer_china_zh",
-            gloss="answer_china_zh_en",
-        ),
-        Partition(
-            code="ar",
-            language="Arabic",
-            place="arab",
-            question="question_ar",
-            answer="answer_arab_ar",
-            gloss="answer_arab_ar_en",
-        ),
+        Partition(code="en", language="English", place="US", name="us"),
+        Partition(code="zh", language="Chinese", place="CN", name="china"),
+        Partition(code="ar", language="Arabic", place="arab", name="arab"),
     ),
     targets=("zh", "ar"),  # section 3.1
     orders=(("en", "zh", "ar"), ("ar", "zh", "en")),  # section 3.1, and the supplementary chains of Appendix F.1

@@ -73,9 +73,9 @@ class RawCaseRow(TableRow):
 @cache
 def row_model(edition: Edition) -> type[RawCaseRow]:
     """Returns what a row of an edition is: with the question, the answer and the gloss of each partition (Figure 8)."""
-    fields: dict[str, Any] = {partition.question: (Text, ...) for partition in edition.partitions}
-    fields |= {partition.answer: (Text, ...) for partition in edition.partitions}
-    fields |= {partition.gloss: (str | None, None) for partition in edition.partitions if partition.gloss}
+    fields: dict[str, Any] = {}
+    for kind, validation in (("question", (Text, ...)), ("answer", (Text, ...)), ("gloss", (str | None, None))):
+        fields |= {one.fields[kind]: validation for one in edition.partitions if kind in one.fields}
     return create_model("RawCaseRow", __base__=RawCaseRow, **fields)
 
 
@@ -155,7 +155,10 @@ def load(data_folder: Path | None, edition: Edition = PAPER) -> RawCases:
     cases = []
     for identifier, row in zip(ids, rows, strict=True):
         values = row.model_dump()
-        samples = {one.code: QuestionAnswer(values[one.question], values[one.answer]) for one in edition.partitions}
+        samples = {
+            one.code: QuestionAnswer(values[one.fields["question"]], values[one.fields["answer"]])
+            for one in edition.partitions
+        }
         more = {"part": values["split"], "image": row.image, "description": row.description or ""}
         cases.append(RawCase(identifier, row.scenario, row.topic, samples, **more))
     first: dict[str, int] = {}  # row of each scenario, whose cases agree on its topic and its part

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from culture_tasks.benchmarks.culturalvqa.benchmark import DECODING
 from culture_tasks.benchmarks.culturalvqa.built import TEST
@@ -23,12 +23,14 @@ from culture_tasks.benchmarks.culture_rows import (
     comparable,
     figure_of,
     negative_options,
+    options_of,
     people_of,
     random_order,
     ratings_of,
     respond_step,
     responses,
     stale,
+    step_of,
     writers,
 )
 from culture_tasks.benchmarks.cultures import (
@@ -48,7 +50,6 @@ from culture_tasks.data.images import image_key, image_keys
 from culture_tasks.data.sources import local_file
 from culture_tasks.data.tables import Label, OptionalLabel, TableRow, read_file, usable_rows
 from culture_tasks.errors import DataError, nearest
-from culture_tasks.prompt_files import load as prompt_file
 
 _IMAGES_CSV = "inputs/images.csv"
 
@@ -62,52 +63,6 @@ Drinks: what people drink, and how it is made and served.
 Food: dishes, ingredients, meals.
 Rituals: what people do in a fixed way on an occasion, such as a wedding or a prayer.
 Traditions: everything else that is handed down, such as crafts, music, games and festivals."""
-
-_FROM_THE_COUNTRY = "people from the country"
-
-
-def _option(name: str, default: bool | float, about: str) -> Option:
-    return Option(name=name, default=default, about=about)
-
-
-_OPTIONS = (
-    _option(
-        "screen",
-        True,
-        "Whether somebody looks at each image before questions are written. In the paper, writers could skip images; "
-        "its further filters aren't in our text.",
-    ),
-    _option(
-        "questions_per_image",
-        1,
-        "How many questions are written about an image. The paper doesn't say. Questions about one image are no "
-        "independent ones, so more images are worth more than more questions.",
-    ),
-    _option(
-        "author_answers",
-        True,
-        "Whether the writer of a question also gives an answer, which counts like the others'. The paper doesn't say.",
-    ),
-    _option(
-        "answerers",
-        3,
-        "How many people answer a question, beside its writer. The paper has 1 to 5 answers to each, 3 on average.",
-    ),
-    _option(
-        "least_answers",
-        2,
-        "How many people must have answered a question, its writer included, for it to be kept. In the paper 1. By "
-        "default, one who didn't write alone must have known an answer.",
-    ),
-    _option(
-        "rated_questions",
-        50,
-        "To how many questions people rate models' answers, which tells whether the judge agrees with people here "
-        "(Appendix K; it doesn't say how many).",
-    ),
-    _option("raters", 5, "How many people rate each answer of a model; in the paper 5 (Appendix K)."),
-)
-
 
 # Images
 
@@ -391,7 +346,7 @@ class CulturalVqaForm(CultureForm):
 
     def options(self, way: str) -> Sequence[Option]:  # noqa: ARG002 - there is one way
         """Returns what a group decides beforehand."""
-        return _OPTIONS
+        return options_of(__package__)
 
     def steps(self, config: Config) -> Sequence[Step]:
         """Returns the steps; without a look at images or ratings of models' answers, theirs are left out."""
@@ -427,68 +382,23 @@ FORM = CulturalVqaForm()
 def _steps(config: Config) -> Iterator[Step]:
     from culture_tasks.vocabulary import language
 
-    name = language(config.language).name
-
-    def instructions(step: str) -> str:
-        return prompt_file(__package__, f"people_{step}.v1").fill({"language": name})
-
+    in_language = partial(step_of, __package__, language=language(config.language).name)
+    yes_no = partial(Column, kind="yes_no")
+    is_suitable = yes_no(name="suitable", title="Questions can be written about it")
+    people = yes_no(name="people", title="People can be recognised in it", only_if=("suitable", True))
     question = Column(name="question", title="Question", most=300)
     choices = {facet: facet.title() for facet in FACETS}
     facet = Column(name="facet", title="What it is about", kind="choice", about=_FACETS, choices=choices)
     answer = Column(name="answer", title="Answer", most=100)
     variants = Column(name="variants", title="Other spellings of the same answer", kind="texts", required=False, most=4)
-    yield Step(
-        name="screen",
-        title="Images",
-        about=instructions("screen"),
-        who=_FROM_THE_COUNTRY,
-        source="Appendix B has filters of size and shape; our text of it breaks off before those of content",
-        columns=(
-            Column(name="suitable", title="Questions can be written about it", kind="yes_no"),
-            Column(name="people", title="People can be recognised in it", kind="yes_no", only_if=("suitable", True)),
-        ),
-        rows=_screen_rows,
-    )
-    yield Step(
-        name="write",
-        title="Questions",
-        about=instructions("write"),
-        who=_FROM_THE_COUNTRY,
-        source="sections 3, 7 and 8; the paper's instructions and the meaning of its facets aren't in our text",
-        columns=(question, facet, *((answer, variants) if config.options["author_answers"] else ())),
-        rows=_write_rows,
-    )
-    yield Step(
-        name="answer",
-        title="Answers",
-        about=instructions("answer"),
-        who=f"{_FROM_THE_COUNTRY}, not the writer of the question",
-        source="abstract and section 6: 1 to 5 answers; Appendix H asks models for 1 to 3 words",
-        columns=(answer, variants),
-        rows=_answer_rows,
-    )
-    yield respond_step(
-        __package__,
-        "vlm.v1",
-        about="Models answer some of the questions, with the image, for people to rate.",
-        source="Appendix H; greedy, since the paper gives no decoding",
-        rows=_respond_rows,
-        decoding=DECODING,
-        shows_images=True,
-    )
-    yield Step(
-        name="rate",
-        title="Ratings of models' answers",
-        about=instructions("rate"),
-        who=_FROM_THE_COUNTRY,
-        source="Appendix K: five people, for questions from India",
-        columns=(
-            Column(
-                name="rating", title="Rating", kind="number", about="1 is the best, 5 the worst", lowest=1, highest=5
-            ),
-        ),
-        rows=_rate_rows,
-    )
+    best = "1 is the best, 5 the worst"
+    rating = Column(name="rating", title="Rating", kind="number", about=best, lowest=1, highest=5)
+    answers = (answer, variants)
+    yield step_of(__package__, "screen", (is_suitable, people), _screen_rows)
+    yield in_language("write", (question, facet, *(answers if config.options["author_answers"] else ())), _write_rows)
+    yield in_language("answer", answers, _answer_rows)
+    yield respond_step(__package__, "vlm.v1", rows=_respond_rows, decoding=DECODING, shows_images=True)
+    yield step_of(__package__, "rate", (rating,), _rate_rows)
 
 
 # What is built
@@ -501,7 +411,8 @@ def _built(state: State) -> Built:
     if not questions:
         raise NothingBuiltError(
             f"culture: no question is left. {len(dropped)} images and questions were left out. Expected at least one "
-            f"with {max(1, config.options['least_answers'])} answers."
+            f"with {max(1, config.options['least_answers'])} answers.",
+            dropped,
         )
     rows, images = [], {}
     for question in questions:
@@ -528,9 +439,8 @@ def _built(state: State) -> Built:
     current = [_row_of(question).name for question in questions]
     dropped += stale(state, {"answer": current, "respond": current})
     facets = Counter(question.facet for question in questions)
-    tables: dict[str, list[dict[str, Any]]] = {TEST: rows, "ratings": ratings}
     return Built(
-        tables={f"{name}.json": table for name, table in tables.items() if table},
+        tables={f"{TEST}.json": rows} | ({"ratings.json": ratings} if ratings else {}),
         images=images,
         dropped=dropped,
         counts={

@@ -18,14 +18,12 @@ from support.crosscult_cases import rows, write_folder
 from support.cultures import cultures_in
 from support.in_process import run_lm_eval, run_lmms_eval
 
-from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK
-from culture_tasks.benchmarks.crosscult.built import benchmark_of
-from culture_tasks.benchmarks.crosscult.culture_entries import row_name
-from culture_tasks.benchmarks.crosscult.culture_options import partitions_of
-from culture_tasks.benchmarks.crosscult.culture_steps import scenario_steps
+from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK, OwnCulture
+from culture_tasks.benchmarks.crosscult.culture import scenario_steps
+from culture_tasks.benchmarks.crosscult.culture_entries import partitions_of, row_name
 from culture_tasks.benchmarks.cultures import BuiltCulture, Entry, State
 from culture_tasks.benchmarks.interface import Group, Task
-from culture_tasks.benchmarks.training_cases import OffersTraining
+from culture_tasks.cli.main import main
 from culture_tasks.cultures.building import build
 from culture_tasks.cultures.project import Project, problems_with
 from culture_tasks.errors import DataError
@@ -143,8 +141,9 @@ def test_a_partition_becomes_a_benchmark_of_its_own(persian, data, monkeypatch):
         assert reason in reasons
     (mark,) = again.marks
     assert mark.startswith(f"2 of 18 answers are drafts of a model ({DRAFT})")
-    benchmark = benchmark_of(folder.culture)
-    assert isinstance(benchmark, OffersTraining)
+    card = (folder.culture.folder / "README.md").read_text("utf-8")
+    assert card.count("--tasks crosscult_own --log_samples") == 2  # the task that needs no model which inserts
+    benchmark = OwnCulture(folder.culture)
     assert benchmark.check(None).usable
     named = {entry.name: entry for entry in benchmark.entries()}
     assert {"crosscult_own", "crosscult_own_single", "crosscult_own_sequential_locality_fa"} <= named.keys()
@@ -176,13 +175,25 @@ def test_a_partition_becomes_a_benchmark_of_its_own(persian, data, monkeypatch):
     assert BuiltCulture.read(folder.culture.folder).facts == folder.culture.facts
 
 
+def test_agree_tells_what_falls_out_of_too_little(tmp_path, data, monkeypatch, capsys):
+    own = project(tmp_path / "own", "partition", "fa", "IR", cases=2, system_prompts=[f"fa: {PERSIAN}"])
+    fill(own, data, "answer", "stops", answered, rows={0})
+    settings(monkeypatch, data)
+    table = tmp_path / "dropped.csv"
+    assert main(["culture", "agree", str(own.folder), "-o", str(table)]) == 1
+    said = capsys.readouterr().out
+    assert "nothing can be built yet: culture: no case is left for the single-insert test" in said
+    assert "0 of the 2 natives needed say that it holds (nobody checked it)" in said
+    assert table.read_text("utf-8").count("nobody filled it in") == len(own.step("answer").rows(own.state(data))) - 1
+
+
 def test_the_same_entries_make_the_same_files(persian, data, monkeypatch):
     chosen = settings(monkeypatch, data)
     assert build(persian, chosen).culture.files == build(persian, chosen).culture.files
 
 
 def test_methods_are_trained_on_the_published_cases_unless_a_culture_is_named(persian, data, monkeypatch):
-    own = benchmark_of(build(persian, settings(monkeypatch, data)).culture)
+    own = OwnCulture(build(persian, settings(monkeypatch, data)).culture)
     monkeypatch.setattr(training_data, "benchmarks", lambda: {"crosscult": BENCHMARK, own.name: own})
     monkeypatch.setattr(training_data, "cultures", lambda: {own.name: None})
     own_cases = training_data.load_training_data(data, benchmark=own.name)
@@ -388,8 +399,9 @@ def test_own_scenarios_become_single_cases_and_chains(korean, data, monkeypatch)
         "usable scenario 's05'",
     ):
         assert reason in reasons
-    benchmark = benchmark_of(folder.culture)
-    assert not isinstance(benchmark, OffersTraining)
+    benchmark = OwnCulture(folder.culture)
+    with pytest.raises(DataError, match="crosscult_own: no scenario is for training"):
+        benchmark.training_cases(None)
     assert benchmark.check(None).usable
     tasks = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Task)}
     docs = tasks["crosscult_own_sequential_generality_ko"].data.load(Settings.from_environment()).rows
