@@ -35,8 +35,8 @@ MODELS = (
     *("Molmo-7B-D", "LLaVA-1.6-13B", "LLaVA-1.6-7B"),
 )
 GATE = ("GPT-4o mini", "Qwen2-VL-7B")
-MAP = ("GPT-4o", "LLaVA-1.6-7B")
-FIGURES = ("overview", "countries", "worldcuisines_languages")
+FEW = ("GPT-4o", "Qwen2-VL-7B", "LLaVA-1.6-7B")
+FIGURES = {"report": ("overview", "countries"), "few": ("countries_map", "worldcuisines_languages")}
 _WIDEST, _MOST_BYTES = 1_600, 290_000
 
 _TWO_MODELS = """
@@ -73,10 +73,10 @@ def main() -> int:
 async def _make(predictions: Path, demo: Path, folder: Path) -> None:
     shown = [str(predictions / model) for model in MODELS]
     _call("report", *shown, "-o", "report", "--formats", "html,png", "--published", cwd=folder)
-    _call("report", *(str(predictions / model) for model in MAP), "-o", "map", "--formats", "png", cwd=folder)
-    for key in FIGURES:
-        _save(Image.open(folder / "report" / "figures" / f"{key}.png"), f"figure_{key}")
-    _save(Image.open(folder / "map" / "figures" / "countries_map.png"), "figure_countries_map")
+    _call("report", *(str(predictions / model) for model in FEW), "-o", "few", "--formats", "png", cwd=folder)
+    for report, keys in FIGURES.items():
+        for key in keys:
+            _save(Image.open(folder / report / "figures" / f"{key}.png"), f"figure_{key}")
     _call("spotcheck", "draw", str(demo), "-n", "55", "--tasks", "culturalvqa", "-o", "sheet", cwd=folder)
     _call("culture", "new", "nepal", "--like", "cedar", "--language", "ne", "--place", "NP", cwd=folder)
     toml = folder / "nepal" / "culture.toml"
@@ -85,12 +85,12 @@ async def _make(predictions: Path, demo: Path, folder: Path) -> None:
     [own] = (folder / "nepal" / "sheets").glob("words-p1-*.html")
     gate = ("compare", *GATE, "--fail-on-regression")
     (folder / "gate.html").write_text(_terminal(gate, _call(*gate, cwd=predictions, status=1)), "utf-8")
-    report, sheet = folder / "report" / "report.html", folder / "sheet" / "sheet.html"
+    page, sheet = folder / "report" / "report.html", folder / "sheet" / "sheet.html"
     async with open_tab(find_chromium() or "", folder / "profile") as tab:
-        await _photograph(tab, report, "report", 1280, 1080)
-        await _photograph(tab, report, "report_dark", 1280, 600, prefers_color_scheme="dark")
-        await _photograph(tab, report, "report_phone", 390, 780)
-        await _photograph(tab, report, "samples", 1280, 900, script=_TWO_MODELS)
+        await _photograph(tab, page, "report", 1280, 1080)
+        await _photograph(tab, page, "report_dark", 1280, 600, prefers_color_scheme="dark")
+        await _photograph(tab, page, "report_phone", 390, 780)
+        await _photograph(tab, page, "samples", 1280, 900, script=_TWO_MODELS)
         await _photograph(tab, sheet, "sheet_spotcheck", 1000, 760)
         await _photograph(tab, own, "sheet_culture", 1000, 760)
         await _photograph(tab, folder / "gate.html", "gate", 1120, 760)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import griffe
-from markdown.extensions.toc import slugify
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
@@ -23,7 +22,7 @@ def on_files(files: Files, config: Any) -> Files:
     contents = "\n## Recipes\n\n"
     for recipe in recipes:
         title, text = recipe.removeprefix("## ").split("\n", 1)
-        name = f"{slugify(title, '-')}.md"
+        name = "-".join(re.findall(r"\w+", title.lower())) + ".md"
         contents += f"- [{title}]({name})\n"
         files.append(
             File.generated(config, f"contributing/{name}", content=f"# {title}\n{_with_links_from_docs(text)}")
