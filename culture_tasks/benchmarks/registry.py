@@ -108,7 +108,10 @@ def task_named(name: str) -> Task:
     """Returns a task; raises CultureTasksError for a name that isn't one."""
     entry = entries().get(name)
     if not isinstance(entry, Task):
-        raise CultureTasksError(f"culture-tasks: no task {name!r}.{nearest(name, entries())}")
+        raise CultureTasksError(
+            f"culture-tasks: no task {name!r}.{nearest(name, entries())} If it is of an own culture, name the culture's "
+            "folder with CULTURE_TASKS_CULTURES."
+        )
     return entry
 
 
