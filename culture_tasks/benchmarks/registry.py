@@ -109,8 +109,8 @@ def task_named(name: str) -> Task:
     entry = entries().get(name)
     if not isinstance(entry, Task):
         raise CultureTasksError(
-            f"culture-tasks: no task {name!r}.{nearest(name, entries())} If it is of an own culture, name the culture's "
-            "folder with CULTURE_TASKS_CULTURES."
+            f"culture-tasks: no task {name!r}.{nearest(name, entries())} If it is of an own culture, name its folder "
+            "with CULTURE_TASKS_CULTURES."
         )
     return entry
 
