@@ -309,7 +309,12 @@ def _set(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]
 
 def user_cache_file() -> Path:
     """Returns the file of the verdict cache in the user's cache folder."""
-    return platformdirs.user_cache_path("culture-tasks") / "verdicts.sqlite3"
+    return user_cache_folder() / "verdicts.sqlite3"
+
+
+def user_cache_folder() -> Path:
+    """Returns the folder of this package in the user's cache folder."""
+    return platformdirs.user_cache_path("culture-tasks")
 
 
 def variables() -> Mapping[str, str]:

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import Benchmark, Decoding, Prompt
 from culture_tasks.data.sources import Source
 from culture_tasks.errors import DataError
-from culture_tasks.settings import culture_folders
+from culture_tasks.settings import culture_folders, user_cache_folder
 
 MODEL = "model:"
 """How the code of a model begins that filled in a step, such as ``model:gpt-4o``; those of people have no colon."""
@@ -29,6 +31,9 @@ MANIFEST = "culture.json"
 
 BUILT = "built"
 """Folder of a project in which its built culture is."""
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+"""Names of cultures."""
 
 FIELDS = ("name", "title", "like", "way", "language", "place", "marks", "facts")
 """Fields of the manifest that say what the culture is, beside the hashes of its files."""
@@ -402,8 +407,14 @@ class BuiltCulture:
 
     @property
     def task_files(self) -> Path:
-        """The folder of its task files."""
-        return self.folder / "tasks"
+        """The folder of the task files that run: those that this installation makes of the manifest.
+
+        Those in the folder itself are for ``--include_path``. Since a harness runs what a task file says, those of a
+        stranger are code.
+        """
+        content = [__version__, self.files, *(getattr(self, name) for name in FIELDS)]
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return user_cache_folder() / "tasks" / f"{self.benchmark}-{digest[:16]}"
 
     def problems(self) -> list[str]:
         """Returns how its files differ from those that were built, each with what to do about it."""
@@ -439,6 +450,13 @@ class BuiltCulture:
             raise DataError(f"{path}: can't be read ({error}). Build the culture again.") from None
         except (KeyError, TypeError) as error:
             raise DataError(f"{path}: no field {error}. Build the culture again.") from None
+        kinds = {"marks": list, "facts": dict, "files": dict}
+        texts = [value for name, value in found.items() if name not in kinds]
+        fits = all(isinstance(found[name], kind) for name, kind in kinds.items())
+        if not (fits and all(isinstance(one, str) and one.isprintable() for one in [*texts, *found["marks"]])):
+            raise DataError(f"{path}: holds fields of other types than those that are built. Fetch the culture again.")
+        if not NAME.fullmatch(found["name"]):
+            raise DataError(f"{path}, field 'name': found {found['name']!r}. Fetch the culture again.")
         return cls(folder=folder, **found)
 
 

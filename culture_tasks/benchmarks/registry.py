@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -29,6 +30,9 @@ from culture_tasks.settings import Settings
 
 ENTRY_POINTS = "culture_tasks.benchmarks"
 """Group of entry points by which another package adds benchmarks: each names a :class:`Benchmark`."""
+
+
+_NAME = re.compile(r"\w+", re.ASCII)
 
 
 @cache
@@ -63,6 +67,8 @@ def benchmarks() -> Mapping[str, Benchmark]:
         if benchmark.name not in cultures():  # which has the rubrics of the benchmark that it is like
             names += [("rubric", rubric.name) for rubric in benchmark.rubrics()]
         for kind, name in names:
+            if not _NAME.fullmatch(name):
+                raise CultureTasksError(f"{where}: the {kind} {name!r} needs another name, of letters, digits and '_'.")
             if owner := owners.get((kind, name)):
                 raise CultureTasksError(
                     f"{where}: the {kind} {name!r} is one of {owner}'s already. Give it another name."

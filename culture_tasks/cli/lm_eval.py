@@ -22,6 +22,7 @@ from typing import Any
 from culture_tasks.benchmarks.registry import task_folders
 from culture_tasks.cli.options import AddParser
 from culture_tasks.errors import ImagesNotShownError
+from culture_tasks.harness.task_files import write_task_files_of_cultures
 
 
 def register(add_parser: AddParser) -> None:
@@ -59,6 +60,7 @@ def _with_our_folders(original: Callable[..., Any]) -> staticmethod[..., Any]:
     def build(paths: Iterable[Path], **options: Any) -> Any:
         given = list(paths)
         known = {path.resolve() for path in given}
+        write_task_files_of_cultures()
         ours = [folder for folder in task_folders("lm_eval") if folder.resolve() not in known]
         return original([*given, *ours], **options)
 

@@ -17,14 +17,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.cultures import Column, Config, CultureForm, Entry, OffersCultures, Option, State, Step
+from culture_tasks.benchmarks.cultures import (
+    NAME,
+    Column,
+    Config,
+    CultureForm,
+    Entry,
+    OffersCultures,
+    Option,
+    State,
+    Step,
+)
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.vocabulary import language, place
 
 CONFIG, ENTRIES = "culture.toml", "entries.jsonl"
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _PERSON = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 _TEXTS = ("name", "title", "like", "way", "language", "place")
 _REQUIRED = ("name", "title", "like", "language", "place")
@@ -198,7 +207,7 @@ def _config(content: Mapping[str, Any], form: CultureForm, path: Path) -> Config
                 f"{path}, field {name!r}: found {content[name]!r}. Expected a code, such as {example}."
             ) from None
     name, way = content["name"], content.get("way", "")
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise DataError(
             f"{path}, field 'name': found {name!r}. Expected small letters, digits and underscores, a letter first, "
             "such as 'korea'."

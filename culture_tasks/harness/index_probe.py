@@ -17,6 +17,7 @@ from typing import Any
 from culture_tasks.benchmarks.interface import Harness, Tag
 from culture_tasks.benchmarks.registry import entries, in_harness, task_file, task_folders
 from culture_tasks.errors import CultureTasksError
+from culture_tasks.harness.task_files import write_task_files_of_cultures
 
 GROUP = "lmms_eval.models"
 """Entry points that lmms-eval loads when it starts, ours among them."""
@@ -45,6 +46,7 @@ def _index(harness: Harness) -> Iterator[tuple[str, Path | None]]:
     if harness == "lm_eval":
         from lm_eval.tasks import TaskManager
 
+        write_task_files_of_cultures()
         manager = TaskManager(include_path=[str(folder) for folder in task_folders("lm_eval")])
         yield from ((name, entry.yaml_path) for name, entry in manager.task_index.items())
     else:

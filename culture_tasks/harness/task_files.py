@@ -6,11 +6,14 @@ log-likelihoods have another one. A template's name has no ``.yaml`` at its end,
 
 from __future__ import annotations
 
+import shutil
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Entry, Group, Harness, JudgedScore, Task
+from culture_tasks.benchmarks.registry import benchmarks, cultures
 from culture_tasks.harness.scoring import LEXICAL
 
 TEMPLATE, LIKELIHOOD_TEMPLATE = "_default_template_yaml", "_likelihood_template_yaml"
@@ -66,7 +69,7 @@ def _of_tasks(
         if key != "tag" and others and all(keys.get(key) == value for keys in others)
     }
     notes = dict.fromkeys(task.note for task in tasks if task.note)
-    comment = f"# {' '.join([f'{benchmark.title} ({benchmark.paper}).', *notes])}\n"
+    comment = f"# {' '.join(' '.join([f'{benchmark.title} ({benchmark.paper}).', *notes]).split())}\n"
     if shared:
         yield template, comment + _yaml(shared)
     for name, keys in keys_of.items():
@@ -192,6 +195,20 @@ def _scalar(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_scalar, value))}]"
     return str(value)
+
+
+def write_task_files_of_cultures() -> None:
+    """Writes the task files of own cultures into the user's cache, where they aren't yet."""
+    for name, built in cultures().items():
+        folder = built.task_files
+        if folder.is_dir():
+            continue
+        unfinished = folder.with_name(f".{folder.name}-{uuid.uuid4().hex}")
+        write_task_files(benchmarks()[name], unfinished)
+        try:
+            unfinished.replace(folder)
+        except OSError:  # another process was first
+            shutil.rmtree(unfinished)
 
 
 def write_task_files(benchmark: Benchmark, folder: Path) -> None:

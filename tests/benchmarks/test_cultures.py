@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from support.cultures import cultures_in
@@ -12,6 +13,8 @@ from support.groups import Group
 from culture_tasks.benchmarks import registry
 from culture_tasks.benchmarks.cultures import BuiltCulture, built_cultures
 from culture_tasks.errors import CultureTasksError, DataError
+from culture_tasks.harness.lmms_eval.plugin import task_index
+from culture_tasks.harness.task_files import stale_files
 
 MANIFEST = {
     "name": "nowhere",
@@ -46,6 +49,9 @@ def test_cultures_are_found_in_their_folders_in_projects_and_below(tmp_path):
         ("{", "can't be read"),
         ("[]", "no field"),
         (json.dumps({"name": "x"}), "no field 'title'"),
+        (json.dumps(MANIFEST | {"name": "../x"}), "field 'name'"),
+        (json.dumps(MANIFEST | {"title": "x\nprocess_docs: y"}), "other types"),
+        (json.dumps(MANIFEST | {"marks": [1]}), "other types"),
     ],
 )
 def test_a_folder_that_holds_none_is_refused(tmp_path, content, said):
@@ -109,6 +115,20 @@ def test_a_culture_is_a_benchmark_beside_the_one_that_it_is_like(built):
     with cultures_in(folder):
         assert registry.benchmarks()["care_iran"].title == "CARE, Iran"
         assert registry.task_named("care_iran").languages == ("fa",)
-        assert folder / "tasks" / "lm_eval" in registry.task_folders("lm_eval")
         assert registry.check_data("care_iran", None).usable
     assert "care_iran" not in registry.benchmarks()
+
+
+def test_no_task_file_of_a_stranger_is_run(built, tmp_path):
+    """A task file may name any function, and a template may run code."""
+    copy = tmp_path / "copy"
+    shutil.copytree(built.build().folder, copy)
+    for path in (copy / "tasks").rglob("*.yaml"):
+        path.write_text("doc_to_text: !function os.getcwd\n", "utf-8")
+    with cultures_in(copy):
+        for _ in range(2):  # a second process finds them there
+            own = Path(task_index()["care_iran"]["yaml_path"])
+            assert not own.is_relative_to(copy)
+            assert "os.getcwd" not in own.read_text("utf-8")
+        assert own.parents[2] / "lm_eval" in registry.task_folders("lm_eval")
+        assert stale_files(registry.benchmarks()["care_iran"], own.parents[2]) == []

@@ -99,6 +99,7 @@ def user(tmp_path):
         OPENAI_API_KEY="sk-never-written",
         CULTURE_TASKS_DATA=str(ROOT / "examples" / "data"),
         CULTURE_TASKS_CULTURES="isfahan,nepal",
+        XDG_CACHE_HOME=str(tmp_path / "cache"),
         CULTURE_JUDGE_CACHE=str(tmp_path / "verdicts.sqlite3"),
     )
     server.close()

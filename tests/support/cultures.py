@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,8 @@ from culture_tasks.benchmarks import registry
 @contextmanager
 def cultures_in(*folders: Path) -> Iterator[None]:
     """Makes the built cultures of folders known in a block of code, and nothing else by ``CULTURE_TASKS_CULTURES``."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as cache:
+        patch.setenv("XDG_CACHE_HOME", cache)
         patch.setenv("CULTURE_TASKS_CULTURES", ",".join(map(str, folders)))
         _forget()
         try:

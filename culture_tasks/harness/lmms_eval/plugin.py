@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from culture_tasks.benchmarks.interface import Group, Tag
-from culture_tasks.benchmarks.registry import entries, in_harness, task_file, tasks_below
+from culture_tasks.benchmarks.registry import cultures, entries, in_harness, task_file, tasks_below
 from culture_tasks.errors import CultureTasksError
 
 _KNOWLEDGE_INSERTION = "culture_tasks.harness.lmms_eval.knowledge_insertion.KnowledgeInsertion"
@@ -109,8 +109,12 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def task_index() -> dict[str, dict[str, Any]]:
-    """Returns our entries of lmms-eval's task index, made from the benchmarks: no file is read at start-up."""
+    """Returns our entries of lmms-eval's task index, made from the benchmarks: no task file is read at start-up."""
     index: dict[str, dict[str, Any]] = {}
+    if cultures():
+        from culture_tasks.harness.task_files import write_task_files_of_cultures
+
+        write_task_files_of_cultures()
     for name, entry in entries().items():
         if not in_harness(entry, "lmms_eval"):
             continue

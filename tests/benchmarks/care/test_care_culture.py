@@ -269,7 +269,7 @@ def test_lm_eval_scores_the_culture(group, monkeypatch):
     with cultures_in(built.folder):
         answers = {row["question"]: row["answer"] for row in group.table("test")}
         model = ScriptedLM(lambda prompt, _: answers[prompt])
-        results = run_lm_eval(model, ["care_iran"], built.task_files / "lm_eval", bootstrap_iters=0)
+        results = run_lm_eval(model, ["care_iran"], built.folder / "tasks" / "lm_eval", bootstrap_iters=0)
     assert results["results"]["care_iran"]["care_rating_lexical,none"] == 10.0
     [record] = [sample["care_rating_lexical"] for sample in results["samples"]["care_iran"][:1]]
     assert (record["benchmark"], record["groups"]["culture"]) == ("care_iran", "Native (Iranian)")
