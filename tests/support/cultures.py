@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from culture_tasks.benchmarks import registry
+from culture_tasks.people import rated_responses
+from culture_tasks.preferences import held_out
 
 
 @contextmanager
@@ -26,6 +28,7 @@ def cultures_in(*folders: Path) -> Iterator[None]:
 
 
 def _forget() -> None:
-    for function in vars(registry).values():
-        if hasattr(function, "cache_clear"):
-            function.cache_clear()
+    for module in (registry, rated_responses, held_out):
+        for function in vars(module).values():
+            if hasattr(function, "cache_clear"):
+                function.cache_clear()
