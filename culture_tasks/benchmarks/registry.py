@@ -32,7 +32,7 @@ ENTRY_POINTS = "culture_tasks.benchmarks"
 """Group of entry points by which another package adds benchmarks: each names a :class:`Benchmark`."""
 
 
-_NAME = re.compile(r"\w+", re.ASCII)
+_NAME = re.compile(r"[\w-]+", re.ASCII)
 
 
 @cache
@@ -68,7 +68,9 @@ def benchmarks() -> Mapping[str, Benchmark]:
             names += [("rubric", rubric.name) for rubric in benchmark.rubrics()]
         for kind, name in names:
             if not _NAME.fullmatch(name):
-                raise CultureTasksError(f"{where}: the {kind} {name!r} needs another name, of letters, digits and '_'.")
+                raise CultureTasksError(
+                    f"{where}: the {kind} {name!r} needs another name, of letters, digits, '_' and '-'."
+                )
             if owner := owners.get((kind, name)):
                 raise CultureTasksError(
                     f"{where}: the {kind} {name!r} is one of {owner}'s already. Give it another name."
