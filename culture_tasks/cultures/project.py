@@ -83,7 +83,7 @@ class Project:
     def state(self, data_folder: Path | None = None, *, with_images: bool = True) -> State:
         """Returns all that is known now: the entries are read anew.
 
-        Images of published data that the form needs are copied into the project where it hasn't got them, unless
+        Images of published data that the form needs are copied into the project where it lacks them, unless
         nobody looks at images.
         """
         newest: dict[str, dict[str, dict[str, Entry]]] = {}

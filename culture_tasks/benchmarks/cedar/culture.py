@@ -189,7 +189,7 @@ def _further_words(state: State) -> Iterator[tuple[str, Emotion]]:
 
 
 def _check_forms(forms: Iterable[tuple[str, Emotion]], place: str) -> None:
-    """Raises DataError for words that replies can't be told apart by."""
+    """Raises DataError for words that a reader of replies can't distinguish."""
     from culture_tasks.benchmarks.cedar.reading.folding import fold
 
     owners: dict[str, tuple[str, Emotion]] = {}

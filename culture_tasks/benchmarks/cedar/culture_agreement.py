@@ -1,4 +1,4 @@
-"""How well the people of a project agree, beside the numbers that CEDAR prints of its own."""
+"""How well the people of a project agree, beside the numbers that CEDAR prints."""
 
 from __future__ import annotations
 

@@ -321,7 +321,7 @@ class CrossCultForm(CultureForm):
         return (*first, *(step for one in written_partitions(config) for step in writing_steps(config, one)))
 
     def images(self, state: State) -> Mapping[str, Path]:
-        """Returns the images of the published cases that the project hasn't got."""
+        """Returns the images of the published cases that the project lacks."""
         if state.config.way == SCENARIOS:
             return {}
         missing = {identifier: item.name for identifier, item in published_items(state).items() if not item.image}
