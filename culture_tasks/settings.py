@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_core import from_json
 
 from culture_tasks.errors import SettingsError, nearest
@@ -39,6 +39,20 @@ _NOT_IN_EXTRA_BODY = {
     "max_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
     "max_completion_tokens": "use CULTURE_JUDGE_MAX_TOKENS",
 }
+_FORMS = {
+    # A number, a slash, and how many there are.
+    "shard": (r"([1-9]\d{0,5})/([1-9]\d{0,5})", "NUMBER/OF, such as 3/16, with numbers from 1 to OF"),
+    # A number or the word, perhaps with a seed of up to nine digits behind a colon.
+    "subset": (
+        r"([1-9]\d{0,8})(?::(\d{1,9}))?",
+        "NUMBER or NUMBER:SEED, such as 400 or 400:7, with a number from 1 on",
+    ),
+    "option_order": (
+        r"(shuffled)(?::(\d{1,9}))?",
+        "shuffled, or shuffled:SEED with a whole number, such as shuffled:7",
+    ),
+}
+"""Settings of two parts: the form of each, and that form in words."""
 
 
 class Settings(BaseModel):
@@ -147,36 +161,17 @@ class Settings(BaseModel):
             raise ValueError("it names a data set twice")
         return pairs
 
-    @field_validator("shard", mode="before")
+    @field_validator(*_FORMS, mode="before")
     @classmethod
-    def _is_a_number_of_shards(cls, given: object) -> object:
+    def _has_its_form(cls, given: object, field: ValidationInfo) -> object:
         if not isinstance(given, str):
             return given
-        # A number, a slash, and how many there are.
-        match = re.fullmatch(r"([1-9]\d{0,5})/([1-9]\d{0,5})", given)
-        if match is None or int(match[1]) > int(match[2]):
-            raise ValueError("it is not NUMBER/OF, such as 3/16, with numbers from 1 to OF")
-        return int(match[1]), int(match[2])
-
-    @field_validator("option_order")
-    @classmethod
-    def _is_an_order(cls, given: str | None) -> str | None:
-        # The word, and a seed of up to nine digits behind a colon.
-        match = re.fullmatch(r"shuffled(?::(\d{1,9}))?", given or "shuffled")
-        if match is None:
-            raise ValueError("it is not shuffled, or shuffled:SEED with a whole number, such as shuffled:7")
-        return given and f"shuffled:{int(match[1] or 0)}"
-
-    @field_validator("subset", mode="before")
-    @classmethod
-    def _is_a_number_of_documents(cls, given: object) -> object:
-        if not isinstance(given, str):
-            return given
-        # A number, perhaps with a seed behind a colon.
-        match = re.fullmatch(r"([1-9]\d{0,8})(?::(\d{1,9}))?", given)
-        if match is None:
-            raise ValueError("it is not NUMBER or NUMBER:SEED, such as 400 or 400:7, with a number from 1 on")
-        return int(match[1]), int(match[2] or 0)
+        pattern, form = _FORMS[str(field.field_name)]
+        match = re.fullmatch(pattern, given)
+        first, second = match.groups(default="0") if match else ("", "")
+        if not match or (field.field_name == "shard" and int(first) > int(second)):
+            raise ValueError(f"it is not {form}")
+        return f"{first}:{int(second)}" if field.field_name == "option_order" else (int(first), int(second))
 
     @field_validator("languages", mode="before")
     @classmethod

@@ -16,14 +16,13 @@ from functools import cache
 from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import NamedTuple
 
 from culture_tasks import benchmarks as package
 from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, OffersCultures, built_cultures
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.interface import Benchmark, Entry, Group, Harness, Metric, Tag, Task
 from culture_tasks.data.checking import DataReport
-from culture_tasks.data.reading import reading
+from culture_tasks.data.reading import DataRead, reading
 from culture_tasks.errors import CultureTasksError, JudgeError, SettingsError, nearest
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.settings import Settings
@@ -173,13 +172,6 @@ def task_file(entry: Task | Group, harness: Harness) -> Path:
     return task_folder(harness, benchmark) / benchmark.name / f"{entry.name}.yaml"
 
 
-class DataRead(NamedTuple):
-    """What a block of code has read: commits by data set of the Hub, and users' files, each with its differences."""
-
-    commits: Mapping[str, str]
-    own: Mapping[str, str]
-
-
 @contextmanager
 def reading_data(settings: Settings) -> Iterator[DataRead]:
     """Applies what the user chose to the reading of data in a block of code, and yields what is read, as it is read.
@@ -198,7 +190,7 @@ def reading_data(settings: Settings) -> Iterator[DataRead]:
                     f"Known are {', '.join(known)}."
                 )
     with reading(settings) as block:
-        yield DataRead(block.commits, block.differences)
+        yield block
 
 
 @cache

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from culture_tasks.cli.options import AddParser, add_json, print_json, unwritable
 from culture_tasks.costs.prices import read_prices
-from culture_tasks.harness.session import start_session
+from culture_tasks.harness.session import Session, hold_session
 from culture_tasks.results.merging import merge
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import as_text, plain
@@ -33,7 +33,7 @@ def register(add_parser: AddParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
-    start_session(settings)
+    hold_session(Session(settings))
     try:
         merged = merge(options.results, options.output, settings, read_prices(settings.prices_file))
     except OSError as error:

@@ -155,29 +155,19 @@ def _explained(name: str, config: str | None, chosen: str | None, error: BaseExc
         causes.append(cause)
         cause = cause.__cause__ or cause.__context__
 
-    def is_from(kind: type[Exception]) -> bool:
-        return any(isinstance(cause, kind) for cause in causes)
-
-    if is_from(errors.GatedRepoError):
-        return (
-            f"{data}: access is granted on request. Ask for it at {page}, then log in with `hf auth login` (or set "
-            "HF_TOKEN) as the user who was granted it."
-        )
-    if is_from(errors.RevisionNotFoundError):
-        return (
-            f"{data}: the Hub has no revision {chosen or 'main'!r} of it. Name a branch, tag or commit from "
-            f"{page}/commits/main in CULTURE_TASKS_REVISION, or take {name} out of it."
-        )
-    if is_from(errors.RepositoryNotFoundError):
-        return (
-            f"{data}: {endpoint()} has no such data set, or only for users who may see it. If it is private, log in "
-            "with `hf auth login`."
-        )
-    if is_from(errors.OfflineModeIsEnabled):
-        return (
-            f"{data}: HF_HUB_OFFLINE is set, and {missing}. Unset it to download the data, or name by HF_HOME a cache "
-            "that has them."
-        )
+    known = {
+        errors.GatedRepoError: f"access is granted on request. Ask for it at {page}, then log in with `hf auth login` "
+        "(or set HF_TOKEN) as the user who was granted it.",
+        errors.RevisionNotFoundError: f"the Hub has no revision {chosen or 'main'!r} of it. Name a branch, tag or "
+        f"commit from {page}/commits/main in CULTURE_TASKS_REVISION, or take {name} out of it.",
+        errors.RepositoryNotFoundError: f"{endpoint()} has no such data set, or only for users who may see it. If it "
+        "is private, log in with `hf auth login`.",
+        errors.OfflineModeIsEnabled: f"HF_HUB_OFFLINE is set, and {missing}. Unset it to download the data, or name "
+        "by HF_HOME a cache that has them.",
+    }
+    for kind, text in known.items():
+        if any(isinstance(cause, kind) for cause in causes):
+            return f"{data}: {text}"
     if of_connection := [cause for cause in causes if _is_of_the_connection(cause)]:
         return (
             f"{data}: can't be downloaded from {endpoint()} ({_reason(of_connection[-1])}), and {missing}. Check the "

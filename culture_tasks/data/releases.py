@@ -104,5 +104,5 @@ def _allowed() -> bool:
 
 
 def _note(table: RowTable, difference: str) -> None:
-    differences, name = current().differences, Path(table.origin).name
-    differences[name] = "; ".join(filter(None, (differences.get(name), difference)))
+    own, name = current().own, Path(table.origin).name
+    own[name] = "; ".join(filter(None, (own.get(name), difference)))

@@ -12,7 +12,7 @@ import logging
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -104,25 +104,10 @@ def _concerned(records: Iterable[Record | None]) -> Iterator[Record]:
     return (record.record if isinstance(record, PartRecord) else record for record in records if record is not None)
 
 
-class _Counts(NamedTuple):
-    """How many verdicts of a metric's records were scored, and how many were asked for."""
-
-    scored: int
-    asked: int
-
-    @property
-    def coverage(self) -> float:
-        return self.scored / self.asked if self.asked else math.nan
-
-    @property
-    def enough(self) -> bool:
-        """Whether a mean may be shown: some verdict is scored, and the coverage is what the user asks for."""
-        return self.scored > 0 and self.coverage >= current_session().settings.judge_min_coverage
-
-
-def _counted(records: Iterable[Record | None]) -> _Counts:
+def _counts(records: Iterable[Record | None]) -> tuple[int, int]:
+    """Returns how many verdicts of a metric's records were scored, and how many were asked for."""
     outcomes = [record["outcomes"] for record in _concerned(records)]
-    return _Counts(sum(each.get("scored", 0) for each in outcomes), sum(sum(each.values()) for each in outcomes))
+    return sum(each.get("scored", 0) for each in outcomes), sum(sum(each.values()) for each in outcomes)
 
 
 def coverage(records: Iterable[Record | None]) -> float:
@@ -130,20 +115,20 @@ def coverage(records: Iterable[Record | None]) -> float:
 
     Range 0-1; 1 is best. Without any verdict asked for, NaN.
     """
-    return _counted(records).coverage
+    scored, requests = _counts(records)
+    return scored / requests if requests else math.nan
 
 
 def coverage_stderr(records: Sequence[Record | None]) -> float:
     """Standard error of :func:`coverage`: the square root of p (1 - p) / n over n verdicts; NaN without any."""
-    counts = _counted(records)
-    share = counts.coverage
-    return math.sqrt(share * (1.0 - share) / counts.asked) if counts.asked else math.nan
+    scored, requests = _counts(records)
+    return math.sqrt(scored / requests * (1.0 - scored / requests) / requests) if requests else math.nan
 
 
 def unscored(records: Iterable[Record | None]) -> int:
     """How many verdicts were asked for and not scored: unparsable, refused, failed, or left to a later judge."""
-    counts = _counted(records)
-    return counts.asked - counts.scored
+    scored, requests = _counts(records)
+    return requests - scored
 
 
 def spread_over_runs(records: Iterable[Record | None]) -> float:
@@ -209,24 +194,29 @@ class MeanOfScores(Aggregation):
         return value, error
 
     def _mean_of(self, scores: Floats, records: Sequence[Any]) -> float:
-        if self._is_judged:
-            counts, session = _counted(records), current_session()
-            if counts.asked and not counts.enough:
-                if not session.said_why_nan:  # once for each evaluation: many metrics are over the same verdicts
-                    session.said_why_nan = True
-                    _log.warning(
-                        "judged scores are NaN: of the first, %d of %d verdicts were scored; "
-                        "CULTURE_JUDGE_MIN_COVERAGE asks for %g. Run again, which asks only for what is missing, or "
-                        "grade the logged samples with `culture-tasks rejudge`.",
-                        *(*counts, session.settings.judge_min_coverage),
-                    )
-                return math.nan
+        if not self._is_covered(records):
+            session = current_session()
+            if not session.said_why_nan:  # once for each evaluation: many metrics are over the same verdicts
+                session.said_why_nan = True
+                _log.warning(
+                    "judged scores are NaN: of the first, %d of %d verdicts were scored; CULTURE_JUDGE_MIN_COVERAGE "
+                    "asks for %g. Run again, which asks only for what is missing, or grade the logged samples with "
+                    "`culture-tasks rejudge`.",
+                    *(*_counts(records), session.settings.judge_min_coverage),
+                )
+            return math.nan
         return float(scores.mean()) if scores.size else math.nan
 
     def _error_of(self, scores: Floats, records: Sequence[Any]) -> float:
         """The sample standard deviation over the square root of n; NaN where the mean is, and for a single score."""
-        enough = not self._is_judged or _counted(records).enough
-        return float(scores.std(ddof=1) / math.sqrt(scores.size)) if enough and scores.size > 1 else math.nan
+        is_covered = scores.size > 1 and self._is_covered(records)
+        return float(scores.std(ddof=1) / math.sqrt(scores.size)) if is_covered else math.nan
+
+    def _is_covered(self, records: Sequence[Any]) -> bool:
+        """Whether so many verdicts as the user asks for were scored, and not none; so it is where none is needed."""
+        scored, requests = _counts(records) if self._is_judged else (0, 0)
+        least = current_session().settings.judge_min_coverage if requests else 0.0
+        return not requests or (scored > 0 and scored / requests >= least)
 
     def _scores(self, records: Sequence[Any]) -> tuple[Floats, list[Hashable]]:
         """Returns the scores that the mean is of, with the cluster of each."""

@@ -15,17 +15,9 @@ from typing import TYPE_CHECKING, Any
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.loading import (
-    SHARD,
-    all_documents,
-    loaded,
-    option_order_of,
-    rows_of,
-    shard_of,
-    subset_of,
-)
+from culture_tasks.harness.loading import Shard, all_documents, loaded_task
 from culture_tasks.harness.scoring import OPTION_ORDER, metric_list, scorer_of
-from culture_tasks.harness.subsets import SUBSET
+from culture_tasks.harness.subsets import PartOfTask, Subset
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -35,8 +27,8 @@ _log = logging.getLogger(__name__)
 Doc = Mapping[str, Any]
 
 
-def hook_named(name: str, module: str, kinds: Mapping[str, Callable[..., Any]]) -> Any:
-    """Returns a hook of the kinds of a module, or of :data:`SHARED`, or the metric list of a task.
+def hook_named(name: str, module: str, *functions: Callable[..., Any]) -> Any:
+    """Returns a hook of a module, whose functions are its kinds, or what both harnesses call alike.
 
     Raises:
         AttributeError: If there is no such kind.
@@ -45,7 +37,7 @@ def hook_named(name: str, module: str, kinds: Mapping[str, Callable[..., Any]]) 
     task, separator, kind = name.rpartition("__")
     if separator and kind == "metrics":
         return metric_list(task_named(task))
-    function = {**SHARED, **kinds}.get(kind) if separator else None
+    function = {one.__name__: one for one in (target, *functions)}.get(kind) if separator else None
     if function is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     return Hook(task_named(task), function)
@@ -92,32 +84,32 @@ def describe_documents(task: Any) -> None:
 
     The metadata are logged with the results, and lmms-eval's response cache tells tasks apart by them.
     """
-    name = name_of(task)
-    if order := option_order_of(name):
-        task.config.metadata = {**(task.config.metadata or {}), OPTION_ORDER: order}
-    part, subset = shard_of(name), subset_of(name)
-    if name is None or (part is None and subset is None):
+    known = loaded_task(name_of(task))
+    if known is None:
         return
-    if len(task.eval_docs) != (expected := len(loaded(name))):
-        which, setting = (f" of {part.shard}", "CULTURE_SHARD") if part else (" of the subset", "CULTURE_SUBSET")
+    part = known.shard or known.subset
+    if part is not None and len(task.eval_docs) != (expected := len(known.data)):
+        which, setting = (known.shard, "CULTURE_SHARD") if known.shard else ("the subset", "CULTURE_SUBSET")
         raise SettingsError(
-            f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {expected} documents{which}. "
-            f"{setting} needs all of them: unset it, or leave process_docs out of the task's file."
+            f"{task.config.task}: its process_docs leaves {len(task.eval_docs)} of the {expected} documents of "
+            f"{which}. {setting} needs all of them: unset it, or leave process_docs out of the task's file."
         )
-    named = {SHARD: None if part is None else part.shard, SUBSET: subset}
-    known = {key: one.model_dump() for key, one in named.items() if one is not None}
-    task.config.metadata = {**(task.config.metadata or {}), **known}
+    named = {OPTION_ORDER: known.option_order, Shard.key: known.shard, Subset.key: known.subset}
+    if said := {
+        key: part.model_dump() if isinstance(part, PartOfTask) else part for key, part in named.items() if part
+    }:
+        task.config.metadata = {**(task.config.metadata or {}), **said}
 
 
 def warn_of_limit(task: Any, limit: float | None) -> None:
     """Says where ``--limit``, which takes the first documents, takes few clusters whole."""
     name = name_of(task)
-    if name is None or not limit:
+    known = loaded_task(name)
+    if name is None or known is None or not limit:
         return
-    rows = rows_of(name)
+    rows = known.documents.rows
     many = min(len(rows), math.ceil(limit * len(rows)) if limit < 1.0 else int(limit))
-    scorer = scorer_of(name)
-    clusters = len({scorer.cluster_of(rows[place]) for place in range(many)})
+    clusters = len({scorer_of(name).cluster_of(row) for row in rows[:many]})
     if clusters <= many / 2:
         _log.warning(
             "%s: --limit takes the first %d documents, which are in %d clusters that share a question, an image or a "
@@ -128,19 +120,17 @@ def warn_of_limit(task: Any, limit: float | None) -> None:
 
 def refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
     """Refuses ``--cache_requests`` for parts of tasks and shuffled options: a harness finds them by the task's name."""
-    name = name_of(task)
+    known = loaded_task(name_of(task))
+    if known is None or not cache_requests:
+        return
     own = {
-        "CULTURE_SHARD": part.shard if (part := shard_of(name)) else None,
-        "CULTURE_SUBSET": f"a subset of {subset}" if (subset := subset_of(name)) else None,
-        "CULTURE_TASKS_OPTION_ORDER": option_order_of(name),
+        "CULTURE_SHARD": known.shard,
+        "CULTURE_SUBSET": f"a subset of {known.subset}" if known.subset else None,
+        "CULTURE_TASKS_OPTION_ORDER": known.option_order,
     }
-    variable, what = next(((variable, what) for variable, what in own.items() if what), ("", None))
-    if cache_requests and what:
-        raise SettingsError(
-            f"{task.config.task}: --cache_requests keeps one set of requests for a task, and {what} has its own. "
-            f"Leave the option out, or unset {variable}."
-        )
-
-
-SHARED: Mapping[str, Callable[..., Any]] = {"target": target}
-"""The hooks that both harnesses call alike."""
+    for variable, part in own.items():
+        if part:
+            raise SettingsError(
+                f"{task.config.task}: --cache_requests keeps one set of requests for a task, and {part} has its own. "
+                f"Leave the option out, or unset {variable}."
+            )

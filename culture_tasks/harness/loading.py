@@ -13,17 +13,18 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from culture_tasks.benchmarks.interface import Documents
-from culture_tasks.benchmarks.registry import DataRead, benchmark_of, reading_data, task_named
+from culture_tasks.benchmarks.registry import benchmark_of, reading_data, task_named
+from culture_tasks.data.reading import DataRead
 from culture_tasks.data.tables import fingerprint
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.scoring import OPTION_ORDER, OWN_DATA, scorer_of
 from culture_tasks.harness.session import current_session, renew_session
-from culture_tasks.harness.subsets import Subset, chosen, drawn
+from culture_tasks.harness.subsets import PartOfTask, Subset, chosen, drawn
 from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,17 +35,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-SHARD = "shard"
-"""Entry of a task's metadata: the shard that was evaluated."""
-
-
-class Shard(BaseModel):
-    """Which part of a task was evaluated: a number from 1 on, of how many, with some of all documents.
+class Shard(PartOfTask):
+    """A shard of a task: a number from 1 on, of how many, with some of all documents.
 
     The fingerprint is a hash of all these documents and of their prompts: shards of one run have the same.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    key = "shard"
 
     number: int = Field(ge=1)
     of: int = Field(ge=1)
@@ -52,40 +49,40 @@ class Shard(BaseModel):
     of_documents: int = Field(ge=0, le=10**9)
     fingerprint: str
 
-    @classmethod
-    def read(cls, metadata: Any) -> Shard | None:
-        """Returns the shard that a task's metadata name, or None; a ValueError says that it has another form."""
-        given = metadata.get(SHARD) if isinstance(metadata, Mapping) else None
-        try:
-            return None if given is None else cls.model_validate(given)
-        except ValidationError:
-            raise ValueError(f"found {str(given)[:80]!r} as the shard of a task") from None
-
     def __str__(self) -> str:
         return f"shard {self.number} of {self.of}"
 
 
-class TaskShard(NamedTuple):
-    """A shard of a task, and the place of each of its documents among all of the task's."""
-
-    shard: Shard
-    places: Sequence[int]
-
-
 @dataclass(frozen=True, slots=True)
-class _Loaded:
-    """The documents of a task, with the settings that they were loaded with: of its part, as data sets, and all."""
+class LoadedTask:
+    """The documents of a task, and the settings that they were loaded with.
+
+    Attributes:
+        documents: Those of its part, if a part is evaluated.
+        data: The same as a data set.
+        whole: All of the task's documents.
+        shard: The shard that they are; None where they are no shard.
+        places: The place of each document of the shard among those that are shared out.
+        subset: The subset that they are, or that is shared out; None where that is all of them.
+        read: The files and commits that they were made of.
+    """
 
     settings: Settings
     documents: Documents
     data: datasets.Dataset
     whole: datasets.Dataset
-    shard: TaskShard | None
+    shard: Shard | None
+    places: Sequence[int]
     subset: Subset | None
     read: DataRead
 
+    @property
+    def option_order(self) -> str | None:
+        """How their options are shuffled; None where they aren't."""
+        return self.documents.rows[0].get(OPTION_ORDER)
 
-_tasks: dict[str, _Loaded] = {}
+
+_tasks: dict[str, LoadedTask] = {}
 _ahead: set[str] = set()
 _to_grade: set[str] = set()
 _own_data_told: set[tuple[str, Path | None]] = set()
@@ -133,23 +130,25 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
         _log.warning("%s: its questions have no options to shuffle; CULTURE_TASKS_OPTION_ORDER changes nothing.", name)
     whole = data = _as_dataset(documents)
     shard = subset = None
+    places: Sequence[int] = ()
     if settings.subset is not None:
         documents, subset = drawn(name, documents, *settings.subset)
         data = whole if subset is None else _as_dataset(documents)
     if settings.shard is not None:
-        number, of = settings.shard
-        shard = _task_shard(name, documents.rows, number=number, of=of)
-        documents = chosen(documents, shard.places)
+        shard, places = _shard(name, documents.rows, *settings.shard)
+        documents = chosen(documents, places)
         data = _as_dataset(documents)
-    _tasks[name] = _Loaded(settings, documents, data=data, whole=whole, shard=shard, subset=subset, read=read)
+    _tasks[name] = LoadedTask(
+        settings, documents, data=data, whole=whole, shard=shard, places=places, subset=subset, read=read
+    )
     _ahead.discard(name)
     if scorer_of(name).is_judged:
         _to_grade.add(name)
     return data
 
 
-def _task_shard(task: str, rows: Sequence[Mapping[str, Any]], *, number: int, of: int) -> TaskShard:
-    """Returns a shard of a task's documents.
+def _shard(task: str, rows: Sequence[Mapping[str, Any]], number: int, of: int) -> tuple[Shard, Sequence[int]]:
+    """Returns a shard of a task's documents, and the places of its documents.
 
     Raises:
         SettingsError: If there are fewer clusters than shards: neither harness can make a task without documents. Every
@@ -166,7 +165,7 @@ def _task_shard(task: str, rows: Sequence[Mapping[str, Any]], *, number: int, of
     places = [place for place, cluster in enumerate(numbers) if cluster % of == number - 1]
     asked = ({"document": repr(dict(row)), "prompt": repr(scorer.task.prompt(row))} for row in rows)
     shard = Shard(number=number, of=of, documents=len(places), of_documents=len(rows), fingerprint=fingerprint(asked))
-    return TaskShard(shard, places)
+    return shard, places
 
 
 def _as_dataset(documents: Documents) -> datasets.Dataset:
@@ -175,24 +174,9 @@ def _as_dataset(documents: Documents) -> datasets.Dataset:
     return DecodedDataset(documents.rows, documents.images)
 
 
-def data_read(name: str | None) -> DataRead:
-    """Returns what a task's documents were last made of; nothing for a task of others."""
-    return _tasks[name].read if name in _tasks else DataRead({}, {})
-
-
-def shard_of(name: str | None) -> TaskShard | None:
-    """Returns the shard that a task's documents are; None where they are all of them, or of others."""
-    return _tasks[name].shard if name in _tasks else None
-
-
-def option_order_of(name: str | None) -> str | None:
-    """Returns how the options of a task's documents are shuffled; None where they aren't."""
-    return _tasks[name].documents.rows[0].get(OPTION_ORDER) if name in _tasks else None
-
-
-def subset_of(name: str | None) -> Subset | None:
-    """Returns the subset that a task's documents are; None where they are all of them, or of others."""
-    return _tasks[name].subset if name in _tasks else None
+def loaded_task(name: str | None) -> LoadedTask | None:
+    """Returns the documents of a task that this process has loaded last; None if it has loaded none, and for others."""
+    return _tasks.get(name or "")
 
 
 def loaded(name: str) -> datasets.Dataset:
@@ -200,11 +184,6 @@ def loaded(name: str) -> datasets.Dataset:
     task = _tasks.get(name)
     is_there = task is not None and task.settings.data_folder == current_session().settings.data_folder
     return task.data if task is not None and is_there else load_for_evaluation(name)
-
-
-def rows_of(name: str) -> Sequence[Mapping[str, Any]]:
-    """Returns the documents of a task that this process has loaded, without their images."""
-    return _tasks[name].documents.rows
 
 
 def all_documents(name: str) -> datasets.Dataset:

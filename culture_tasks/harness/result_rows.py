@@ -13,21 +13,17 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.interface import Run
-from culture_tasks.benchmarks.registry import DataRead
 from culture_tasks.costs.prices import read_prices
-from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.hooks import name_of
 from culture_tasks.harness.judge_costs import KEY, judge_costs, judged_records
-from culture_tasks.harness.loading import TaskShard, data_read, shard_of, subset_of
+from culture_tasks.harness.loading import LoadedTask, loaded_task
 from culture_tasks.harness.scoring import OWN_DATA
 from culture_tasks.harness.session import current_session
-from culture_tasks.harness.subsets import Subset
 from culture_tasks.judges.endpoint.budget import refused_requests
 
 _log = logging.getLogger(__name__)
@@ -57,20 +53,17 @@ class EvaluatedTask(NamedTuple):
     """A task that a harness has evaluated: what its samples have, nothing if it isn't ours, and its documents."""
 
     written: Task
-    data: DataRead
-    shard: TaskShard | None
-    subset: Subset | None = None
+    loaded: LoadedTask | None
 
 
-OF_OTHERS = EvaluatedTask({}, DataRead({}, {}), None)
+OF_OTHERS = EvaluatedTask({}, None)
 
 
 def evaluated(task: Any, records: Mapping[tuple[str, str], Sequence[Any]]) -> EvaluatedTask:
     """Returns what is known of a harness's task; a user's variant has the documents of the task that it includes."""
-    name = name_of(task)
-    subset = subset_of(name)
-    size = None if subset is None else subset.of_documents
-    return EvaluatedTask(written(task.aggregation(), records, size), data_read(name), shard_of(name), subset)
+    loaded = loaded_task(name_of(task))
+    size = loaded.subset.of_documents if loaded and loaded.subset else None
+    return EvaluatedTask(written(task.aggregation(), records, size), loaded)
 
 
 def written(
@@ -137,12 +130,13 @@ def complete_group_row(row: dict[str, Any], tasks: Sequence[Task], weight_by_siz
 def mark(row: dict[str, Any], tasks: Iterable[EvaluatedTask]) -> None:
     """Adds to the name that a harness's table shows that a row is of the user's own data, of subsets, or of shards."""
     tasks = list(tasks)
-    if any(task.data.own for task in tasks):
-        row["alias"] = f"{row['alias']} (own data)"
-    if subsets := [task.subset for task in tasks if task.subset is not None]:
-        row["alias"] = f"{row['alias']} ({subsets[0] if len(tasks) == 1 else 'subsets'})"
-    if shards := [task.shard.shard for task in tasks if task.shard is not None]:
-        row["alias"] = f"{row['alias']} ({shards[0]})"
+    loaded = [task.loaded for task in tasks if task.loaded is not None]
+    if any(one.read.own for one in loaded):
+        row["alias"] += " (own data)"
+    if subsets := [one.subset for one in loaded if one.subset is not None]:
+        row["alias"] += f" ({subsets[0] if len(tasks) == 1 else 'subsets'})"
+    if shards := [one.shard for one in loaded if one.shard is not None]:
+        row["alias"] += f" ({shards[0]})"
 
 
 def finish(
@@ -163,18 +157,21 @@ def finish(
         settings name the commits that the documents were read from, where they are from the Hub, and own data.
     """
     mark(row, [task])
-    if task.shard is not None:
+    loaded = task.loaded
+    is_shard = loaded is not None and loaded.shard is not None
+    if loaded is not None and is_shard:
         for sample in samples:
-            sample["doc_id"] = task.shard.places[sample["doc_id"]]
+            sample["doc_id"] = loaded.places[sample["doc_id"]]
     names = {key.partition(",")[0] for key, one in task.written.items() if _concerns_any(one.records)}
     changed = {**config, "metric_list": [each for each in config["metric_list"] if each["metric"] in names]}
-    if known := {key: dict(files) for key, files in ((COMMITS, task.data.commits), (OWN_DATA, task.data.own)) if files}:
+    read = {COMMITS: loaded.read.commits, OWN_DATA: loaded.read.own} if loaded else {}
+    if known := {key: dict(files) for key, files in read.items() if files}:
         changed["metadata"] = {**(config.get("metadata") or {}), **known}
     running = _running.get(None) or Running("", None)
     run = Run(running.model, running.output, current_session().settings)
     for aggregation, records, _ in task.written.values():
         running.judged[name] = running.judged.get(name) or judged_records(records)
-        if aggregation is not None and task.shard is None:
+        if aggregation is not None and not is_shard:
             aggregation.finish(records, name, run)
     return changed, {metric: better[metric] for metric in better if metric in names}
 
@@ -233,21 +230,3 @@ def _name_of(model: Any, command: Any) -> str:
     sources = (given, own, inner if isinstance(inner, Mapping) else {})
     names = (source.get(name) for source in sources for name in _NAMES)
     return next((name for name in names if isinstance(name, str) and name), type(model).__name__)
-
-
-def extend(owner: Any, name: str, extension: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replaces a function of a harness's module or class by an extension of it, once.
-
-    Raises:
-        CultureTasksError: If this version of the harness has no such function.
-    """
-    original = getattr(owner, name, None)
-    if original is None:
-        raise CultureTasksError(
-            f"culture-tasks: found no {name} in {owner.__name__}, so this version of the harness is not known. "
-            "Install the version that the README names."
-        )
-    if not hasattr(original, "__culture_tasks__"):
-        extended = wraps(original)(extension(original))
-        extended.__culture_tasks__ = True  # type: ignore[attr-defined]
-        setattr(owner, name, extended)

@@ -159,7 +159,7 @@ class Scorer:
         answered = self.task.score(doc, [""])
         if answered.rubric is None:
             return None
-        return answered.rubric, _item(answered.question, answered.references, "", answered.judge_language)
+        return answered.rubric, item_of(self._fields(answered), "")
 
     def cluster_of(self, doc: Mapping[str, Any]) -> str:
         """Returns what a document shares with others; its item where that is nothing."""
@@ -179,23 +179,19 @@ class Scorer:
         }
         if answered.prompt is not None:
             fields |= {"prompt": answered.prompt.name, "prompt_sha256": answered.prompt.sha256}
-        if answered.image:
-            fields["image"] = answered.image
-        if answered.judge_language:
-            fields["judge_language"] = answered.judge_language
-        if shown := [name for name in self._shown if name in answered.values]:
-            fields["values"] = {name: answered.values[name] for name in shown}
-        if answered.facts:
-            fields["facts"] = answered.facts
-        return fields
+        optional = {
+            "image": answered.image,
+            "judge_language": answered.judge_language,
+            "values": {name: answered.values[name] for name in self._shown if name in answered.values},
+            "facts": answered.facts,
+        }
+        return fields | {name: value for name, value in optional.items() if value}
 
     def _record(self, answered: Answered) -> dict[str, Any]:
         """Returns the record of a document that no judge grades: what was read of each response, or the score alone."""
-        labels: Sequence[str | None] = answered.labels or [""] * len(answered.responses)
-        runs: list[dict[str, Any]] = []
-        for response, label in zip(answered.responses, labels, strict=True):
-            read = {"label": label} if answered.labels else {}
-            runs.append({"response": response, "outcome": "unparsable" if label is None else "scored", **read})
+        runs: list[dict[str, Any]] = [{"response": response, "outcome": "scored"} for response in answered.responses]
+        for run, label in zip(runs, answered.labels, strict=True) if answered.labels else ():
+            run |= {"outcome": "unparsable" if label is None else "scored", "label": label}
         outcomes = dict(Counter(run["outcome"] for run in runs))
         record = {**_KNOWN, **self._fields(answered), "runs": runs, "outcomes": outcomes}
         return record if answered.score is None else record | {"score": answered.score}
@@ -205,10 +201,6 @@ class Scorer:
 def scorer_of(task: str) -> Scorer:
     """Returns the scorer of a task, made once."""
     return Scorer(task_named(task))
-
-
-def _item(question: str, references: Sequence[str], response: str, language: str) -> JudgeItem:
-    return JudgeItem(question, tuple(references), answer_in(response), language)
 
 
 def judged_results(
@@ -317,7 +309,8 @@ class JudgedDocument:
 
 def item_of(described: Mapping[str, Any], response: str) -> JudgeItem:
     """Returns what the judge is shown of a response to a document, by what its record says of it."""
-    return _item(described["question"], described["references"], response, described.get("judge_language", ""))
+    references, language = tuple(described["references"]), described.get("judge_language", "")
+    return JudgeItem(described["question"], references, answer_in(response), language)
 
 
 def _verdict_fields(verdict: Verdict) -> dict[str, Any]:

@@ -24,10 +24,9 @@ class Session:
 
     def judge(self, paper_model: str) -> Judge:
         """Returns who grades, ``paper_model`` being the default."""
-        judge = self._judges.get(paper_model)
-        if judge is None:
-            judge = self._judges.setdefault(paper_model, self._judge_for(paper_model))
-        return judge
+        if paper_model not in self._judges:
+            self._judges.setdefault(paper_model, self._judge_for(paper_model))
+        return self._judges[paper_model]
 
 
 _current: Session | None = None
@@ -35,17 +34,12 @@ _current: Session | None = None
 
 def renew_session() -> Session:
     """Reads the environment again and returns the session that holds from now on; may raise a SettingsError."""
-    return start_session(Settings.from_environment())
-
-
-def start_session(settings: Settings) -> Session:
-    """Starts a session with the given settings; it holds from now on."""
-    return hold_session(Session(settings))
+    return hold_session(Session(Settings.from_environment()))
 
 
 def start_prediction() -> None:
     """Has nobody grade until the next loading: the answers are recorded, for ``culture-tasks rejudge``."""
-    start_session(current_session().settings.model_copy(update={"judge": "none"}))
+    hold_session(Session(current_session().settings.model_copy(update={"judge": "none"})))
 
 
 def hold_session(session: Session) -> Session:

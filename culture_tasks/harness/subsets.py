@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -16,11 +16,25 @@ from culture_tasks.benchmarks.registry import benchmark_of
 from culture_tasks.harness.scoring import PROBABILITY, scorer_of
 from culture_tasks.metrics.subsets import SamplingFrame, draw, population
 
-SUBSET = "subset"
-"""Entry of a task's metadata: the subset that was evaluated."""
+
+class PartOfTask(BaseModel):
+    """Which part of a task was evaluated: the entry ``key`` of the task's metadata."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: ClassVar[str]
+
+    @classmethod
+    def read(cls, metadata: Any) -> Self | None:
+        """Returns the part that a task's metadata name, or None; a ValueError says that it has another form."""
+        given = metadata.get(cls.key) if isinstance(metadata, Mapping) else None
+        try:
+            return None if given is None else cls.model_validate(given)
+        except ValidationError:
+            raise ValueError(f"found {str(given)[:80]!r} as the {cls.key} of a task") from None
 
 
-class Subset(BaseModel):
+class Subset(PartOfTask):
     """A designed draw of a task's documents.
 
     Where a metric makes one score of those of a cluster, whole clusters were drawn, and are its items.
@@ -33,22 +47,13 @@ class Subset(BaseModel):
         seed: Seed of the draw.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    key = "subset"
 
     documents: int = Field(ge=1)
     of_documents: int = Field(ge=1, le=10**9)
     items: int = Field(ge=1, le=10**9)
     spread: float = Field(ge=0.0, allow_inf_nan=False)
     seed: int = Field(ge=0)
-
-    @classmethod
-    def read(cls, metadata: Any) -> Subset | None:
-        """Returns the subset that a task's metadata name, or None; a ValueError says that it has another form."""
-        given = metadata.get(SUBSET) if isinstance(metadata, Mapping) else None
-        try:
-            return None if given is None else cls.model_validate(given)
-        except ValidationError:
-            raise ValueError(f"found {str(given)[:80]!r} as the subset of a task") from None
 
     def __str__(self) -> str:
         return f"{self.documents:,} of {self.of_documents:,}"

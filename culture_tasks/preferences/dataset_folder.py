@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from culture_tasks.benchmarks.registry import DataRead
+from culture_tasks.data.reading import DataRead
 from culture_tasks.errors import SettingsError
 from culture_tasks.preferences.held_out import items_by_task
 from culture_tasks.preferences.pairs import SPLITS, ChosenPairs, PreferencePair, drawn

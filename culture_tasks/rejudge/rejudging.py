@@ -22,7 +22,7 @@ from culture_tasks.harness.judge_costs import judge_costs, judged_records
 from culture_tasks.harness.result_rows import Written
 from culture_tasks.harness.scoring import PROBABILITY, JudgedDocument, judged_metrics
 from culture_tasks.harness.session import Session
-from culture_tasks.harness.subsets import SUBSET, Subset, structure_from
+from culture_tasks.harness.subsets import Subset, structure_from
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.results.finding import Harness, UnusedFile, find
@@ -295,7 +295,7 @@ def _update(results: dict[str, Any], harness: Harness, task: TaskToGrade) -> Non
     }
     config = results["configs"][task.name]
     if task.subset is not None:
-        config["metadata"] = {**(config.get("metadata") or {}), SUBSET: task.subset.model_dump()}
+        config["metadata"] = {**(config.get("metadata") or {}), Subset.key: task.subset.model_dump()}
         row["alias"] = f"{row.get('alias', task.name)} ({task.subset})"
         many = len(task.samples)
         results.setdefault("n-samples", {})[task.name] = {"original": many, "effective": many}

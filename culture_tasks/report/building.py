@@ -35,10 +35,10 @@ from culture_tasks.report.tables import (
     reported_rows,
 )
 from culture_tasks.report.tables.grid import Context
+from culture_tasks.results.columns import FileSamples
 from culture_tasks.results.eval_logs import read_eval_logs
 from culture_tasks.results.lineage import lineages
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
-from culture_tasks.results.sample_store import FileSamples
 from culture_tasks.results.trained_on import TrainedOn
 
 

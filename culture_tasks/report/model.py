@@ -20,13 +20,13 @@ from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Question, Where
+from culture_tasks.results.columns import FileSamples
 from culture_tasks.results.comparability import FLAG_TEXT as FLAG_TEXT
 from culture_tasks.results.comparability import NOT_COMPARABLE as NOT_COMPARABLE
 from culture_tasks.results.comparability import Flag as Flag
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.runs import Entrant as Entrant
 from culture_tasks.results.runs import Run
-from culture_tasks.results.sample_store import FileSamples
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Where countries are: the region of each, and its tile on a map where every country is as large as any other.
 
-``tools/tiles.py`` works both out.
+Tiles were assigned so that their squared distance to the countries' places, on a map that is stretched where countries
+are dense, is the least; a place had moved to the side of its neighbours on which it truly is.
 """
 
 from __future__ import annotations

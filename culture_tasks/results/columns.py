@@ -1,7 +1,7 @@
 """The samples of runs as columns: one pass over their files for the numbers.
 
 The pass keeps some forty bytes per sample, and where each line begins; texts stay in the file, where
-:mod:`culture_tasks.results.sample_store` finds them again.
+:class:`FileSamples` finds them again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -26,7 +26,7 @@ from culture_tasks.errors import DataError
 from culture_tasks.harness.scoring import LEXICAL, RECORD_VERSION
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.results.finding import Kind, UnusedFile
-from culture_tasks.results.runs import Grader, PromptHash, RunSettings, Spent
+from culture_tasks.results.runs import Grader, PromptHash, RunRows, RunSettings, Sample, Spent
 from culture_tasks.results.samples import LoggedJudge, LoggedSample, Record, samples_of
 
 Codebook = dict[str, int]
@@ -70,10 +70,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class RecordKind:
-    """What is expected of the records of a task, with the further scores to keep.
-
-    There are no metrics where the package that defines them isn't installed.
-    """
+    """What is expected of the records of a task; no metrics where the package that defines them isn't installed."""
 
     benchmark: str
     metric: str
@@ -90,11 +87,7 @@ class SampleReader:
         self._clusters: dict[str, Codebook] = {}
 
     def read(self, path: Path, kind: RecordKind) -> LoadedSamples:
-        """Reads the samples of a task; lines that can't be used are counted and left out.
-
-        Raises:
-            OSError: If the file can't be read.
-        """
+        """Reads the samples of a task; lines that can't be used are counted and left out."""
         items = self._items.setdefault(kind.benchmark, {})
         loaded = LoadedSamples(kind, items, self._clusters.setdefault(kind.benchmark, {}))
         left_out: dict[str, list[int]] = {}
@@ -256,16 +249,9 @@ class LoadedSamples:
     @property
     def spent(self) -> Spent:
         """Tokens, and lengths of responses."""
-        known = bool(self._seen)
-        has_usage = self._judge != Usage()
-        return Spent(
-            responses=self._responses,
-            characters=self._characters,
-            tokens_in=self._tokens[0] if known else None,
-            tokens_out=self._tokens[1] if known else None,
-            judge=self._judge if has_usage else None,
-            judge_kept=self._judge_kept if has_usage else None,
-        )
+        tokens_in, tokens_out = self._tokens if self._seen else (None, None)
+        judge, judge_kept = (self._judge, self._judge_kept) if self._judge != Usage() else (None, None)
+        return Spent(self._responses, self._characters, tokens_in, tokens_out, judge, judge_kept)
 
 
 def _tokens(sample: LoggedSample, record: Record) -> tuple[int | None, int | None]:
@@ -309,3 +295,70 @@ def _graders(identities: Iterable[LoggedJudge]) -> tuple[Grader, ...]:
         identity = (judge.backend, judge.model, judge.delimiters, json.dumps(judge.sampling, sort_keys=True))
         prompts.setdefault(identity, set()).add((judge.rubric, judge.prompt, judge.prompt_sha256))
     return tuple(Grader(*identity, tuple(sorted(own))) for identity, own in sorted(prompts.items(), key=repr))
+
+
+class FileSamples:
+    """The samples of runs in their files, by run, each with the columns that were read of it."""
+
+    def __init__(self, files: Mapping[str, tuple[Path, Columns]]) -> None:
+        self._files = {run: (path.absolute(), columns) for run, (path, columns) in files.items()}
+
+    def rows(self, run: str, where: Sequence[tuple[str, str]] = ()) -> RunRows:
+        """Returns the samples of a run that belong to these groups, without opening a file."""
+        if run not in self._files:
+            return RunRows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
+        columns = self._files[run][1]
+        mask = columns.where(where)
+        return RunRows(np.flatnonzero(mask), columns.items[mask], columns.scores[mask])
+
+    def read(self, run: str, places: Iterable[int] | None = None) -> Iterator[Sample]:
+        """Yields samples of a run by their places in its file, all of them in the file's order for None.
+
+        A line that has changed since the report was made is left out. A file that has gone raises OSError.
+        """
+        if run not in self._files:
+            return
+        path, columns = self._files[run]
+        with path.open("rb") as file:
+            for place in range(columns.items.size) if places is None else places:
+                offset = int(columns.offsets[place])
+                file.seek(offset)
+                try:
+                    yield _sample(run, LoggedSample(path, place + 1, offset, file.readline()), columns, place)
+                except DataError:
+                    continue
+
+
+def _sample(run: str, logged: LoggedSample, columns: Columns, place: int) -> Sample:
+    record = logged.record
+    first = record.runs[0]
+    groups = {field: texts.names[texts.codes[place]] for field, texts in columns.groups.items()}
+    score = float(columns.scores[place])
+    return Sample(
+        run=run,
+        place=place,
+        item=record.item,
+        question=record.question,
+        references=record.references,
+        response=first.response,
+        outcome=first.outcome,
+        score=None if np.isnan(score) else score,
+        rationale=first.rationale or first.error or first.completion or first.label,
+        groups={field: group for field, group in groups.items() if group},
+        image=record.image or None,
+        prompt=logged.prompt,
+        doubt="; ".join(_doubts(record)),
+    )
+
+
+def _doubts(record: Record) -> Iterator[str]:
+    """Yields why a judge's verdict is to be looked at twice; nothing where no judge graded."""
+    if record.judge is None:
+        return
+    if missing := sorted({run.outcome for run in record.runs} - {"scored", "unjudged"}):
+        yield f"no verdict: {', '.join(missing)}"
+    if any(run.asked_again for run in record.runs):
+        yield "the judge was reminded of the format"
+    ratings = [run.rating for run in record.runs if run.rating is not None]
+    if len(set(ratings)) > 1:
+        yield f"ratings from {min(ratings):g} to {max(ratings):g} over {len(record.runs)} responses"

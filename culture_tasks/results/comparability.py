@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Literal
@@ -82,20 +82,43 @@ ByTask = Mapping[str, RunSettings]
 
 def differences(one: RunSettings, two: RunSettings) -> set[Flag]:
     """Returns how two runs of one task differ in what decides comparability."""
-    if one.partial != two.partial:
-        known = (replace(each, judges=(), prompt="", data=(), partial=False) for each in (one, two))
-        return differences(*known) | {"unknown_settings"}
-    graders = _graders(one) != _graders(two)
-    differs: dict[Flag, bool] = {
-        "other_judge": graders,
-        "other_judge_prompt": not graders and _other_prompts(one.judges, two.judges),
-        "other_task_version": one.task_version != two.task_version,
-        "other_prompt": one.prompt != two.prompt or _other_template(one, two) or other_questions(one, two),
-        "other_data": one.data != two.data,
-        "other_decoding": one.decoding != two.decoding,
-        "other_limit": one.limit != two.limit,
-    }
-    return {flag for flag, is_so in differs.items() if is_so}
+    return {flag for flag, _ in _flags_and_words(one, two) if flag is not None}
+
+
+def what_differs(ours: RunSettings, theirs: RunSettings) -> list[str]:
+    """Returns in words what sets settings apart from others: what differs, and nothing that both have."""
+    return [words for _, words in _flags_and_words(ours, theirs)]
+
+
+def _flags_and_words(ours: RunSettings, theirs: RunSettings) -> Iterator[tuple[Flag | None, str]]:
+    """Yields what sets settings apart from others: the flag, None if it doesn't decide comparability, and words."""
+    if ours.partial != theirs.partial:
+        yield "unknown_settings", f"{'without' if ours.partial else 'with'} samples"
+        ours, theirs = (replace(each, judges=(), prompt="", data=(), partial=False) for each in (ours, theirs))
+    is_other_judge = _graders(ours) != _graders(theirs)
+    if is_other_judge:
+        yield "other_judge", _judge(ours, theirs)
+    if ours.limit != theirs.limit:
+        yield "other_limit", f"limit: {ours.limit:g}" if ours.limit is not None else "no limit"
+    if ours.subset != theirs.subset:
+        yield None, f"subset: {ours.subset}" if ours.subset else "no subset"
+    if ours.task_version != theirs.task_version:
+        yield "other_task_version", f"task version: {ours.task_version or 'unknown'}"
+    if ours.data != theirs.data:
+        commits = [f"{name}@{commit[:8]}" for name, commit in ours.commits if (name, commit) not in theirs.commits]
+        names = commits or [name[:8] for name in ours.data if name not in theirs.data]
+        yield "other_data", f"data: {_first_of(names)}"
+    if ours.decoding != theirs.decoding:
+        yield "other_decoding", f"decoding: {_decoding(ours.decoding, theirs.decoding)}"
+    if ours.prompt != theirs.prompt:
+        yield "other_prompt", f"prompt: {_other_parts(ours.prompt, theirs.prompt) or 'plain'}"
+    if _other_template(ours, theirs):
+        yield "other_prompt", "no chat template" if ours.chat_template == "none" else "chat template"
+    if ours.asked is not None and other_questions(ours, theirs):
+        yield "other_prompt", f"prompts: {ours.asked.sha[:8]}"
+    if not is_other_judge and _other_prompts(ours.judges, theirs.judges):
+        own, others = ([name for judge in each.judges for _, name, _ in judge.prompts] for each in (ours, theirs))
+        yield "other_judge_prompt", f"judge prompt: {_first_of([name for name in own if name not in others] or own)}"
 
 
 def _other_template(one: RunSettings, two: RunSettings) -> bool:
@@ -106,10 +129,7 @@ def _other_template(one: RunSettings, two: RunSettings) -> bool:
 
 
 def other_questions(one: RunSettings, two: RunSettings) -> bool:
-    """Whether the prompts of the same items were other texts.
-
-    Prompts say so only where they don't hold a template of the model's own, or the same one.
-    """
+    """Whether the prompts of the same items were other texts, as far as models' own templates leave that to be said."""
     if one.asked is None or two.asked is None or one.asked.sha == two.asked.sha:
         return False
     ours, theirs = ((each.chat_template, each.data, each.asked._replace(sha="")) for each in (one, two) if each.asked)
@@ -165,36 +185,6 @@ def variation(run: Run, first: Run) -> str:
     if arguments := _other_parts(run.model_args, first.model_args):
         parts.append(f"arguments: {arguments}")
     return ", ".join(dict.fromkeys(parts))
-
-
-def what_differs(ours: RunSettings, theirs: RunSettings) -> list[str]:
-    """Returns in words what sets settings apart from others: what differs, and nothing that both have."""
-    found = differences(ours, theirs)
-    parts = [f"{'without' if ours.partial else 'with'} samples"] if "unknown_settings" in found else []
-    if "other_judge" in found:
-        parts.append(_judge(ours, theirs))
-    if "other_limit" in found:
-        parts.append(f"limit: {ours.limit:g}" if ours.limit is not None else "no limit")
-    if ours.subset != theirs.subset:
-        parts.append(f"subset: {ours.subset}" if ours.subset else "no subset")
-    if "other_task_version" in found:
-        parts.append(f"task version: {ours.task_version or 'unknown'}")
-    if "other_data" in found:
-        commits = [f"{name}@{commit[:8]}" for name, commit in ours.commits if (name, commit) not in theirs.commits]
-        parts.append(f"data: {_first_of(commits or [name[:8] for name in ours.data if name not in theirs.data])}")
-    if "other_decoding" in found:
-        parts.append(f"decoding: {_decoding(ours.decoding, theirs.decoding)}")
-    if ours.prompt != theirs.prompt and ours.partial == theirs.partial:
-        parts.append(f"prompt: {_other_parts(ours.prompt, theirs.prompt) or 'plain'}")
-    if _other_template(ours, theirs):
-        parts.append("no chat template" if ours.chat_template == "none" else "chat template")
-    if ours.asked is not None and other_questions(ours, theirs):
-        parts.append(f"prompts: {ours.asked.sha[:8]}")
-    if "other_judge_prompt" in found:
-        prompts = [name for judge in ours.judges for _, name, _ in judge.prompts]
-        theirs_too = {name for judge in theirs.judges for _, name, _ in judge.prompts}
-        parts.append(f"judge prompt: {_first_of([name for name in prompts if name not in theirs_too] or prompts)}")
-    return parts
 
 
 def _judge(ours: RunSettings, theirs: RunSettings) -> str:

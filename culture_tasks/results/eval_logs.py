@@ -21,7 +21,7 @@ _Finite = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 _Details = dict[str, Any]
 
 
-class _Part(BaseModel):
+class _LogPart(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     @model_validator(mode="before")
@@ -36,12 +36,12 @@ def _at(*path: str) -> Any:
     return Field(default=None, validation_alias=AliasPath(*path))
 
 
-class _Judge(_Part):
+class _Judge(_LogPart):
     model: str = Field(validation_alias=AliasPath("model_info", "id"))
     prompts: Any = _at("additional_details", "prompt_sha256")
 
 
-class Metric(_Part):
+class ReportedMetric(_LogPart):
     """What a score is: its names, its scale, and who judged."""
 
     metric_id: str = ""
@@ -55,17 +55,17 @@ class Metric(_Part):
     additional_details: _Details = {}
 
 
-class _Interval(_Part):
+class _Interval(_LogPart):
     lower: _Finite
     upper: _Finite
     confidence_level: float | None = None
 
 
-class ReportedScore(_Part):
+class ReportedScore(_LogPart):
     """One score of a log."""
 
     name: str = Field(validation_alias="evaluation_name")
-    metric: Metric = Field(validation_alias="metric_config")
+    metric: ReportedMetric = Field(validation_alias="metric_config")
     score: _Finite = Field(validation_alias=AliasPath("score_details", "score"))
     count: Annotated[int, Field(ge=0, le=2**53)] | None = _at("score_details", "uncertainty", "num_samples")
     standard_error: Annotated[_Finite, Field(ge=0.0)] | None = _at(
@@ -110,7 +110,7 @@ class ReportedScore(_Part):
         return str(self.prompts_sha256 or "")
 
 
-class EvalLog(_Part):
+class EvalLog(_LogPart):
     """A log: a model's scores, as an organization reports them."""
 
     evaluation_id: str

@@ -69,13 +69,7 @@ def samples_name(harness: Harness, task: str, stamp: str) -> str:
 
 
 class Found(NamedTuple):
-    """The files to read.
-
-    Attributes:
-        results: Result files, each path once, in order.
-        only: Tasks that are asked for, by result file, where a sample file was named rather than its result file.
-        problems: What was found and can't be used.
-    """
+    """Result files, the tasks to read of those that a sample file stands for, and what can't be used."""
 
     results: tuple[Path, ...]
     only: Mapping[Path, frozenset[str]]
@@ -85,8 +79,8 @@ class Found(NamedTuple):
 def find(named: Iterable[str | Path]) -> Found:
     """Finds the result files of files, folders (searched at any depth) and glob patterns (``**`` crosses folders)."""
     whole: dict[Path, None] = {}
-    parts: dict[Path, set[str]] = {}
-    problems: dict[UnusedFile, None] = {}
+    parts: dict[Path, frozenset[str]] = {}
+    problems: list[UnusedFile] = []
     foreign: dict[Path, None] = {}
     for path, from_folder in _expanded(named, problems):
         name = parse_name(path)
@@ -96,33 +90,33 @@ def find(named: Iterable[str | Path]) -> Found:
             whole[path] = None
         elif not (results := path.with_name(result_name(name.harness, name.stamp))).is_file():
             reason = f"its result file {results.name} isn't there: the run was cut off, or only half copied"
-            problems[UnusedFile(str(path), "partial", reason)] = None
+            problems.append(UnusedFile(str(path), "partial", reason))
         elif not from_folder:
-            parts.setdefault(results, set()).add(name.task)
+            parts[results] = parts.get(results, frozenset()) | {name.task}
     if foreign:  # one problem for all of them: the folder of a model has many
         names = list(dict.fromkeys(path.name for path in foreign))
         where = f"{len(foreign)} files ({', '.join(names[:3])}{', …' if len(names) > 3 else ''})"
         where = where if len(foreign) > 1 else str(next(iter(foreign)))
         reason = "not the name of a result or sample file of lm-eval or lmms-eval"
-        problems[UnusedFile(where, "foreign", reason)] = None
-    only = {path: frozenset(tasks) for path, tasks in parts.items() if path not in whole}
-    return Found((*whole, *only), only, tuple(problems))
+        problems.append(UnusedFile(where, "foreign", reason))
+    only = {path: tasks for path, tasks in parts.items() if path not in whole}
+    return Found((*whole, *only), only, tuple(dict.fromkeys(problems)))
 
 
-def _expanded(named: Iterable[str | Path], problems: dict[UnusedFile, None]) -> Iterator[tuple[Path, bool]]:
+def _expanded(named: Iterable[str | Path], problems: list[UnusedFile]) -> Iterator[tuple[Path, bool]]:
     """Yields files, each with whether it was found in a folder rather than named."""
     for name in named:
         whole = with_home(name)
         matches = [str(whole)] if whole.exists() else sorted(glob.glob(str(whole), recursive=True))  # noqa: PTH207
         if not matches:
-            problems[UnusedFile(str(name), "missing", "no such file, folder or match of a pattern")] = None
+            problems.append(UnusedFile(str(name), "missing", "no such file, folder or match of a pattern"))
         for path in map(Path, matches):
             if not path.is_dir():
                 yield path, False
                 continue
             inside = [file for file in sorted(path.rglob("*.json*")) if file.suffix in (".json", ".jsonl")]
             if not inside:
-                problems[UnusedFile(str(path), "empty", "the folder holds no JSON file")] = None
+                problems.append(UnusedFile(str(path), "empty", "the folder holds no JSON file"))
             yield from ((file, True) for file in inside if file.is_file())
 
 

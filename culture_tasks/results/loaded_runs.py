@@ -6,7 +6,7 @@ import fnmatch
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,7 +119,9 @@ def load(
     found = find(named)
     paths, copies = without_copies(found.results)
     loading = Loading([], [*found.problems, *copies])
-    reader, trained_on = reader or SampleReader(), trained_on or TrainedOn()
+    add = partial(
+        _add, loading, names=names, reader=reader or SampleReader(), prefix=prefix, trained_on=trained_on or TrainedOn()
+    )
     for path in progress(paths):
         run = read_run(path)
         results = run if isinstance(run, UnusedFile) else task_results(run)
@@ -134,7 +136,7 @@ def load(
             results = [result for result in results if result.shard is None]
         for result in results:
             if path not in found.only or result.task in found.only[path]:
-                _add(loading, result, names=names, reader=reader, prefix=prefix, trained_on=trained_on)
+                add(result)
     return loading
 
 
@@ -230,10 +232,9 @@ def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, load
 
 
 def newest(runs: Sequence[LoadedRun]) -> Iterator[tuple[LoadedRun, UnusedFile | None]]:
-    """Yields the runs, each with the reason to leave it out where a newer one takes its place.
+    """Yields the runs, each with the reason to leave it out where a newer one of the same settings takes its place.
 
-    A newer one has the same model, arguments, task, harness and settings. A run that was recorded without a judge gives
-    way to its gradings, whoever made them.
+    A run that was recorded without a judge gives way to its gradings, whoever made them.
     """
     regraded = {run.result.graded_from for run in runs if run.result.graded_from}
     kept: dict[tuple[object, ...], list[LoadedRun]] = {}

@@ -70,15 +70,14 @@ class JudgedSample:
 
     def expected(self, *, failed_only: bool) -> list[tuple[Rubric, JudgeItem]]:
         """Returns the requests to the judge; ``failed_only`` keeps the verdicts that were scored."""
-        runs = enumerate(self.record.runs)
-        responses = [run.response for number, run in runs if not (failed_only and number in self.scored)]
-        return [(self.rubric, item_of(self.as_logged, response)) for response in responses]
+        return [
+            (self.rubric, item_of(self.as_logged, run.response))
+            for number, run in enumerate(self.record.runs)
+            if not (failed_only and number in self.scored)
+        ]
 
     def submit(self, *, failed_only: bool, more: Mapping[str, Any] | None = None) -> JudgedDocument:
-        """Submits its responses to the session's judge; ``failed_only`` is that of :meth:`expected`.
-
-        ``more`` are fields that its new record has besides.
-        """
+        """Submits its responses to the session's judge as in :meth:`expected`; ``more`` go into its new record."""
         return JudgedDocument(
             {name: value for name, value in self.as_logged.items() if name not in OF_VERDICTS} | dict(more or {}),
             rubric=self.rubric,
@@ -100,12 +99,7 @@ class JudgedSample:
 
 
 def judged_samples(path: Path) -> list[JudgedSample]:
-    """Returns the samples of a task that a judge grades, or none if it isn't a judged task.
-
-    Raises:
-        DataError: If some samples have a judged record and others have none, or one that can't be used.
-        OSError: If the file can't be read.
-    """
+    """Returns the samples of a task that a judge grades, or none if it isn't a judged task; refuses a mixed file."""
     samples = list(samples_of(path))
     others = [sample for sample in samples if not is_judged(sample)]
     if others and len(others) < len(samples):
@@ -138,10 +132,7 @@ def judged_sample(sample: LoggedSample) -> JudgedSample:
 
 
 def check_same_judge(old: Mapping[str, Any], new: Mapping[str, Any], *, asking: bool) -> None:
-    """Refuses to mix new verdicts with kept ones of another judge; where the judge was asked doesn't matter.
-
-    Its sampling parameters are known, and compared, where anything will be asked of it.
-    """
+    """Refuses to mix new verdicts with those of another judge; its sampling is known only if it will be ``asking``."""
     names = ("backend", "model", "prompt_sha256", "delimiters", *(["sampling"] if asking else []))
     different = [name for name in names if old.get(name) != new[name]]
     if different:

@@ -22,7 +22,7 @@ from culture_tasks.harness import model_costs
 from culture_tasks.harness.aggregation import Aggregation, MeanOfScores
 from culture_tasks.harness.judge_costs import KEY as JUDGE_COSTS
 from culture_tasks.harness.judge_costs import judge_costs, judged_records
-from culture_tasks.harness.loading import SHARD, Shard
+from culture_tasks.harness.loading import Shard
 from culture_tasks.harness.records import ClusteredValue, CountedRecord, PartRecord
 from culture_tasks.harness.result_rows import Written
 from culture_tasks.harness.scoring import listed_metrics
@@ -42,10 +42,7 @@ _LISTED = 5
 
 
 class MergedRun(NamedTuple):
-    """A run that was put together of some result files: its tasks, each with the number of its documents.
-
-    Tasks of others, which every shard ran whole, are left out: their results stay where they are.
-    """
+    """A merged run: its tasks, each with the number of its documents, and tasks of others, which every shard ran."""
 
     run: RunFiles
     tasks: Mapping[str, int]
@@ -53,7 +50,7 @@ class MergedRun(NamedTuple):
     left_out: Sequence[str]
 
 
-class _Part(NamedTuple):
+class _ShardRun(NamedTuple):
     """A shard of a task."""
 
     run: LoadedRun
@@ -65,12 +62,7 @@ class _Part(NamedTuple):
 
 
 def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Prices) -> MergedRun:
-    """Puts the shards of one run, found in files, folders or patterns, together in a folder, which isn't searched.
-
-    Raises:
-        DataError: If a shard or document is missing, is there twice, or was run under other settings, or if a file
-            can't be used.
-    """
+    """Puts the shards of one run, found in files, folders or patterns, together in a folder, which isn't searched."""
     found, merged = find(paths), folder.resolve()
     files = [path for path in found.results if merged not in path.resolve().parents]
     loading = load([str(path) for path in files], Names(), shards=True)
@@ -108,13 +100,10 @@ def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Price
     return MergedRun(new, {task: len(logged) for task, logged in samples.items()}, len(shards), left_out)
 
 
-def _by_task(loading: Loading) -> tuple[dict[str, list[_Part]], list[str]]:
-    """Returns the shards of each task in their order, and the tasks of others.
-
-    Of a shard that was graded again, the grading counts.
-    """
+def _by_task(loading: Loading) -> tuple[dict[str, list[_ShardRun]], list[str]]:
+    """Returns the shards of each task in their order, and the tasks of others; a grading counts for its shard."""
     regraded = {(run.result.graded_from, run.result.task) for run in loading.runs}
-    parts: dict[str, list[_Part]] = {}
+    parts: dict[str, list[_ShardRun]] = {}
     left_out: dict[str, None] = {}
     for run in loading.runs:
         result = run.result
@@ -126,7 +115,7 @@ def _by_task(loading: Loading) -> tuple[dict[str, list[_Part]], list[str]]:
                     f"merge: {result.path} ({result.shard}): the samples of {result.task} aren't there, in "
                     f"{result.samples_file.name}. Run the shard with --log_samples."
                 )
-            parts.setdefault(result.task, []).append(_Part(run, result.shard))
+            parts.setdefault(result.task, []).append(_ShardRun(run, result.shard))
         elif run.kind is None:
             left_out[result.task] = None
         else:
@@ -143,7 +132,7 @@ def _by_task(loading: Loading) -> tuple[dict[str, list[_Part]], list[str]]:
     return parts, list(left_out)
 
 
-def _refuse_incomplete(task: str, parts: Sequence[_Part]) -> None:
+def _refuse_incomplete(task: str, parts: Sequence[_ShardRun]) -> None:
     first = parts[0]
     of, total = first.shard.of, first.shard.of_documents
     paths: dict[int, Path] = {}
@@ -172,9 +161,9 @@ def _refuse_incomplete(task: str, parts: Sequence[_Part]) -> None:
         )
 
 
-def _refuse_different(parts: Sequence[_Part]) -> None:
+def _refuse_different(parts: Sequence[_ShardRun]) -> None:
     """Refuses shards of other settings than the first of their task, or of another model than the first of all."""
-    firsts: dict[str, _Part] = {}
+    firsts: dict[str, _ShardRun] = {}
     for part in parts:
         task = part.run.run.task
         of_any_task = replace(parts[0].run.run, settings=part.run.run.settings, own_data=part.run.run.own_data)
@@ -202,7 +191,7 @@ def _different(one: LoadedRun, other: LoadedRun) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _samples(task: str, parts: Sequence[_Part]) -> list[LoggedSample]:
+def _samples(task: str, parts: Sequence[_ShardRun]) -> list[LoggedSample]:
     """Returns the samples of a task in the order of its documents."""
     samples: dict[int, LoggedSample] = {}
     items: dict[str, LoggedSample] = {}
@@ -235,7 +224,7 @@ def _samples(task: str, parts: Sequence[_Part]) -> list[LoggedSample]:
     return [samples[number] for number in range(total)]
 
 
-def _records(task: str, part: _Part, samples: Sequence[LoggedSample]) -> TaskRecords:
+def _records(task: str, part: _ShardRun, samples: Sequence[LoggedSample]) -> TaskRecords:
     """Returns the records of samples as they were when the harness aggregated them."""
     kind = part.run.kind
     if kind is None or not kind.metrics:
@@ -290,7 +279,7 @@ def _renew_task(new: RunFiles, task: str, records: TaskRecords, samples: Sequenc
     content["results"][task] = task_row(content["results"][task], records, new.harness)
     content["n-samples"][task] = {"original": len(samples), "effective": len(samples)}
     config, order = content["configs"][task], list(records.names)
-    config["metadata"] = {name: value for name, value in config["metadata"].items() if name != SHARD}
+    config["metadata"] = {name: value for name, value in config["metadata"].items() if name != Shard.key}
     if unknown := [entry["metric"] for entry in config["metric_list"] if entry["metric"] not in order]:
         raise DataError(
             f"merge: {task} has the metric {unknown[0]}, which isn't one of its benchmark's, so its value can't be "
@@ -337,10 +326,7 @@ def _renew_whole(content: dict[str, Any], shards: Sequence[LoadedRun], runs: Seq
 
 
 def _unite(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns entries of several result files in one, lm-eval's numbers of samples added up.
-
-    A metric that concerns no document of some shards has the entry of the others.
-    """
+    """Returns entries of several result files in one, with the metrics of each, and lm-eval's counts added up."""
     united: dict[str, Any] = {}
     for part in parts:
         for name, value in part.items():

@@ -68,9 +68,12 @@ def renew_groups(content: dict[str, Any], tasks: Mapping[str, TaskRecords]) -> l
             if group in content.get(part, {}):
                 old = content[part][group]
                 reported = {metric_of(key) for key in old}
-                had = [name for name in names if not reported.isdisjoint((name, _renamed(name, members[0].metric)))]
                 row = {key: value for key, value in old.items() if metric_of(key) not in names}
-                weights = {f"{name},{FILTER}": by_size for name in had}
+                weights = {
+                    f"{name},{FILTER}": by_size
+                    for name in names
+                    if not reported.isdisjoint((name, _renamed(name, members[0].metric)))
+                }
                 complete_group_row(row, [task.written for task in members], weights)
                 content[part][group] = row
     return renewed
@@ -93,8 +96,8 @@ def _tasks_below(name: str, subtasks: Mapping[str, Sequence[str]]) -> Iterator[s
 
 
 PARTS_BY_TASK = (
-    *("results", "groups", "group_subtasks", "configs", "versions", "n-shot", "n-samples", "higher_is_better"),
-    "task_hashes",
+    *("results", "groups", "group_subtasks", "configs", "versions"),
+    *("n-shot", "n-samples", "higher_is_better", "task_hashes"),
 )
 """The parts of a result file that have an entry for each task or group."""
 

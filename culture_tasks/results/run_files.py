@@ -91,10 +91,7 @@ LAYOUTS: Mapping[Harness, tuple[str, tuple[int, int]]] = {
 
 
 def _later_version(harness: Harness, content: Mapping[str, Any]) -> str:
-    """Names a harness whose layout isn't known yet; empty where the file is of a version that is.
-
-    lmms-eval writes the branch and commit of a checkout in place of a version, which tell nothing.
-    """
+    """Names a harness whose layout isn't known yet; empty for a known version and for a checkout's branch and commit."""
     key, below = LAYOUTS[harness]
     version = str(content.get(key))
     match = re.match(r"v?(\d+)\.(\d+)(?:\D|$)", version)
@@ -108,10 +105,7 @@ def _later_version(harness: Harness, content: Mapping[str, Any]) -> str:
 
 
 def new_run(old: RunFiles, content: dict[str, Any], now: datetime) -> RunFiles:
-    """Returns a run beside an old one, named by the time as its harness does; nothing is written yet.
-
-    The time is of the old run's zone, and later than its own, so that the newest files sort last.
-    """
+    """Returns a run beside an old one, named as its harness does by a later time of the same zone; writes nothing."""
     now = max(now.astimezone(old.zone).replace(tzinfo=None), old.time + timedelta(seconds=1))
     while True:
         stamp = now.strftime("%Y%m%d_%H%M%S") if old.harness == "lmms_eval" else now.isoformat().replace(":", "-")

@@ -41,13 +41,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Grader:
-    """Who graded.
-
-    Attributes:
-        backend: ``openai``, ``lm_eval``, ``lexical`` or ``none``.
-        sampling: Its sampling parameters as canonical JSON.
-        prompts: (rubric, prompt file, SHA-256) triples, sorted.
-    """
+    """Who graded: sampling parameters are canonical JSON, prompts are sorted (rubric, prompt file, SHA-256) triples."""
 
     backend: str
     model: str
@@ -148,11 +142,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """One row of the report: a model, or a model under other settings.
+    """One row of the report: a model under usual settings, or in a ``variation`` such as ``judge: text overlap``.
 
-    Attributes:
-        variation: What sets it apart from other rows of that model, such as ``judge: text overlap``; may be empty.
-        published: Whether it comes from a paper; ``source`` then names paper, table, judge and date.
+    One that is ``published`` comes from a paper; ``source`` then names paper, table, judge and date.
     """
 
     key: str
@@ -174,13 +166,11 @@ class Sample:
     Attributes:
         run: Key of its run.
         place: Its place among the run's samples, from 0.
-        response: What the model said: the first of several.
-        outcome: How grading ended (:data:`culture_tasks.judges.rubric.verdicts.Outcome`); without a judge ``scored``,
-            or ``unparsable`` where nothing could be read, which counts as wrong.
+        response: The model's first response.
+        outcome: How grading ended; without a judge ``unparsable`` is a wrong answer.
         score: On the unit's scale; None unless scored.
-        rationale: The judge's reasons; without a judge what was read from the response. None without any.
-        image: Id of its image, where the record has one.
-        prompt: What the model was sent, where the harness logged it.
+        rationale: The judge's reasons; without a judge the label that was read from the response.
+        image: Id of its image.
         doubt: Why the judge's verdict is doubtful; empty where it isn't, or where no judge graded.
     """
 

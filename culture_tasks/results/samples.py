@@ -202,11 +202,7 @@ class LoggedSample:
 
 
 def samples_of(path: Path) -> Iterator[LoggedSample]:
-    """Yields the lines of a sample file that are not blank; an OSError says that it can't be read.
-
-    This and :func:`parse_json` are in place of ``jsonlines``: a report keeps the offset of each of millions of lines,
-    to read a sample again when it is shown, and the fast parser takes bytes.
-    """
+    """Yields the lines of a sample file that are not blank, with their offsets, which ``jsonlines`` doesn't have."""
     offset = 0
     with path.open("rb") as file:
         for number, text in enumerate(file, start=1):

@@ -51,14 +51,10 @@ class TaskResult:
         settings: The settings that the result file has; the samples have judges and data.
         own_data: How the user's own data differ from the benchmark's release; empty for the release.
         expected: Number of items that were asked for; None where the file doesn't say.
-        metrics: Numbers by metric name, with any filter but ``none`` after a comma.
-        errors: Their standard errors, by the same names.
+        metrics: Numbers by metric name, with any filter but ``none`` after a comma; ``errors``: standard errors.
         samples_file: Where the samples would be.
-        graded_from: Result file that this one is a new grading of.
-        together: The tasks that were run together with it, itself included, in so many seconds, with the loading of the
-            model and the grading.
-        shard: The part of the task that was run, or of a group's tasks; None for whole ones.
-        subset: The subset of the task's documents that was drawn; None for all of them.
+        together: The tasks that were run with it, itself included, in so many seconds, with loading and grading.
+        shard: The shard that was run, of a group that of its tasks.
     """
 
     harness: Harness

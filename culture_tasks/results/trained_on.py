@@ -41,10 +41,9 @@ class TrainedOn:
         self._by_folder: dict[str, Manifest | None] = {}
 
     def items(self, result: TaskResult, model: str, problems: list[UnusedFile]) -> dict[str, set[str]]:
-        """Returns the items of tests that the model of a result was trained on, by task.
+        """Returns the items of tests that the model of a result was trained on, by task; notes unusable manifests.
 
-        Items of own data may have the names of the release's: a manifest of the release says nothing of them. Files
-        with a manifest's name that can't be used are added to the problems, each once.
+        Items of own data may have the names of the release's: a manifest of the release says nothing of them.
         """
         self._models.add(model)
         manifests: list[Manifest | None] = []

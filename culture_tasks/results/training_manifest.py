@@ -19,11 +19,11 @@ FORMAT: Literal[1] = 1
 """Version of the layout; raised with every change that an older reader would misread."""
 
 
-class _Part(BaseModel):
+class _ManifestPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class TrainingSource(_Part):
+class TrainingSource(_ManifestPart):
     """Where responses came from: a table of rated rows, or the results of a model on a task.
 
     Attributes:
@@ -41,7 +41,7 @@ class TrainingSource(_Part):
     task: str = ""
 
 
-class RatedBy(_Part):
+class RatedBy(_ManifestPart):
     """Who rated the responses: people, a judge, or another column of the rows.
 
     Attributes:
@@ -56,7 +56,7 @@ class RatedBy(_Part):
     scale: tuple[float, float] | None = None
 
 
-class NearDuplicate(_Part):
+class NearDuplicate(_ManifestPart):
     """A question to train on, by its fingerprint, that is much like an item of a test.
 
     The similarity is the share of their words and pairs of words that both have, 1 being all.
@@ -68,7 +68,7 @@ class NearDuplicate(_Part):
     similarity: float
 
 
-class Rule(_Part):
+class Rule(_ManifestPart):
     """How pairs were made of ratings.
 
     Attributes:
@@ -96,7 +96,7 @@ class Rule(_Part):
     plain: bool = False
 
 
-class Manifest(_Part):
+class Manifest(_ManifestPart):
     """What a folder of preference data was made of.
 
     Attributes:

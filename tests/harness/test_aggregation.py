@@ -8,7 +8,7 @@ import pytest
 from culture_tasks.harness import aggregation
 from culture_tasks.harness.aggregation import MeanOfScores
 from culture_tasks.harness.records import ClusteredValue
-from culture_tasks.harness.session import start_session
+from culture_tasks.harness.session import Session, hold_session
 from culture_tasks.settings import Settings
 
 
@@ -23,7 +23,7 @@ REFUSED = {"outcomes": {"refused": 1}}
 @pytest.fixture
 def min_coverage():
     def set_to(value):
-        start_session(Settings(judge="lexical", judge_min_coverage=value))
+        hold_session(Session(Settings(judge="lexical", judge_min_coverage=value)))
 
     set_to(0.95)
     return set_to

@@ -17,6 +17,7 @@ from support.scripted_judge import ScriptedJudge, install
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness import aggregation, result_rows
 from culture_tasks.harness.aggregation import Aggregation
+from culture_tasks.harness.extending import extend
 from culture_tasks.judges.rubric.verdicts import Verdict
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -212,4 +213,4 @@ def test_an_aggregation_is_named_in_the_logged_settings_without_an_address():
 
 def test_a_harness_without_the_function_is_named():
     with pytest.raises(CultureTasksError, match=r"found no _process_results in .*version of the harness"):
-        result_rows.extend(math, "_process_results", lambda original: original)
+        extend(math, "_process_results", lambda original: original)

@@ -11,7 +11,7 @@ from support.lmms_models import ChatEcho
 from support.scripted_lm import ScriptedLM
 
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.loading import Shard, all_documents, load_for_evaluation, shard_of
+from culture_tasks.harness.loading import Shard, all_documents, load_for_evaluation, loaded_task
 from culture_tasks.harness.scoring import scorer_of
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -31,10 +31,10 @@ def documents(monkeypatch, task, shard):
 @pytest.mark.parametrize("task", ["care_zh", "culturalvqa", "cedar_text", "blend_uk", "crosscult_single_reliability"])
 def test_shards_have_every_document_once_and_whole_clusters(task, monkeypatch):
     whole, places, clusters, sha = documents(monkeypatch, task, ""), [], [], ""
-    assert shard_of(task) is None
+    assert loaded_task(task).shard is None
     for number in (1, 2, 3):
         rows = documents(monkeypatch, task, f"{number}/3")
-        part = shard_of(task)
+        part = loaded_task(task)
         sha = sha or part.shard.fingerprint
         expected = Shard(number=number, of=3, documents=len(rows), of_documents=len(whole), fingerprint=sha)
         assert part.shard == expected

@@ -12,7 +12,7 @@ from support.written_runs import write_lm_eval, write_lmms_eval
 from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.loading import load_for_evaluation, subset_of
+from culture_tasks.harness.loading import load_for_evaluation, loaded_task
 from culture_tasks.harness.subsets import Subset
 from culture_tasks.metrics.subsets import subset_interval
 from culture_tasks.results.merging import merge
@@ -42,22 +42,22 @@ def lines(path):
 
 def test_a_draw_is_nested_has_the_order_of_the_task_and_says_the_chance_of_its_documents(monkeypatch):
     whole = [row["id"] for row in documents(monkeypatch, "care_zh", "")]
-    assert subset_of("care_zh") is None
+    assert loaded_task("care_zh").subset is None
     small, large = (documents(monkeypatch, "care_zh", number) for number in ("3", "6"))
     assert {row["id"] for row in small} <= {row["id"] for row in large}
     assert [row["id"] for row in large] == [one for one in whole if one in {row["id"] for row in large}]
     assert {row["probability"] for row in large} == {0.6}
-    assert subset_of("care_zh").items == 10
+    assert loaded_task("care_zh").subset.items == 10
     assert [row["id"] for row in documents(monkeypatch, "care_zh", "6:1")] != [row["id"] for row in large]
     assert [row["id"] for row in documents(monkeypatch, "care_zh", "10")] == whole
-    assert subset_of("care_zh") is None
+    assert loaded_task("care_zh").subset is None
 
 
 def test_questions_of_several_rows_are_drawn_whole(monkeypatch):
     rows = documents(monkeypatch, "culturalbench_hard", "8")
     assert len(rows) == 8
     assert len({row["question_id"] for row in rows}) == 2
-    assert subset_of("culturalbench_hard").items == 4
+    assert loaded_task("culturalbench_hard").subset.items == 4
 
 
 @pytest.mark.parametrize("text", ["0", "-4", "4:", "4:x", "1/3", "40 %"])

@@ -76,11 +76,4 @@ def results(task: Task, doc: Mapping[str, Any], responses: Sequence[Any]) -> dic
 
 
 def __getattr__(name: str) -> Any:
-    kinds: dict[str, Any] = {
-        "dataset": dataset,
-        "text": text,
-        "images": images,
-        "choices": choices,
-        "results": results,
-    }
-    return hook_named(name, __name__, kinds)
+    return hook_named(name, __name__, dataset, text, images, choices, results)

@@ -23,6 +23,7 @@ from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 
 from culture_tasks.errors import ImagesNotShownError, SettingsError
 from culture_tasks.harness import result_rows
+from culture_tasks.harness.extending import extend
 from culture_tasks.harness.hooks import describe_documents, name_of, refuse_kept_requests, warn_of_limit
 from culture_tasks.harness.lm_eval.hooks import images_first
 from culture_tasks.harness.loading import all_documents, check_judge
@@ -99,8 +100,8 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """Extends lm-eval's results, loads and checks the data, and makes our request types known to its models."""
-        result_rows.extend(evaluator, "evaluate", result_rows.knowing_the_run)
-        result_rows.extend(evaluator, "_process_results", _with_what_results_lack)
+        extend(evaluator, "evaluate", result_rows.knowing_the_run)
+        extend(evaluator, "_process_results", _with_what_results_lack)
         super().__init__(config={name: value for name, value in config.items() if name != "class"})
         describe_documents(self)
         for model_class, answer in ((LM, _answer), (CachingLM, _answer_with_cache)):

@@ -19,11 +19,11 @@ from typing import Any
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness import result_rows
 from culture_tasks.harness.engines import check_engine
+from culture_tasks.harness.extending import extend
 from culture_tasks.harness.hooks import describe_documents, name_of, refuse_kept_requests, warn_of_limit
 from culture_tasks.harness.lmms_eval.plugin import in_a_command, one_message, our_tasks
 from culture_tasks.harness.loading import check_judge
 from culture_tasks.harness.model_costs import KEY, ModelCosts
-from culture_tasks.harness.result_rows import extend
 from culture_tasks.harness.session import start_prediction
 
 _VLLM = {"lmms_eval.models.chat.vllm": "VLLM", "lmms_eval.models.chat.vllm_generate": "VLLMGenerate"}

@@ -155,11 +155,4 @@ def _key(doc: Mapping[str, Any]) -> int:
 
 
 def __getattr__(name: str) -> Any:
-    kinds: dict[str, Any] = {
-        "documents": documents,
-        "text": text,
-        "visuals": visuals,
-        "messages": messages,
-        "results": results,
-    }
-    return hook_named(name, __name__, kinds)
+    return hook_named(name, __name__, documents, text, visuals, messages, results)

@@ -14,13 +14,13 @@ of a model entry point extends three methods of its ``TaskManager``, which all c
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from culture_tasks.benchmarks.interface import Group, Tag
 from culture_tasks.benchmarks.registry import cultures, entries, in_harness, task_file, tasks_below
 from culture_tasks.errors import CultureTasksError
+from culture_tasks.harness.extending import extend
 
 _KNOWLEDGE_INSERTION = "culture_tasks.harness.lmms_eval.knowledge_insertion.KnowledgeInsertion"
 
@@ -30,16 +30,13 @@ def register() -> list[Any]:
     from lmms_eval.models.registry_v2 import ModelManifest
     from lmms_eval.tasks import TaskManager
 
-    if not hasattr(TaskManager, "__culture_tasks__"):
-        TaskManager.initialize_tasks = _with_our_tasks(TaskManager.initialize_tasks)
-        TaskManager.match_tasks = _with_checks_ahead(TaskManager.match_tasks)
-        TaskManager.load_task_or_group = _with_checks(TaskManager.load_task_or_group)
-        TaskManager.__culture_tasks__ = True
+    extend(TaskManager, "initialize_tasks", _with_our_tasks)
+    extend(TaskManager, "match_tasks", _with_checks_ahead)
+    extend(TaskManager, "load_task_or_group", _with_checks)
     return [ModelManifest("knowledge_insertion", chat_class_path=_KNOWLEDGE_INSERTION)]
 
 
 def _with_our_tasks(original: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    @functools.wraps(original)
     def initialize_tasks(self: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         ours: dict[str, dict[str, Any]] = {}
         with contextlib.suppress(CultureTasksError):  # it comes up again when tasks are matched or loaded
@@ -50,7 +47,6 @@ def _with_our_tasks(original: Callable[..., dict[str, Any]]) -> Callable[..., di
 
 
 def _with_checks_ahead(original: Callable[..., list[str]]) -> Callable[..., list[str]]:
-    @functools.wraps(original)
     def match_tasks(self: Any, *args: Any, **kwargs: Any) -> list[str]:
         from culture_tasks.harness.lmms_eval.extensions import extend_commands
         from culture_tasks.harness.loading import load_ahead
@@ -90,7 +86,6 @@ def one_message() -> Iterator[None]:
 
 
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
     def load_task_or_group(self: Any, task_list: Any = None, *args: Any, **kwargs: Any) -> Any:
         from culture_tasks.harness.lmms_eval.extensions import describe_all, extend_evaluation
         from culture_tasks.harness.loading import load_for_evaluation

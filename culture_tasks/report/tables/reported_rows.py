@@ -18,7 +18,7 @@ from culture_tasks.report.model import Cell, Flag, Row, Table, Unit
 from culture_tasks.report.numbers.observations import SCORE, from_interval
 from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.wording import counted
-from culture_tasks.results.eval_logs import EvalLog, Metric, ReportedScore
+from culture_tasks.results.eval_logs import EvalLog, ReportedMetric, ReportedScore
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.samples import parse_json
 
@@ -119,7 +119,7 @@ def _cell(score: ReportedScore, address: At, units: Mapping[str, Unit], scores: 
     return from_interval(interval, scale, flags, (), coverage=score.coverage)
 
 
-def _ends(metric: Metric, scale: Scale) -> tuple[float, float] | None:
+def _ends(metric: ReportedMetric, scale: Scale) -> tuple[float, float] | None:
     """Returns the ends of a metric's scale: as it says, else the report's, in its unit."""
     low, high, unit = metric.min_score, metric.max_score, UNITS.get(scale.unit, scale.unit)
     own = _bounds(scale)
