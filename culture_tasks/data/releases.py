@@ -75,9 +75,10 @@ def check_cultures(release: ReleaseFacts | None, table: RowTable, rows: Sequence
     Raises:
         DataError: For the first of them, unless the user allows it.
     """
-    for problem in contradictions(release, table, dict(enumerate(rows))):
+    places = dict(enumerate(rows))
+    for problem in contradictions(release, table, places):
         raise DataError(problem)
-    if _allowed() and (others := sum(not _belongs(release, table, row) for row in rows)):
+    if others := len(_of_other_cultures(release, table, places)):
         _note(table, f"{others:,} {'row' if others == 1 else 'rows'} of another culture")
 
 
@@ -85,22 +86,23 @@ def contradictions(
     release: ReleaseFacts | None, table: RowTable, rows: Mapping[int, Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yields the problem of each row, by its place, of another culture than its task's, unless the user allows them."""
-    for index, row in rows.items() if release and not _allowed() else ():
-        if release and not _belongs(release, table, row):
-            yield (
-                f"{table.where(index)}, field {release.culture!r}: found {row[release.culture]!r:.80}. Expected "
-                f"{release.expected}. Remove the row, or set CULTURE_TASKS_OTHER_CULTURES=allow to run it, marked as "
-                "own data."
-            )
+    if release is None or current().settings.other_cultures == "allow":
+        return
+    for index in _of_other_cultures(release, table, rows):
+        yield (
+            f"{table.where(index)}, field {release.culture!r}: found {rows[index][release.culture]!r:.80}. Expected "
+            f"{release.expected}. Remove the row, or set CULTURE_TASKS_OTHER_CULTURES=allow to run it, marked as own "
+            "data."
+        )
 
 
-def _belongs(release: ReleaseFacts | None, table: RowTable, row: Mapping[str, Any]) -> bool:
-    value = None if release is None or not table.local else row.get(release.culture)
-    return release is None or value is None or release.fits(str(value))
-
-
-def _allowed() -> bool:
-    return current().settings.other_cultures == "allow"
+def _of_other_cultures(
+    release: ReleaseFacts | None, table: RowTable, rows: Mapping[int, Mapping[str, Any]]
+) -> list[int]:
+    if release is None or not table.local:
+        return []
+    values = {index: row.get(release.culture) for index, row in rows.items()}
+    return [index for index, value in values.items() if value is not None and not release.fits(str(value))]
 
 
 def _note(table: RowTable, difference: str) -> None:

@@ -31,9 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class Aggregation:
-    """From the records of one metric to its value, and to its standard error where it has one.
-
-    A harness calls it as it calls any aggregation, and logs its name.
+    """From the records of one metric to its value and standard error; a harness calls it, and logs its name.
 
     Attributes:
         is_score: Whether the mean of several tasks' values means something. Counts and shares of verdicts have none: of

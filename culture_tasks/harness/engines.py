@@ -20,14 +20,9 @@ _PACKAGES: Mapping[str, tuple[str, ...]] = {
 
 
 def check_engine(model: object, batch_size: object, advice: str) -> None:
-    """Makes sure, before anything is loaded, that the engine of a model type is installed.
+    """Makes sure, before anything is loaded, that the engine of a model type is installed, unless it is an object.
 
-    A model that a program has loaded needs no check. A warning says so if the harness will hand an engine one request
-    at a time, as both do unless told otherwise, and advises a batch size.
-
-    Raises:
-        MissingExtraError: If vLLM isn't installed, or lacks Ray for images in lm-eval.
-        SettingsError: If another engine isn't.
+    A warning advises a batch size if the harness will hand an engine one request at a time, as both do by default.
     """
     packages = _PACKAGES.get(model, ()) if isinstance(model, str) else ()
     if missing := next((package for package in packages if find_spec(package) is None), None):

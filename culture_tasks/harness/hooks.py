@@ -28,12 +28,7 @@ Doc = Mapping[str, Any]
 
 
 def hook_named(name: str, module: str, *functions: Callable[..., Any]) -> Any:
-    """Returns a hook of a module, whose functions are its kinds, or what both harnesses call alike.
-
-    Raises:
-        AttributeError: If there is no such kind.
-        CultureTasksError: If there is no such task.
-    """
+    """Returns a hook of a module, whose functions are its kinds, or what both harnesses call alike."""
     task, separator, kind = name.rpartition("__")
     if separator and kind == "metrics":
         return metric_list(task_named(task))

@@ -90,10 +90,7 @@ _own_data_told: set[tuple[str, Path | None]] = set()
 
 
 def load_ahead(names: Iterable[str]) -> None:
-    """Loads and checks the documents of a run before its model is loaded; :func:`load_for_evaluation` then has them.
-
-    Those of an earlier run are forgotten. Errors are those of ``load_for_evaluation``.
-    """
+    """Loads and checks the documents of a run before its model is loaded; :func:`load_for_evaluation` then has them."""
     _ahead.clear()
     names = list(dict.fromkeys(names))
     for name in names:
@@ -113,6 +110,8 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
         SettingsError: If an environment variable has a value that is not allowed, or a task has too few clusters for
             so many shards.
     """
+    from culture_tasks.harness.decoded import DecodedDataset
+
     settings = renew_session().settings
     if name in _ahead and _tasks[name].settings == settings:
         return _tasks[name].data
@@ -128,16 +127,16 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
         documents = replace(documents, rows=[{**row, OPTION_ORDER: settings.option_order} for row in documents.rows])
     elif settings.option_order is not None:
         _log.warning("%s: its questions have no options to shuffle; CULTURE_TASKS_OPTION_ORDER changes nothing.", name)
-    whole = data = _as_dataset(documents)
+    whole = data = DecodedDataset(documents.rows, documents.images)
     shard = subset = None
     places: Sequence[int] = ()
     if settings.subset is not None:
         documents, subset = drawn(name, documents, *settings.subset)
-        data = whole if subset is None else _as_dataset(documents)
     if settings.shard is not None:
         shard, places = _shard(name, documents.rows, *settings.shard)
         documents = chosen(documents, places)
-        data = _as_dataset(documents)
+    if shard is not None or subset is not None:
+        data = DecodedDataset(documents.rows, documents.images)
     _tasks[name] = LoadedTask(
         settings, documents, data=data, whole=whole, shard=shard, places=places, subset=subset, read=read
     )
@@ -150,9 +149,7 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
 def _shard(task: str, rows: Sequence[Mapping[str, Any]], number: int, of: int) -> tuple[Shard, Sequence[int]]:
     """Returns a shard of a task's documents, and the places of its documents.
 
-    Raises:
-        SettingsError: If there are fewer clusters than shards: neither harness can make a task without documents. Every
-            shard says so, not only one that would be empty.
+    Neither harness can make a task without documents, so every shard says if one would be empty.
     """
     clusters: dict[str, int] = {}
     scorer = scorer_of(task)
@@ -166,12 +163,6 @@ def _shard(task: str, rows: Sequence[Mapping[str, Any]], number: int, of: int) -
     asked = ({"document": repr(dict(row)), "prompt": repr(scorer.task.prompt(row))} for row in rows)
     shard = Shard(number=number, of=of, documents=len(places), of_documents=len(rows), fingerprint=fingerprint(asked))
     return shard, places
-
-
-def _as_dataset(documents: Documents) -> datasets.Dataset:
-    from culture_tasks.harness.decoded import DecodedDataset
-
-    return DecodedDataset(documents.rows, documents.images)
 
 
 def loaded_task(name: str | None) -> LoadedTask | None:
@@ -193,13 +184,7 @@ def all_documents(name: str) -> datasets.Dataset:
 
 
 def check_judge(name: str | None) -> None:
-    """Makes sure, before any inference, that the session's judge can grade a task; once for each loading.
-
-    A task of others, and one that no judge grades, needs no judge.
-
-    Raises:
-        JudgeError: If nobody can grade.
-    """
+    """Makes sure, before any inference, that the session's judge can grade a task that needs one; once a loading."""
     if name not in _to_grade:
         return
     rows, scorer, session = _tasks[name].documents.rows, scorer_of(name), current_session()

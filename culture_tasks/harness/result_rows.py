@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,12 +81,11 @@ def complete_row(row: dict[str, Any], task: Task) -> None:
     """Adds the standard errors to the row of a task of ours, and takes out what concerns none of its documents."""
     for key, (aggregation, records, _) in task.items():
         if aggregation is not None:
-            row[_stderr(key)] = aggregation.stderr(records)
-            of_documents = key.replace(",", "_stderr_clt,", 1)  # which lmms-eval takes over documents
+            row[_with(key, "_stderr")] = aggregation.stderr(records)
+            of_documents = _with(key, "_stderr_clt")  # which lmms-eval takes over documents
             if of_documents in row and not aggregation.is_of_documents:
-                row[of_documents] = row[_stderr(key)]
-        if not _concerns_any(records):
-            _take_out(row, key)
+                row[of_documents] = row[_with(key, "_stderr")]
+        _take_out_of_no_concern(row, key, records)
 
 
 def _concerns_any(records: Iterable[Any]) -> bool:
@@ -93,24 +93,19 @@ def _concerns_any(records: Iterable[Any]) -> bool:
     return any(record is not None for record in records)
 
 
-def _take_out(row: dict[str, Any], key: Key) -> None:
-    metric, _, which = key.partition(",")
-    for ending in ("", "_stderr", "_stderr_clt", "_stderr_clustered"):
-        row.pop(f"{metric}{ending},{which}", None)
+def _take_out_of_no_concern(row: dict[str, Any], key: Key, records: Iterable[Any]) -> None:
+    for ending in () if _concerns_any(records) else ("", "_stderr", "_stderr_clt", "_stderr_clustered"):
+        row.pop(_with(key, ending), None)
 
 
-def _stderr(key: Key) -> Key:
-    metric, _, which = key.partition(",")
-    return f"{metric}_stderr,{which}"
+def _with(key: Key, ending: str) -> Key:
+    return key.replace(",", f"{ending},", 1)
 
 
 def complete_group_row(row: dict[str, Any], tasks: Sequence[Task], weight_by_size: Mapping[Key, bool]) -> None:
-    """Corrects those values and standard errors of a group that are over our tasks alone.
+    """Corrects those values and standard errors of a group's row that are over our tasks alone.
 
-    Args:
-        row: The group's row, which is changed.
-        tasks: The group's tasks; one that isn't ours is empty.
-        weight_by_size: The keys of the group's row, and whether the items weigh the same there, rather than the tasks.
+    ``weight_by_size`` says of the keys of the row whether the items weigh the same, rather than the tasks.
     """
     for key, by_size in weight_by_size.items():
         of_tasks = [task[key] for task in tasks if key in task]
@@ -120,11 +115,10 @@ def complete_group_row(row: dict[str, Any], tasks: Sequence[Task], weight_by_siz
         records = [each.records for each in of_tasks]
         sizes = [len(each.records) if each.size is None else each.size for each in of_tasks]
         of_subsets = any(each.size is not None for each in of_tasks)
-        row[key], row[_stderr(key)] = aggregations[0].of_group(
+        row[key], row[_with(key, "_stderr")] = aggregations[0].of_group(
             records, weight_by_size=by_size, sizes=sizes if of_subsets else None
         )
-        if not any(map(_concerns_any, records)):
-            _take_out(row, key)
+        _take_out_of_no_concern(row, key, chain.from_iterable(records))
 
 
 def mark(row: dict[str, Any], tasks: Iterable[EvaluatedTask]) -> None:
@@ -151,10 +145,8 @@ def finish(
     """Puts right what a harness's results say of a task, and lets its metrics finish, such as write a file.
 
     The samples of a shard are numbered as those of the whole task, and its metrics finish in ``culture-tasks merge``.
-
-    Returns:
-        The task's settings and the directions of its metrics, without metrics that its samples don't have. The
-        settings name the commits that the documents were read from, where they are from the Hub, and own data.
+    Returned are the task's settings, which name commits and own data, and the directions of its metrics, without
+    metrics that its samples don't have.
     """
     mark(row, [task])
     loaded = task.loaded

@@ -70,15 +70,11 @@ def listed_metrics(metrics: Iterable[Metric], *, main: str) -> list[dict[str, An
 def judged_metrics(
     name: str, groups: Iterable[str], function: Aggregation = aggregation.MEAN_OF_SCORED
 ) -> list[dict[str, Any]]:
-    """Returns the metrics that come with a judged score, such as ``lave``.
-
-    Groups, such as ``brazil``, are parts of the data that have their own mean.
-    """
-    parts = list(groups)
+    """Returns the metrics of a judged score, such as ``lave``, with the means of groups, such as ``brazil``."""
+    endings = ["", *(f"_{group}" for group in groups)]
     listed: list[dict[str, Any]] = []
     for base in (name, f"{name}{LEXICAL}"):
-        means = (base, *(f"{base}_{group}" for group in parts))
-        listed += [_entry(mean, function, True) for mean in means]
+        listed += [_entry(f"{base}{ending}", function, True) for ending in endings]
         listed.append(_entry(f"{base}_run_sd", aggregation.SPREAD_OVER_RUNS, False))
     listed.append(_entry(f"{name}_coverage", aggregation.COVERAGE, True))
     listed.append(_entry(f"{name}_unscored", aggregation.UNSCORED, False))
@@ -227,11 +223,7 @@ def _of_no_part(base: str, groups: tuple[str, ...]) -> Mapping[str, None]:
 
 
 class JudgedDocument:
-    """The responses to one document, submitted to the judge at once and read later.
-
-    Attributes:
-        judge: Who grades, as the record says it.
-    """
+    """The responses to one document, submitted at once to the judge, which is as records say it, and read later."""
 
     __slots__ = ("_described", "_responses", "_rubric", "_scale", "_tickets", "judge")
 
@@ -245,15 +237,9 @@ class JudgedDocument:
         kept: Mapping[int, Verdict] | None = None,
         kept_judge: Mapping[str, Any] | None = None,
     ) -> None:
-        """Submits every response.
+        """Submits every response but those whose verdict is ``kept``, by run; ``kept_judge`` gave these.
 
-        Args:
-            described: What its record says of the document: all fields but :data:`OF_VERDICTS`.
-            rubric: The rubric to grade by.
-            responses: One response a run; several where the harness repeats a request.
-            scale: The scale that ratings are mapped to.
-            kept: Verdicts that are there already, by run: these aren't asked for.
-            kept_judge: Who gave them, as recorded: stays in the record where nothing is asked.
+        ``described`` is what the record says of the document: all fields but :data:`OF_VERDICTS`.
         """
         judge = current_session().judge(rubric.model)
         self._described, self._rubric, self._scale = described, rubric, scale

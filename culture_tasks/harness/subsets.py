@@ -95,10 +95,9 @@ class Structure(NamedTuple):
 
 
 def structure_of(task: str, rows: Sequence[Mapping[str, Any]]) -> Structure:
-    """Returns the structure of a task's documents.
+    """Returns the structure of a task's documents, whose strata are cultures; a cluster with several is in none.
 
-    An item is a document, or a cluster where the metric makes one score of those of a cluster. The strata are the
-    benchmark's cultures; a cluster with several of them is in none.
+    An item is a document, or a cluster where the metric makes one score of those of a cluster.
     """
     scorer, culture = scorer_of(task), benchmark_of(task).report().culture
     answered = [scorer.task.score(row, [""]) for row in rows]

@@ -91,7 +91,7 @@ LAYOUTS: Mapping[Harness, tuple[str, tuple[int, int]]] = {
 
 
 def _later_version(harness: Harness, content: Mapping[str, Any]) -> str:
-    """Names a harness whose layout isn't known yet; empty for a known version and for a checkout's branch and commit."""
+    """Names a harness whose layout isn't known yet; empty for a known one, and for a checkout's branch and commit."""
     key, below = LAYOUTS[harness]
     version = str(content.get(key))
     match = re.match(r"v?(\d+)\.(\d+)(?:\D|$)", version)

@@ -1,8 +1,11 @@
+"""CrossCult's records: answers, base answers, facts, and what its judge is asked."""
+
 import json
 from pathlib import Path
 
 import pytest
 from support.crosscult_cases import rows, write_folder
+from support.fault_server import FaultServer, says
 
 from culture_tasks.benchmarks.crosscult.benchmark import open_release
 from culture_tasks.benchmarks.crosscult.scoring import Insertions, score
@@ -10,6 +13,9 @@ from culture_tasks.benchmarks.interface import Task, responses_of
 from culture_tasks.benchmarks.registry import benchmarks, task_named
 from culture_tasks.harness.loading import load_for_evaluation
 from culture_tasks.harness.scoring import metric_list, scorer_of
+
+SINGLE = "crosscult_single_reliability"
+LOCALITY = "crosscult_single_cross_scenario_locality"
 
 
 @pytest.fixture
@@ -20,20 +26,22 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def doc(folder):
-    return load_for_evaluation("crosscult_single_reliability")[0]
+    return load_for_evaluation(SINGLE)[0]
 
 
 @pytest.fixture
 def locality(folder):
-    return load_for_evaluation("crosscult_single_cross_scenario_locality")[0]
+    return load_for_evaluation(LOCALITY)[0]
+
+
+def results(doc, *runs, task=SINGLE):
+    return scorer_of(task)(doc, Insertions().apply([list(runs)], docs=None))
 
 
 @pytest.mark.parametrize(
     ("runs", "answers"),
     [
-        (["a"], [("a", "a")]),
         (["a", "b"], [("a", "a"), ("b", "b")]),
-        ([["a", "b"]], [("a", "b")]),
         ([["a", "b"], ["c", "d"]], [("a", "b"), ("c", "d")]),
         ([["a", "b", '{"activated": 0}'], ["c", "d", "{}"]], [("a", "b"), ("c", "d")]),
         ([None], [("", "")]),
@@ -45,15 +53,8 @@ def test_every_response_becomes_an_answer_and_a_base_answer(locality, runs, answ
         answered = score(locality, responses_of(passed_on))
         assert answered.responses == [text for text, _ in answers]
         assert answered.references == (answers[0][1],)
-
-
-def test_a_response_of_another_shape_is_refused():
     with pytest.raises(ValueError, match="a list of 4; expected"):
         Insertions().apply([[["a", "b", "{}", "d"]]], docs=None)
-
-
-def results(doc, *runs, task="crosscult_single_reliability"):
-    return scorer_of(task)(doc, Insertions().apply([list(runs)], docs=None))
 
 
 def test_an_answer_is_scored_against_the_reference_and_without_its_reasoning(doc):
@@ -64,36 +65,32 @@ def test_an_answer_is_scored_against_the_reference_and_without_its_reasoning(doc
     assert results(doc, f"<think>hm</think> {doc['reference']}")["rouge_l"] == 100.0
     # Parts concern the documents that belong to them.
     assert records["rouge_l_social"] == records["rouge_l_zh"] == 100.0
-    assert records["rouge_l_religious"] is None
-    assert records["rouge_l_ar"] is None
-    assert records["judge_score_lexical_religious"] is None
+    for part in ("rouge_l_religious", "rouge_l_ar", "judge_score_lexical_religious"):
+        assert records[part] is None
 
 
 def test_a_record_says_which_insertion_was_used(doc, locality):
     said = {"activated": 0, "similarity": 0.8, "threshold": 0.5, "input_tokens": 7}
     used = results(doc, ["a", "a", json.dumps(said)])["judge_score_lexical"]["facts"]
     assert {name: used[name] for name in said} == said
-    assert used["entry"] == doc["partition"]
-    assert used["case_id"] == doc["case_id"]
+    assert (used["entry"], used["case_id"]) == (doc["partition"], doc["case_id"])
     left = ["a", "a", json.dumps({**said, "activated": None})]
-    unused = results(locality, left, task="crosscult_single_cross_scenario_locality")["judge_score_lexical"]["facts"]
+    unused = results(locality, left, task=LOCALITY)["judge_score_lexical"]["facts"]
     assert (unused["activated"], unused["entry"], unused["similarity"]) == (None, None, 0.8)
     assert "threshold" not in results(doc, "a")["judge_score_lexical"]["facts"]
 
 
-def test_an_ordinary_model_changes_nothing_in_locality(locality):
-    records = results(locality, "whatever it says")
-    assert records["rouge_l"] == 100.0
-    assert records["judge_score_lexical"]["references"] == ["whatever it says"]
+def test_in_locality_an_answer_is_compared_with_that_before_the_insertion(locality):
+    for answer, base, rouge in (
+        ("whatever it says", "whatever it says", 100.0),  # an ordinary model, which has one answer
+        (["a b c d", "a b x y"], "a b x y", 50.0),  # L = 2 of 4 and 4 tokens
+    ):
+        records = results(locality, answer)
+        assert records["rouge_l"] == pytest.approx(rouge)
+        record = records["judge_score_lexical"]
+        assert record["references"] == [base]
+        assert record["runs"][0]["response"] == (answer if isinstance(answer, str) else answer[0])
     assert results(locality, "")["rouge_l"] == 100.0
-
-
-def test_a_model_that_inserts_is_compared_with_itself_before(locality):
-    records = results(locality, ["a b c d", "a b x y"])
-    assert records["rouge_l"] == pytest.approx(50.0)  # L = 2 of 4 and 4 tokens
-    record = records["judge_score_lexical"]
-    assert record["references"] == ["a b x y"]
-    assert record["runs"][0]["response"] == "a b c d"
 
 
 def test_a_record_holds_all_that_other_tables_and_a_regrading_need(doc):
@@ -111,17 +108,13 @@ def test_a_record_holds_all_that_other_tables_and_a_regrading_need(doc):
     assert record["judge"]["rubric"] == "crosscult"
 
 
-TASKS = [entry.name for entry in benchmarks()["crosscult"].entries() if isinstance(entry, Task)]
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_every_document_has_every_metric_of_its_task(folder, name):
-    data = load_for_evaluation(name)
-    listed = {metric["metric"] for metric in metric_list(task_named(name))}
-    keys = [results(doc, "x", task=name).keys() for doc in data]
-    assert all(each == keys[0] for each in keys)
-    assert keys[0] <= listed
-    assert {"rouge_l", "judge_score_lexical", "judge_score_coverage", "judge_score_unscored"} <= keys[0]
+def test_every_document_has_every_metric_of_its_task(folder):
+    for name in (entry.name for entry in benchmarks()["crosscult"].entries() if isinstance(entry, Task)):
+        listed = {metric["metric"] for metric in metric_list(task_named(name))}
+        keys = [results(doc, "x", task=name).keys() for doc in load_for_evaluation(name)]
+        assert all(each == keys[0] for each in keys), name
+        assert keys[0] <= listed
+        assert {"rouge_l", "judge_score_lexical", "judge_score_coverage", "judge_score_unscored"} <= keys[0]
 
 
 def test_the_release_is_read_again_when_its_file_changes(folder):
@@ -129,3 +122,21 @@ def test_the_release_is_read_again_when_its_file_changes(folder):
     assert open_release(folder) is first
     write_folder(folder, rows(cases=3))
     assert len(open_release(folder).raw.cases) == 18
+
+
+def test_the_paper_s_judge_is_asked_by_figure_10(folder, monkeypatch):
+    server = FaultServer()
+    server.script(says('```json\n{"score": 9, "reason": "Same stance."}\n```'))
+    monkeypatch.delenv("CULTURE_JUDGE")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    doc = load_for_evaluation(SINGLE)[1]
+    record = results(doc, ["نعم.", "نعم.", "{}"])["judge_score"]
+    assert (record["score"], record["runs"][0]["rationale"]) == (9.0, "Same stance.")
+    [seen] = server.requests
+    assert (seen.body["model"], seen.body["reasoning_effort"]) == ("gpt-5.4-mini", "none")
+    assert 256 in seen.body.values()
+    assert [message["role"] for message in seen.body["messages"]] == ["system", "user"]
+    for text in ("Language: Arabic", doc["question"], doc["reference"], "نعم."):
+        assert text in seen.text
+    server.close()

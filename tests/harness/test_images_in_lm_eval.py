@@ -12,6 +12,7 @@ from support.fault_server import FaultServer, says
 from support.in_process import run_lm_eval, variant
 
 from culture_tasks.errors import ImagesNotShownError
+from culture_tasks.harness.lm_eval.task import Images
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -24,8 +25,9 @@ def server():
     server.close()
 
 
-def api_model(server, **options):
-    return LocalChatCompletion(base_url=f"{server.url}/chat/completions", model="m", **options)
+def run_api(server, tasks, model_options=None, **options):
+    model = LocalChatCompletion(base_url=f"{server.url}/chat/completions", model="m", **(model_options or {}))
+    return run_lm_eval(model, tasks, **{"apply_chat_template": True} | options)
 
 
 def images_of(seen):
@@ -38,50 +40,51 @@ def text_of(seen):
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
-def test_a_mixed_run_sends_an_api_model_every_image_and_no_mark(server):
-    results = run_lm_eval(api_model(server), ["cedar", "culturalvqa"], limit=3, apply_chat_template=True)
-    assert [len(results["samples"][task]) for task in ("cedar_text", "cedar_multimodal", "culturalvqa")] == [3, 3, 3]
-    assert sorted(len(images_of(seen)) for seen in server.requests) == [0] * 3 + [1] * 6
-    assert all("<image>" not in text_of(seen) and not text_of(seen).startswith("\n") for seen in server.requests)
-    assert "<image>" not in str([sample["arguments"] for sample in results["samples"]["cedar_multimodal"]])
+OWN_TASK = """
+task: own_text_task
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: {folder}/own.jsonl}}}}
+test_split: test
+output_type: generate_until
+doc_to_text: '{{{{q}}}}'
+doc_to_target: '{{{{a}}}}'
+metric_list: [{{metric: exact_match}}]
+"""
 
 
 @pytest.mark.parametrize("ours_first", [True, False])
-def test_tasks_of_lm_eval_may_stand_beside_ours(server, tmp_path, ours_first):
+def test_a_mixed_run_sends_an_api_model_every_image_and_no_mark_also_beside_tasks_of_others(
+    server, tmp_path, ours_first
+):
     (tmp_path / "own.jsonl").write_text('{"q": "What?", "a": "That."}\n')
-    (tmp_path / "own_text_task.yaml").write_text(
-        f"task: own_text_task\ndataset_path: json\ndataset_kwargs: {{data_files: {{test: {tmp_path}/own.jsonl}}}}\n"
-        "test_split: test\noutput_type: generate_until\ndoc_to_text: '{{q}}'\ndoc_to_target: '{{a}}'\n"
-        "metric_list: [{metric: exact_match}]\n"
-    )
-    tasks = ["culturalvqa", "own_text_task"]
-    run_lm_eval(
-        api_model(server), tasks if ours_first else tasks[::-1], include=tmp_path, limit=2, apply_chat_template=True
-    )
-    assert sorted(len(images_of(seen)) for seen in server.requests) == [0, 1, 1]
+    (tmp_path / "own_text_task.yaml").write_text(OWN_TASK.format(folder=tmp_path))
+    tasks = ["cedar", "culturalvqa", "own_text_task"]
+    results = run_api(server, tasks if ours_first else tasks[::-1], include=tmp_path, limit=3)
+    assert [len(results["samples"][task]) for task in ("cedar_text", "cedar_multimodal", "culturalvqa")] == [3, 3, 3]
+    assert sorted(len(images_of(seen)) for seen in server.requests) == [0] * 4 + [1] * 6
+    assert all("<image>" not in text_of(seen) and not text_of(seen).startswith("\n") for seen in server.requests)
+    assert "<image>" not in str([sample["arguments"] for sample in results["samples"]["cedar_multimodal"]])
+    assert [seen.body.get("stop") for seen in server.requests if "What?" not in text_of(seen)] == [None] * 9
 
 
-@pytest.mark.parametrize(("concurrent", "until", "stop"), [(1, None, None), (4, ["END"], ["END"])])
-def test_a_request_names_stop_strings_only_where_there_are_some(server, concurrent, until, stop):
-    options = {} if until is None else {"gen_kwargs": {"until": until}}
-    model = api_model(server, num_concurrent=concurrent)
-    run_lm_eval(model, ["care_zh", "cedar", "culturalvqa"], limit=2, apply_chat_template=True, **options)
-    assert [seen.body.get("stop", "none") for seen in server.requests] == [stop or "none"] * 8
+def test_a_request_names_the_stop_strings_that_there_are(server):
+    run_api(server, ["cedar"], {"num_concurrent": 4}, limit=2, gen_kwargs={"until": ["END"]})
+    assert [seen.body["stop"] for seen in server.requests] == [["END"]] * 4
 
 
 def test_images_without_room_or_chat_messages_are_refused_before_the_first_request(server):
     with pytest.raises(ImagesNotShownError, match=r"^culturalvqa_fewshot: .* 4 images.* Add max_images=4 to --model"):
-        run_lm_eval(api_model(server), ["care_zh", "culturalvqa_fewshot"], limit=1, apply_chat_template=True)
+        run_api(server, ["care_zh", "culturalvqa_fewshot"], limit=1)
     with pytest.raises(ImagesNotShownError, match="--apply_chat_template"):
-        run_lm_eval(api_model(server), ["culturalvqa"], limit=1)
+        run_api(server, ["culturalvqa"], limit=1, apply_chat_template=False)
     assert server.requests == []
     # With room for them all images are sent and numbered.
-    run_lm_eval(api_model(server, max_images=4), ["culturalvqa_fewshot"], limit=2, apply_chat_template=True)
-    assert [len(images_of(seen)) for seen in server.requests] == [4, 4]
-    for seen in server.requests:
-        places = [text_of(seen).index(f"Image {number}:\n") for number in (1, 2, 3, 4)]
-        assert places == sorted(places)
-        assert "<image>" not in text_of(seen)
+    run_api(server, ["culturalvqa_fewshot"], {"max_images": 4}, limit=1)
+    [seen] = server.requests
+    assert len(images_of(seen)) == 4
+    places = [text_of(seen).index(f"Image {number}:\n") for number in (1, 2, 3, 4)]
+    assert places == sorted(places)
+    assert "<image>" not in text_of(seen)
 
 
 class Model(LM):
@@ -106,19 +109,18 @@ class Model(LM):
 Model.__abstractmethods__ = frozenset()
 
 
-@pytest.mark.parametrize(
-    ("look", "message"),
-    [
+def test_a_model_that_looks_at_some_images_has_no_score():
+    for look, message in (
         (lambda images: None, r"^culturalvqa_fewshot: .*Model looked at 0 of 4 .* 1 more"),
         (lambda images: [images[-1], images[0]], r"^culturalvqa_fewshot: .*Model looked at 2 of 4 .* 1 more"),
         (lambda images: images[:1], "max_images=4"),
-    ],
-    ids=["none", "two", "one slice"],
-)
-def test_a_model_that_looks_at_some_images_has_no_score(look, message):
-    for predict_only in (False, True):
+    ):
         with pytest.raises(ImagesNotShownError, match=message):
-            run_lm_eval(Model(look), ["culturalvqa_fewshot"], limit=2, predict_only=predict_only)
+            run_lm_eval(Model(look), ["culturalvqa_fewshot"], limit=2)
+    with pytest.raises(ImagesNotShownError, match="0 of 4"):
+        run_lm_eval(Model(len), ["culturalvqa_fewshot"], limit=2, predict_only=True)
+    results = run_lm_eval(Model(list), ["culturalvqa_fewshot"], limit=2)
+    assert results["results"]["culturalvqa_fewshot"]["lave_lexical,none"] == 0
 
 
 @pytest.mark.parametrize(
@@ -132,9 +134,11 @@ def test_a_model_that_looks_at_some_images_has_no_score(look, message):
         copy.deepcopy,
     ],
 )
-def test_a_model_that_looks_at_all_images_or_hands_them_on_has_a_score(look):
-    results = run_lm_eval(Model(look), ["culturalvqa_fewshot"], limit=2)
-    assert results["results"]["culturalvqa_fewshot"]["lave_lexical,none"] == 0
+def test_every_way_to_look_at_all_images_or_to_hand_them_on_counts(look):
+    images = Images("abcd")
+    assert images.unseen == {0, 1, 2, 3}
+    look(images)
+    assert images.unseen == set()
 
 
 def test_answers_from_the_response_cache_count_as_shown_and_answers_without_images_stay_out_of_it(tmp_path):
@@ -144,9 +148,8 @@ def test_answers_from_the_response_cache_count_as_shown_and_answers_without_imag
     first, again = Model(list), Model(list)
     results = [run_lm_eval(model, ["cedar", "culturalvqa"], limit=2, use_cache=cache) for model in (first, again)]
     assert (first.asked, again.asked) == (6, 0)
-    assert (
-        results[0]["results"]["cedar_multimodal"]["acc,none"] == results[1]["results"]["cedar_multimodal"]["acc,none"]
-    )
+    one, two = (result["results"]["cedar_multimodal"]["acc,none"] for result in results)
+    assert one == two
 
 
 def test_a_mixed_run_of_hf_multimodal_answers_as_runs_of_one_kind_do(tiny_vlm):
@@ -155,7 +158,7 @@ def test_a_mixed_run_of_hf_multimodal_answers_as_runs_of_one_kind_do(tiny_vlm):
     model = HFMultimodalLM(str(tiny_vlm), device="cpu", dtype="float32")
 
     def answers(tasks):
-        results = run_lm_eval(model, tasks, limit=2, apply_chat_template=True)
+        results = run_lm_eval(model, tasks, limit=2, apply_chat_template=True, gen_kwargs={"max_gen_toks": 8})
         return {task: [sample["resps"] for sample in samples] for task, samples in results["samples"].items()}
 
     images, text = ["cedar_multimodal_en", "culturalvqa_fewshot"], ["cedar_text_en", "culturalvqa_blind"]
@@ -186,29 +189,21 @@ def test_requests_from_lm_eval_s_request_cache_are_watched_too(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(("concurrent", "use_cache"), [(1, False), (4, True)])
-def test_each_repeat_has_a_seed_of_its_own(server, tmp_path, concurrent, use_cache):
+def test_each_repeat_has_the_next_seed_and_one_among_the_generation_settings_is_the_user_s(
+    server, tmp_path, caplog, concurrent, use_cache
+):
     server.decide = lambda seen: says(f"{text_of(seen)} {seen.body['seed']}")
-    model = api_model(server, seed=7, num_concurrent=concurrent)
+    tasks = variant(tmp_path, "lm_eval", "care_zh", repeats=3)
     cache = str(tmp_path / "responses") if use_cache else None
-    results = run_lm_eval(
-        model,
-        variant(tmp_path, "lm_eval", "care_zh", repeats=3),
-        include=tmp_path,
-        limit=2,
-        apply_chat_template=True,
-        use_cache=cache,
-    )
+    model = {"seed": 7, "num_concurrent": concurrent}
+    results = run_api(server, tasks, model, include=tmp_path, limit=2, use_cache=cache)
     assert sorted(seen.body["seed"] for seen in server.requests) == [7, 7, 8, 8, 9, 9]
     for sample in results["samples"]["variant"]:
         question = sample["doc"]["question"]
         assert sample["resps"] == [[f"{question} {seed}" for seed in (7, 8, 9)]]
-    assert model._seed == 7
-
-
-def test_a_seed_among_the_generation_settings_is_the_user_s_and_is_warned_of(server, tmp_path, caplog):
-    tasks = variant(tmp_path, "lm_eval", "care_zh", repeats=3)
-    options = {"include": tmp_path, "limit": 1, "apply_chat_template": True, "gen_kwargs": "seed=5"}
-    run_lm_eval(api_model(server), tasks, **options)
+    assert "--model_args seed" not in caplog.text
+    server.requests.clear()
+    run_api(server, tasks, model, include=tmp_path, limit=1, gen_kwargs="seed=5")
     assert [seen.body["seed"] for seen in server.requests] == [5, 5, 5]
     assert "--model_args seed" in caplog.text
 

@@ -116,11 +116,6 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         """Builds the requests, for the model whose chat template is given.
 
         API models put all images before the text, so their prompts have numbers in place of placeholders.
-
-        Raises:
-            ImagesNotShownError: If the model takes fewer images than a document has.
-            JudgeError: If nobody can grade.
-            SettingsError: If an image task has few-shot examples, or requests of a shard would be kept.
         """
         refuse_kept_requests(self, cache_requests=bool(options.get("cache_requests")))
         warn_of_limit(self, options.get("limit"))
@@ -282,11 +277,9 @@ def _images_of(request: Instance) -> Images:
 
 
 def _refuse_cutting(requests: Iterable[Instance], limit: Any) -> None:
-    if not isinstance(limit, int):
-        return
-    for request in requests:
-        if len(_images_of(request)) > limit:
-            raise _cut(len(_images_of(request)), limit, str(request.task_name))
+    for request in requests if isinstance(limit, int) else ():
+        if (needed := len(_images_of(request))) > limit:
+            raise _cut(needed, limit, str(request.task_name))
 
 
 def _with_what_results_lack(original: Callable[..., Any]) -> Callable[..., Any]:

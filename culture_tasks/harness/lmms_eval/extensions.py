@@ -20,7 +20,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.harness import result_rows
 from culture_tasks.harness.engines import check_engine
 from culture_tasks.harness.extending import extend
-from culture_tasks.harness.hooks import describe_documents, name_of, refuse_kept_requests, warn_of_limit
+from culture_tasks.harness.hooks import name_of, refuse_kept_requests, warn_of_limit
 from culture_tasks.harness.lmms_eval.plugin import in_a_command, one_message, our_tasks
 from culture_tasks.harness.loading import check_judge
 from culture_tasks.harness.model_costs import KEY, ModelCosts
@@ -110,15 +110,6 @@ def _with_limit_of_the_task(original: Callable[..., Any]) -> Callable[..., Any]:
     return make_one_request
 
 
-def describe_all(tasks: Mapping[Any, Any]) -> None:
-    """Describes the documents of the tasks that lmms-eval has loaded, those of groups too."""
-    for task in tasks.values():
-        if isinstance(task, Mapping):
-            describe_all(task)
-        else:
-            describe_documents(task)
-
-
 def _with_costs(original: Callable[..., Any]) -> Callable[..., Any]:
     def evaluate(*args: Any, **kwargs: Any) -> Any:
         results = original(*args, **kwargs)
@@ -173,13 +164,14 @@ def _groups(task_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, list[str]]]:
     for each, inside in task_dict.items():
         if isinstance(inside, Mapping):
             if hasattr(each, "config"):
-                yield each, list(_tasks(inside))
+                yield each, [task.task_name for task in tasks_of(inside)]
             yield from _groups(inside)
 
 
-def _tasks(task_dict: Mapping[Any, Any]) -> Iterator[str]:
+def tasks_of(task_dict: Mapping[Any, Any]) -> Iterator[Any]:
+    """Yields the tasks that lmms-eval has loaded, those of groups too."""
     for inside in task_dict.values():
         if isinstance(inside, Mapping):
-            yield from _tasks(inside)
+            yield from tasks_of(inside)
         else:
-            yield inside.task_name
+            yield inside

@@ -79,11 +79,7 @@ def conversation(prompt: Prompt, images: Iterable[Image]) -> list[Message]:
 
 
 class Conversation(list[Message]):
-    """Messages whose system message stays the only one.
-
-    lmms-eval's Qwen backends put their own system message before whatever a task asks, and Qwen's chat template
-    refuses a second one. The paper's stays, the backend's is left out.
-    """
+    """Messages whose system message stays the only one: lmms-eval's Qwen backends insert their own before it."""
 
     def insert(self, index: SupportsIndex, message: Message) -> None:
         """Inserts a message, unless it would be a second system message."""

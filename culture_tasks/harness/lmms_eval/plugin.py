@@ -87,7 +87,8 @@ def one_message() -> Iterator[None]:
 
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     def load_task_or_group(self: Any, task_list: Any = None, *args: Any, **kwargs: Any) -> Any:
-        from culture_tasks.harness.lmms_eval.extensions import describe_all, extend_evaluation
+        from culture_tasks.harness.hooks import describe_documents
+        from culture_tasks.harness.lmms_eval.extensions import extend_evaluation, tasks_of
         from culture_tasks.harness.loading import load_for_evaluation
 
         names = [task_list] if isinstance(task_list, str) else list(task_list or [])
@@ -97,7 +98,8 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
                 load_for_evaluation(task)
         tasks = original(self, task_list, *args, **kwargs)
         with one_message():
-            describe_all(tasks)
+            for task in tasks_of(tasks):
+                describe_documents(task)
         return tasks
 
     return load_task_or_group
