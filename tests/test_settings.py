@@ -78,6 +78,7 @@ def test_each_variable_sets_its_field(name, text, field, value):
         ("CULTURE_TASKS_REVISION", "main", "it is not owner/name=revision"),
         ("CULTURE_TASKS_REVISION", "owner/one=", "it is not owner/name=revision"),
         ("CULTURE_TASKS_REVISION", "a/b=v1 c/d=v2", "it is not owner/name=revision"),
+        ("CULTURE_TASKS_OPTION_ORDER", "shuffled:x", "it is not shuffled, or shuffled:SEED with a whole number"),
         ("CULTURE_TASKS_REVISION", "a/b=v1,a/b=v2", "it names a data set twice"),
     ],
 )

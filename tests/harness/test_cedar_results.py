@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 from support.cedar_data import row, rows, write_folder
 
@@ -34,6 +32,10 @@ def results(doc, responses, task="cedar_text"):
 
 def metrics(task):
     return metric_list(task_named(task))
+
+
+def hook(module, task, kind):
+    return getattr(module, f"{task}__{kind}")
 
 
 def test_languages_take_turns_and_images_stay_with_their_questions(load, tmp_path):
@@ -86,19 +88,15 @@ def test_a_record_says_all_that_a_later_reading_needs(load, tmp_path):
     assert expected.items() <= record.items()
     assert record["scale"]["times"] == 100.0  # a share in the harness, percent in the paper
     assert len(record["prompt_sha256"]) == 64
-
-
-def test_without_a_response_nothing_is_read(load, tmp_path):
-    doc = load(tmp_path, "cedar_text_en")[0]
     for responses in ([None], [""], [[""]]):
-        assert results(doc, responses, "cedar_text_en")["unparsed"] == ("en", "happiness", None)
+        assert results(doc, responses, "cedar_text_en")["unparsed"] == ("en", "sadness", None)
 
 
-@pytest.mark.parametrize(("value", "said"), [("en,fr", "unknown language 'fr'"), ("EN", "'EN'"), (",", "no language")])
-def test_an_unknown_supported_language_stops_before_inference(load, tmp_path, monkeypatch, value, said):
-    monkeypatch.setenv("CULTURE_TASKS_LANGUAGES", value)
-    with pytest.raises(SettingsError, match=f"CULTURE_TASKS_LANGUAGES: .*{said}"):
-        load(tmp_path, "cedar_text_en")
+def test_an_unknown_supported_language_stops_before_inference(load, tmp_path, monkeypatch):
+    for value, said in (("en,fr", "unknown language 'fr'"), ("EN", "'EN'"), (",", "no language")):
+        monkeypatch.setenv("CULTURE_TASKS_LANGUAGES", value)
+        with pytest.raises(SettingsError, match=f"CULTURE_TASKS_LANGUAGES: .*{said}"):
+            load(tmp_path, "cedar_text_en")
 
 
 def test_metrics_of_no_documents_are_nan():
@@ -108,16 +106,16 @@ def test_metrics_of_no_documents_are_nan():
         assert metric["aggregation"]([None, None] if metric["metric"] != "acc" else []) != value
 
 
-@pytest.mark.parametrize("hooks", [lm_hooks, lmms_hooks])
-def test_a_hook_that_is_not_there_is_an_attribute_error(hooks):
-    for name in ("cedar_text", "cedar_text__prompt", "__path__", "prompt"):
-        with pytest.raises(AttributeError, match="has no attribute"):
-            getattr(hooks, name)
-    with pytest.raises(CultureTasksError, match="no task 'cedar_txt'"):
-        hooks.__getattr__("cedar_txt__text")
+def test_a_hook_that_is_not_there_is_an_attribute_error():
+    for hooks in (lm_hooks, lmms_hooks):
+        for name in ("cedar_text", "cedar_text__prompt", "__path__", "prompt"):
+            with pytest.raises(AttributeError, match="has no attribute"):
+                getattr(hooks, name)
+        with pytest.raises(CultureTasksError, match="no task 'cedar_txt'"):
+            hooks.__getattr__("cedar_txt__text")
 
 
-@pytest.mark.parametrize(("prompt", "language"), [*pairwise(LANGUAGES), ("ar", "ar")])
+@pytest.mark.parametrize(("prompt", "language"), [("ar", "en"), ("zh", "sw"), ("ar", "ar")])
 def test_a_pair_asks_about_one_language_in_another(load, tmp_path, prompt, language):
     task = f"cedar_text_prompt_{prompt}_data_{language}"
     doc = load(tmp_path, task, {language: [row(1, language, "awe")]})[0]
@@ -127,10 +125,6 @@ def test_a_pair_asks_about_one_language_in_another(load, tmp_path, prompt, langu
     assert hook(lmms_hooks, task, "messages")(doc) == [{"role": "user", "content": [{"type": "text", "text": asked}]}]
     assert hook(lmms_hooks, task, "visuals")(doc) == []
     assert hook(lm_hooks, task, "target")(doc) == hook(lmms_hooks, task, "target")(doc) == "awe"
-
-
-def hook(module, task, kind):
-    return getattr(module, f"{task}__{kind}")
 
 
 def test_a_scene_goes_before_its_question_and_a_tag_in_the_data_is_no_place_for_it(load, tmp_path):

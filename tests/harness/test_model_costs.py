@@ -6,22 +6,12 @@ from culture_tasks.harness.model_costs import KEY, ModelCosts, combined
 
 
 def test_ranks_are_combined_by_what_they_counted():
+    counts = {"answered": 30, "found": 2, "requests": 30, "insertions": 10}
     one = ModelCosts(
-        device="A100",
-        ranks=2,
-        batch_size=8,
-        answered=30,
-        found=2,
-        requests=30,
-        request_ms=100.0,
-        insertions=10,
-        insert_ms=4.0,
-        peak_gib=20.0,
-        parameters=8.5,
+        device="A100", ranks=2, batch_size=8, request_ms=100.0, insert_ms=4.0, peak_gib=20.0, parameters=8.5, **counts
     )
-    two = one.model_copy(
-        update={"answered": 10, "requests": 10, "request_ms": 200.0, "peak_gib": 25.0, "insertions": 0}
-    )
+    more = {"answered": 10, "requests": 10, "request_ms": 200.0, "peak_gib": 25.0, "insertions": 0}
+    two = one.model_copy(update=more)
     both = combined([one, two.model_copy(update={"insert_ms": None, "train_ms": 7.0})])
     # (30 * 100 + 10 * 200) / 40
     assert (both.answered, both.found, both.requests, both.request_ms) == (40, 4, 40, 125.0)

@@ -23,8 +23,7 @@ def lmms_eval(folder, **options):
     return write_lmms_eval(folder, TASKS, limit=2, **options)
 
 
-@pytest.mark.parametrize("run", [lm_eval, lmms_eval])
-@pytest.mark.parametrize("judge", [None, "openai:gpt-4o"])
+@pytest.mark.parametrize(("run", "judge"), [(lm_eval, None), (lmms_eval, "openai:gpt-4o")])
 def test_a_prediction_needs_no_judge_and_can_be_graded_later(run, judge, monkeypatch, tmp_path):
     monkeypatch.delenv("CULTURE_JUDGE")
     if judge:

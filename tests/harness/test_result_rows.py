@@ -27,22 +27,12 @@ HARNESSES = ("lm_eval", "lmms_eval")
 
 def run(harness, tasks, *, repeats=1, answer="x", include=None, **options):
     """Runs tasks with a model that always says the same, or what a script for CEDAR says."""
-    import support.lmms_models
-    import support.scripted_lm
-    import support.scripted_models as scripted
+    from support.scripted_models import ScriptedLM, ScriptedSimple
 
-    script = answer if callable(answer) else None
+    script = answer if callable(answer) else lambda doc: answer
     if harness == "lm_eval":
-        model = scripted.ScriptedLM(script) if script else support.scripted_lm.ScriptedLM(lambda *_: answer)
-        return run_lm_eval(model, tasks, include=include, **options)
-    if script:
-        return run_lmms_eval(scripted.ScriptedChat(script), tasks, **options)
-
-    class Constant(support.lmms_models.SimpleEcho):
-        def generate_until(self, requests):
-            return [answer for _ in requests]
-
-    return run_lmms_eval(Constant(), tasks, repeats=repeats, **options)
+        return run_lm_eval(ScriptedLM(script), tasks, include=include, **options)
+    return run_lmms_eval(ScriptedSimple(script), tasks, repeats=repeats, **options)
 
 
 def _withheld(folder, monkeypatch, fixture_data):
@@ -122,29 +112,23 @@ def test_a_standard_error_stands_beside_its_value(harness, monkeypatch):
     ratings = iter([2.0, 4.0, 9.0])
     install(monkeypatch, ScriptedJudge(lambda item: Verdict("scored", next(ratings)), threads=1))
     row = run(harness, ["care_zh"], limit=3)["results"]["care_zh"]
-    assert row["care_rating,none"] == 5.0
     assert row["care_rating_stderr,none"] == pytest.approx(math.sqrt(13) / math.sqrt(3))  # sqrt((9 + 1 + 16) / 2)
-    assert row["care_rating_coverage_stderr,none"] == 0.0
-    assert row["care_rating_unscored,none"] == 0
-    assert row["care_rating_unscored_stderr,none"] == "N/A"
+    assert (row["care_rating,none"], row["care_rating_coverage_stderr,none"]) == (5.0, 0.0)
+    assert (row["care_rating_unscored,none"], row["care_rating_unscored_stderr,none"]) == (0, "N/A")
     assert not [key for key in row if "opinion" in key]  # no item of that category
     assert row.get("care_rating_unscored_stderr_clt,none", "N/A") == "N/A"
 
 
-@pytest.fixture
-def uneven(monkeypatch):
-    """A judge whose verdicts fail in Japanese alone, and rate by the length of the question."""
-    monkeypatch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0.5")
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_the_group_of_care_is_over_all_scored_questions(harness, monkeypatch):
+    """Verdicts fail in Japanese alone, and rate by the length of the question."""
 
     def script(item):
         failed = any("\u3040" <= letter <= "\u30ff" for letter in item.question) and len(item.question) % 2
         return Verdict("failed", error="503") if failed else Verdict("scored", 1.0 + len(item.question) % 10)
 
-    return install(monkeypatch, ScriptedJudge(script))
-
-
-@pytest.mark.parametrize("harness", HARNESSES)
-def test_the_group_of_care_is_over_all_scored_questions(harness, uneven):
+    monkeypatch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0.5")
+    install(monkeypatch, ScriptedJudge(script))
     results = run(harness, ["care"])
     records = [
         sample["care_rating"] for task in ("care_ar", "care_ja", "care_zh") for sample in results["samples"][task]
@@ -207,10 +191,7 @@ def test_the_rows_of_others_are_left_alone_and_a_group_weighs_items_or_tasks():
     assert counts.of_group(tasks, weight_by_size=False) == (9.0, "N/A")
 
 
-def test_an_aggregation_is_named_in_the_logged_settings_without_an_address():
+def test_an_aggregation_is_logged_without_an_address_and_a_harness_without_a_function_is_named():
     assert str(aggregation.COVERAGE) == "culture_tasks: share of verdicts that were scored"
-
-
-def test_a_harness_without_the_function_is_named():
     with pytest.raises(CultureTasksError, match=r"found no _process_results in .*version of the harness"):
         extend(math, "_process_results", lambda original: original)

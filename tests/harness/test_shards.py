@@ -51,24 +51,14 @@ def test_shards_have_every_document_once_and_whole_clusters(task, monkeypatch):
     assert [list(dict.fromkeys(of_shard)) for of_shard in clusters] == [every[0::3], every[1::3], every[2::3]]
 
 
-def test_parallel_items_stay_together(monkeypatch):
-    rows = documents(monkeypatch, "cedar_text", "2/3")
-    languages = {row["id"]: {other["language"] for other in rows if other["id"] == row["id"]} for row in rows}
-    assert all(len(found) == 7 for found in languages.values())
-
-
-@pytest.mark.parametrize("number", [1, 4])
-def test_a_task_with_fewer_clusters_than_shards_is_refused_by_every_shard(number, monkeypatch):
-    with pytest.raises(
-        SettingsError, match=rf"CULTURE_SHARD={number}/4: the 3 documents of blend_uk are in 3 clusters"
-    ):
-        documents(monkeypatch, "blend_uk", f"{number}/4")
-
-
-@pytest.mark.parametrize("text", ["3", "0/3", "4/3", "1/0", "-1/3", "1/3/3", "a/b", "1 / 3", "1.0/3"])
-def test_what_is_no_shard_is_refused(text, monkeypatch):
-    with pytest.raises(SettingsError, match=r"CULTURE_SHARD=.*such as 3/16"):
-        documents(monkeypatch, "care_zh", text)
+def test_a_task_with_fewer_clusters_than_shards_is_refused_by_every_shard_and_what_is_none(monkeypatch):
+    for number in (1, 4):
+        said = rf"CULTURE_SHARD={number}/4: the 3 documents of blend_uk are in 3 clusters"
+        with pytest.raises(SettingsError, match=said):
+            documents(monkeypatch, "blend_uk", f"{number}/4")
+    for text in ("3", "0/3", "4/3", "1/0", "-1/3", "1/3/3", "a/b", "1 / 3", "1.0/3"):
+        with pytest.raises(SettingsError, match=r"CULTURE_SHARD=.*such as 3/16"):
+            documents(monkeypatch, "care_zh", text)
 
 
 def numbered(results, task):
@@ -116,10 +106,21 @@ def test_a_variant_that_chooses_documents_has_no_shards(harness, tmp_path, monke
 
 
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
-def test_requests_of_a_shard_are_not_kept_under_the_name_of_the_task(harness, monkeypatch):
-    monkeypatch.setenv("CULTURE_SHARD", "1/2")
-    with pytest.raises(SettingsError, match="care_zh: --cache_requests keeps one set of requests"):
-        run(harness, ["care_zh"], cache_requests=True)
+@pytest.mark.parametrize(
+    ("variable", "value", "part"),
+    [
+        ("CULTURE_SHARD", "1/2", "shard 1 of 2"),
+        ("CULTURE_SUBSET", "2", "a subset of 2 of"),
+        ("CULTURE_TASKS_OPTION_ORDER", "shuffled", "shuffled:0"),
+    ],
+)
+def test_requests_of_a_part_or_an_order_are_not_kept_under_the_name_of_the_task(
+    harness, monkeypatch, variable, value, part
+):
+    monkeypatch.setenv(variable, value)
+    said = f"culturalbench_easy: --cache_requests keeps one set of requests for a task, and {part} .* unset {variable}"
+    with pytest.raises(SettingsError, match=said):
+        run(harness, ["culturalbench_easy"], cache_requests=True)
 
 
 def test_lmms_eval_s_response_cache_tells_shards_apart(tmp_path, monkeypatch, fixture_data):

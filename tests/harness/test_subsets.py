@@ -36,8 +36,8 @@ def write(harness, folder, tasks, model="toy", **options):
     return write_lmms_eval(folder, tasks, model=model, **options)
 
 
-def lines(path):
-    return [json.loads(line) for file in path.parent.glob("*.jsonl") for line in file.read_text("utf-8").splitlines()]
+def lines(path, pattern="*.jsonl"):
+    return [json.loads(line) for file in path.parent.glob(pattern) for line in file.read_text("utf-8").splitlines()]
 
 
 def test_a_draw_is_nested_has_the_order_of_the_task_and_says_the_chance_of_its_documents(monkeypatch):
@@ -60,10 +60,10 @@ def test_questions_of_several_rows_are_drawn_whole(monkeypatch):
     assert loaded_task("culturalbench_hard").subset.items == 4
 
 
-@pytest.mark.parametrize("text", ["0", "-4", "4:", "4:x", "1/3", "40 %"])
-def test_what_is_no_number_of_documents_is_refused(text, monkeypatch):
-    with pytest.raises(SettingsError, match=r"CULTURE_SUBSET=.*such as 400 or 400:7"):
-        documents(monkeypatch, "care_zh", text)
+def test_what_is_no_number_of_documents_is_refused(monkeypatch):
+    for text in ("0", "-4", "4:", "4:x", "1/3", "40 %"):
+        with pytest.raises(SettingsError, match=r"CULTURE_SUBSET=.*such as 400 or 400:7"):
+            documents(monkeypatch, "care_zh", text)
 
 
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
@@ -111,8 +111,8 @@ def test_a_group_weighs_its_tasks_by_all_of_their_documents(subset, monkeypatch,
     for name, rows in (("Arabic", 5), ("Chinese", 10), ("Japanese", 10)):
         given = json.loads((EXAMPLES / "care" / f"{name}-test.json").read_text("utf-8"))
         (data / f"{name}-test.json").write_text(json.dumps(given[:rows]), "utf-8")
-    for name, value in (("DATA", str(data.parent)), ("SUBSET", subset), ("JUDGE", "lexical")):
-        monkeypatch.setenv(f"CULTURE_{'TASKS_' if name == 'DATA' else ''}{name}", value)
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(data.parent))
+    monkeypatch.setenv("CULTURE_SUBSET", subset)
     path = write_lm_eval(tmp_path / "runs", ["care"], lambda prompt, _: prompt[-30:])
     rows = content(path)["results"]
     key = "care_rating_lexical,none"
@@ -125,11 +125,7 @@ def test_a_group_weighs_its_tasks_by_all_of_their_documents(subset, monkeypatch,
     reaches = []
     for task, weight in weights.items():
         if drawn := Subset.read(content(path)["configs"][task]["metadata"]):  # a task that was run whole adds nothing
-            scores = [
-                json.loads(line)["care_rating_lexical"]["score"]
-                for file in path.parent.glob(f"samples_{task}_*")
-                for line in file.read_text("utf-8").splitlines()
-            ]
+            scores = [line["care_rating_lexical"]["score"] for line in lines(path, f"samples_{task}_*")]
             found = subset_interval(scores, None, drawn.drawn_from)
             reaches.append(weight / 25 * (found.high - found.value))
     assert len(reaches) == (3 if subset == "4" else 2)
@@ -138,16 +134,13 @@ def test_a_group_weighs_its_tasks_by_all_of_their_documents(subset, monkeypatch,
 
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
 def test_a_limit_that_takes_parallel_documents_whole_says_so(harness, caplog, tmp_path):
-    write(harness, tmp_path / "few", ["cedar_text"], limit=10)
-    assert "--limit takes the first 10 documents, which are in 2 clusters" in caplog.text
-    assert "CULTURE_SUBSET=10 draws as many" in caplog.text
-    caplog.clear()
-    write(harness, tmp_path / "all", ["normad_rule"], limit=5)
-    assert "--limit takes" not in caplog.text
+    write(harness, tmp_path, ["cedar_text", "normad_rule"], limit=5)
+    assert "cedar_text: --limit takes the first 5 documents, which are in 1 clusters" in caplog.text
+    assert "CULTURE_SUBSET=5 draws as many" in caplog.text
+    assert caplog.text.count("--limit takes") == 1  # normad_rule has five clusters
 
 
 def test_shards_of_a_subset_merge_to_the_run_of_the_subset(monkeypatch, tmp_path):
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
     monkeypatch.setenv("CULTURE_SUBSET", "6")
     whole = content(write_lm_eval(tmp_path / "whole", ["care"], lambda prompt, run: f"{prompt[-30:]} {run}"))
     parts = run_shards("lm_eval", tmp_path / "shards", ["care"], 2)

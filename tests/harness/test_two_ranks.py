@@ -41,15 +41,9 @@ def launched(nodes, *arguments):
         torchrun += ["--rdzv-backend", "c10d", "--rdzv-endpoint", meeting, "--rdzv-id", "run"]
         commands = [[*torchrun, "--node_rank", str(rank)] for rank in range(2)]
     environment = os.environ | {"PYTHONPATH": str(TESTS), "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     started = [
-        subprocess.Popen(
-            [*command, "-m", *map(str, arguments)],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for command in commands
+        subprocess.Popen([*command, "-m", *map(str, arguments)], env=environment, **output) for command in commands
     ]
     with ThreadPoolExecutor() as readers:
         said = list(readers.map(lambda process: process.communicate()[0], started))
@@ -60,11 +54,10 @@ def numbers(row):
     return {name: value for name, value in row.items() if isinstance(value, (int, float))}
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_two_ranks_of_lmms_eval_equal_one(nodes, tmp_path):
+def test_two_ranks_of_lmms_eval_on_two_machines_equal_one(tmp_path):
     tasks, out = [*METRICS, *GROUPS], tmp_path / "out"
     options = ["--model", "emotional_chat", "--tasks", ",".join(tasks), "--log_samples", "--output_path", out]
-    launched(nodes, "support.run_lmms_eval", *options)
+    launched(2, "support.run_lmms_eval", *options)
     [file] = out.rglob("*_results.json")
     two = json.loads(file.read_text(encoding="utf-8"))["results"]
     one = run_lmms_eval(EmotionalChat(), tasks)
@@ -92,10 +85,9 @@ def test_two_ranks_of_lmms_eval_equal_one(nodes, tmp_path):
     assert cedar["acc,none"] == pytest.approx(3 / 7)
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_two_ranks_of_lm_eval_equal_one(nodes, tmp_path):
+def test_two_ranks_of_lm_eval_on_one_machine_equal_one(tmp_path):
     task, output = "care_greedy_zh", tmp_path / "two.json"
-    launched(nodes, "support.ranked_lm", task, output)
+    launched(1, "support.ranked_lm", task, output)
     two = json.loads(output.read_text(encoding="utf-8"))
     one = run_lm_eval(ScriptedLM(lambda prompt, _: prompt[-20:]), [task])
     assert two["shares"] == [5, 5]

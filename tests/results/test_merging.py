@@ -7,6 +7,7 @@ import re
 import shutil
 
 import pytest
+from support.in_process import variant
 from support.scripted_judge import ScriptedJudge, install
 from support.sharded import comparable, content, run_shard, run_shards, samples
 
@@ -19,8 +20,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 HARNESSES = ("lm_eval", "lmms_eval")
 TASKS = {
-    "lm_eval": ["care", "culturalvqa_fewshot", "cedar_text", "cedar_multimodal_zh", "blend_uk"],
-    "lmms_eval": ["care", "culturalvqa_fewshot", "cedar_text", "crosscult_single"],
+    "lm_eval": ["care", "culturalvqa_blind", "cedar_text", "cedar_multimodal_zh", "blend_uk"],
+    "lmms_eval": ["care", "culturalvqa_fewshot", "cedar_text", "crosscult_sequential"],
 }
 
 
@@ -115,8 +116,6 @@ def test_predictions_for_a_submission_are_written_once_and_whole(harness, tmp_pa
 
 
 def test_repeats_and_variants_are_merged_too(tmp_path):
-    from support.in_process import variant
-
     tasks = variant(tmp_path, "lm_eval", "care_zh", repeats=3)
     options = {"include": tmp_path}
     whole = run_shard("lm_eval", tmp_path / "whole", tasks, "", **options)
@@ -156,75 +155,70 @@ def refusal(shards, capsys):
     return capsys.readouterr().err
 
 
-def test_a_missing_shard_is_named(shards, capsys):
+def test_a_shard_that_is_missing_or_there_twice_is_named(shards, capsys):
+    shutil.copytree(shards / "shard-2", shards / "copy")
+    assert re.search(r"merge: \S+: duplicate, a copy of \S+", refusal(shards, capsys))
+    again = file_of(shards, 2).rename(file_of(shards, 2).with_name("results_2026-01-01T00-00-00.5.json"))
+    for samples_file in list((shards / "shard-2").rglob("samples_*")):
+        name = re.sub(r"\d{4}-.*(?=\.jsonl)", "2026-01-01T00-00-00.5", samples_file.name)
+        samples_file.rename(samples_file.with_name(name))
+    said = refusal(shards, capsys)
+    assert "care_zh: shard 2 of 4 is there twice" in said
+    assert str(again) in said
+    assert str(next((shards / "copy").rglob("results_*.json"))) in said
+    shutil.rmtree(shards / "copy")
     shutil.rmtree(shards / "shard-2")
     said = refusal(shards, capsys)
     assert "merge: care_zh: found 3 of 4 shards; missing 2. Run the missing ones (CULTURE_SHARD=2/4)" in said
 
 
-def test_a_shard_that_is_there_twice_is_named(shards, capsys, tmp_path):
-    shutil.copytree(shards / "shard-2", shards / "copy")
-    said = refusal(shards, capsys)
-    assert re.search(r"merge: \S+: duplicate, a copy of \S+", said)
-    shutil.rmtree(shards / "copy")
-    again = run_shard("lm_eval", shards / "again", ["care_zh", "cedar_text"], "2/4")
-    said = refusal(shards, capsys)
-    assert "care_zh: shard 2 of 4 is there twice" in said
-    assert str(again) in said
-    assert str(file_of(shards, 2)) in said
+OTHER_SHARDS = {
+    "judge": ({"CULTURE_JUDGE": "none"}, {}, "{third} (shard 3 of 4) was run under other settings than", "no judge"),
+    "prompt": ({}, {"system_instruction": "Be brief."}, "under other settings than", "prompt: system instruction"),
+    "decoding": ({}, {"gen_kwargs": {"max_gen_toks": 7}}, "under other settings than", "decoding: max_tokens 7"),
+    "model": ({}, {"model": "other"}, "under other settings than", "model: other"),
+    "languages": (
+        {"CULTURE_TASKS_LANGUAGES": "zh,en"},
+        {},
+        "cedar_text: {third} (shard 3 of 4) is of other documents or prompts than",
+        "Run it again with the same data",
+    ),
+    "data": (
+        {"CULTURE_TASKS_DATA": "{data}"},
+        {},
+        "care_zh: {third} (shard 3 of 4) is of other documents or prompts than",
+        "",
+    ),
+    "number": (
+        {"CULTURE_SHARD": "3/5"},
+        {},
+        "{third} is shard 3 of 5, with 5 shards in all",
+        "is shard 1 of 4, with 4",
+    ),
+    "limit": (
+        {},
+        {"limit": 1},
+        "care_zh: 1 of 10 documents are missing, the first with the doc_id 6: shard 3 of 4 ({third}) has 1 of its 2",
+        "without --limit",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("variables", "options", "said"),
-    [
-        ({"CULTURE_JUDGE": "none"}, {}, "judge: no judge"),
-        ({}, {"system_instruction": "Be brief."}, "prompt: system instruction"),
-        ({}, {"gen_kwargs": {"max_gen_toks": 7}}, "decoding: max_tokens 7"),
-        ({}, {"model": "other"}, "model: other"),
-    ],
-)
-def test_other_settings_are_named(variables, options, said, shards, capsys, monkeypatch):
+@pytest.mark.parametrize("other", OTHER_SHARDS)
+def test_a_shard_of_another_run_is_named(other, shards, capsys, monkeypatch, tmp_path, fixture_data):
+    variables, options, *said = OTHER_SHARDS[other]
     shutil.rmtree(shards / "shard-3")
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    third = run_shard("lm_eval", shards / "shard-3", ["care_zh", "cedar_text"], "3/4", **options)
-    found = refusal(shards, capsys)
-    assert re.search(rf"merge: \w+: {third} \(shard 3 of 4\) was run under other settings than", found)
-    assert said in found
-
-
-@pytest.mark.parametrize("other", ["data", "languages"])
-def test_other_documents_are_named(other, shards, capsys, monkeypatch, tmp_path, fixture_data):
-    shutil.rmtree(shards / "shard-3")
-    if other == "languages":
-        monkeypatch.setenv("CULTURE_TASKS_LANGUAGES", "zh,en")
-    else:
+    if other == "data":
         shutil.copytree(fixture_data, tmp_path / "data")
         table = tmp_path / "data" / "care" / "Chinese-test.json"
         table.write_text(table.read_text("utf-8").replace("京剧", "川剧"), encoding="utf-8")
-        monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path / "data"))
-    third = run_shard("lm_eval", shards / "shard-3", ["care_zh", "cedar_text"], "3/4")
-    task = {"data": "care_zh", "languages": "cedar_text"}[other]
-    assert f"merge: {task}: {third} (shard 3 of 4) is of other documents or prompts than" in refusal(shards, capsys)
-
-
-def test_another_number_of_shards_is_named(shards, capsys):
-    shutil.rmtree(shards / "shard-3")
-    third = run_shard("lm_eval", shards / "shard-3", ["care_zh", "cedar_text"], "3/5")
-    said = refusal(shards, capsys)
-    assert f"{third} is shard 3 of 5, with 5 shards in all" in said
-    assert "is shard 1 of 4, with 4" in said
-
-
-def test_a_shard_with_a_limit_is_named(shards, capsys):
-    shutil.rmtree(shards / "shard-3")
-    third = run_shard("lm_eval", shards / "shard-3", ["care_zh", "cedar_text"], "3/4", limit=1)
-    said = refusal(shards, capsys)
-    assert (
-        f"care_zh: 1 of 10 documents are missing, the first with the doc_id 6: shard 3 of 4 ({third}) has 1 of its 2"
-        in said
-    )
-    assert "without --limit" in said
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value.format(data=tmp_path / "data"))
+    shard = variables.get("CULTURE_SHARD", "3/4")
+    third = run_shard("lm_eval", shards / "shard-3", ["care_zh", "cedar_text"], shard, **options)
+    refused = refusal(shards, capsys)
+    assert refused.startswith("culture-tasks: error: merge: ")
+    assert all(part.format(third=third) in refused for part in said)
 
 
 def change(file, lines):
@@ -278,18 +272,11 @@ def test_a_lone_shard_is_in_no_report(shards, capsys, tmp_path):
     assert "culture-tasks merge" in capsys.readouterr().err
     assert merge(shards, out=tmp_path / "merged") == 0
     assert main(["compare", str(tmp_path / "merged"), str(tmp_path / "merged" / "x*"), "--fail-on-regression"]) == 2
-    whole = run_shard("lm_eval", tmp_path / "whole", ["care_zh"], "", model="other")
+    run_shard("lm_eval", tmp_path / "whole", ["care_zh"], "", model="other")
     capsys.readouterr()
-    gate = [
-        "compare",
-        str(tmp_path / "merged"),
-        str(tmp_path / "whole"),
-        "--require",
-        "care_zh",
-        "--fail-on-regression",
-    ]
+    paths = [str(tmp_path / name) for name in ("merged", "whole")]
+    gate = ["compare", *paths, "--require", "care_zh", "--fail-on-regression"]
     assert main(gate) == 0
     shutil.copytree(shards / "shard-1", tmp_path / "whole" / "shard")
     assert main(gate) == 3
     assert "B has a file that can't be used: partial, shard 1 of 4" in capsys.readouterr().out
-    assert whole.is_file()

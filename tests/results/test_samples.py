@@ -28,9 +28,7 @@ def test_a_record_is_read_with_its_types(tmp_path):
     verdict = record.runs[0].verdict()
     assert (verdict.score, verdict.usage.prompt_tokens, verdict.usage.cached_tokens) == (2.0, 7, 5)
     assert verdict.rationale == "a dish of Brazil"
-
-
-def test_items_and_groups_may_be_numbers(tmp_path):
+    # Items and groups may be numbers.
     record = one(tmp_path, item=7, cluster=3, groups={"facet": 2, "country": None}).record
     assert (record.item, record.cluster, record.groups) == ("7", "3", {"facet": "2", "country": None})
 
@@ -97,7 +95,5 @@ def test_the_prompt_is_read_as_each_harness_logs_it(tmp_path):
     first, second, third, fourth = (sample.prompt for sample in samples_of(path))
     assert (first, second, fourth) == ("of lmms-eval", "of lm-eval", None)
     assert json.loads(third) == [{"role": "user", "content": "a chat"}]
-
-
-def test_half_of_a_surrogate_pair_is_text():
+    # Half of a surrogate pair is text.
     assert parse_json(b'"\\ud800 half"') == "\ud800 half"

@@ -18,9 +18,10 @@ from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.errors import ImagesNotShownError
 from culture_tasks.harness.hooks import hook_named, images_of
 from culture_tasks.harness.lmms_eval.plugin import one_message
-from culture_tasks.harness.loading import loaded
+from culture_tasks.harness.loading import load_for_evaluation, loaded_task
 from culture_tasks.harness.scoring import scorer_of
 from culture_tasks.harness.session import Session, current_session
+from culture_tasks.settings import Settings
 
 if TYPE_CHECKING:
     import datasets
@@ -30,9 +31,11 @@ Message = dict[str, Any]
 
 
 def documents(task: Task, placeholder: datasets.Dataset) -> datasets.Dataset:  # noqa: ARG001
-    """Returns a task's documents in the place of the placeholder."""
+    """Returns a task's documents in the place of the placeholder; those of a user's variant are loaded here."""
     with one_message():
-        return loaded(task.name)
+        known = loaded_task(task.name)
+        is_of_this_run = known is not None and known.settings == Settings.from_environment()
+        return known.data if known and is_of_this_run else load_for_evaluation(task.name)
 
 
 def text(task: Task, doc: Mapping[str, Any]) -> str:
