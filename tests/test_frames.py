@@ -24,11 +24,8 @@ def results(tmp_path_factory):
     from culture_tasks.judges.rubric.verdicts import Verdict
 
     folder = tmp_path_factory.mktemp("frames") / "results"
-    scored, unread = (
-        Verdict("scored", 2.0, rationale="so so"),
-        Verdict("unparsable", completion="hm", error="no rating"),
-    )
-    verdicts = itertools.cycle([unread, *[scored] * 4])
+    unread = Verdict("unparsable", completion="hm", error="no rating")
+    verdicts = itertools.cycle([unread, *[Verdict("scored", 2.0, rationale="so so")] * 4])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURE_JUDGE", "openai:scripted")
         patch.setenv("CULTURE_JUDGE_MIN_COVERAGE", "0")
@@ -65,11 +62,8 @@ def test_samples_of_all_tasks_are_in_one_frame(results):
     assert care.country.isna().all()
 
 
-def test_options_are_the_reports(results):
+def test_options_are_the_reports_and_nothing_to_read_is_an_error(results, tmp_path):
     options = Options(names=("toy/*=Mine",))
     assert set(frames.scores(results, options).model) == set(frames.samples(str(results), options).model) == {"Mine"}
-
-
-def test_nothing_to_read_is_an_error(tmp_path):
     with pytest.raises(DataError, match=str(tmp_path)):
         frames.scores(tmp_path)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
 from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.errors import SettingsError
-from culture_tasks.harness.loading import Shard, all_documents, loaded_task
+from culture_tasks.harness.loading import Shard, all_documents, check_judge, loaded_task
 from culture_tasks.harness.scoring import OPTION_ORDER, metric_list, scorer_of
 from culture_tasks.harness.subsets import PartOfTask, Subset
 
@@ -96,7 +96,14 @@ def describe_documents(task: Any) -> None:
         task.config.metadata = {**(task.config.metadata or {}), **said}
 
 
-def warn_of_limit(task: Any, limit: float | None) -> None:
+def check_requests(task: Any, options: Mapping[str, Any]) -> None:
+    """Makes sure, before a harness's task builds its requests that its options make sense, and that somebody grades."""
+    _refuse_kept_requests(task, cache_requests=bool(options.get("cache_requests")))
+    _warn_of_limit(task, options.get("limit"))
+    check_judge(name_of(task))
+
+
+def _warn_of_limit(task: Any, limit: float | None) -> None:
     """Says where ``--limit``, which takes the first documents, takes few clusters whole."""
     name = name_of(task)
     known = loaded_task(name)
@@ -113,7 +120,7 @@ def warn_of_limit(task: Any, limit: float | None) -> None:
         )
 
 
-def refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
+def _refuse_kept_requests(task: Any, *, cache_requests: bool) -> None:
     """Refuses ``--cache_requests`` for parts of tasks and shuffled options: a harness finds them by the task's name."""
     known = loaded_task(name_of(task))
     if known is None or not cache_requests:

@@ -37,9 +37,8 @@ from culture_tasks.report.tables import (
 from culture_tasks.report.tables.grid import Context
 from culture_tasks.results.columns import FileSamples
 from culture_tasks.results.eval_logs import read_eval_logs
-from culture_tasks.results.lineage import lineages
 from culture_tasks.results.loaded_runs import LoadedRun, Loading, Names, enter, load, newest
-from culture_tasks.results.trained_on import TrainedOn
+from culture_tasks.results.trained_on import TrainedOn, lineages
 
 
 @dataclass(frozen=True, slots=True)

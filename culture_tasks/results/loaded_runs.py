@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from culture_tasks.benchmarks.interface import Task
+from culture_tasks.benchmarks.interface import Scale, Task
 from culture_tasks.benchmarks.registry import benchmark_of, benchmarks, entries, metrics_of
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.harness.scoring import LEXICAL
@@ -168,9 +168,8 @@ def _add(
 
 @cache
 def _of_task(task: Task) -> RecordKind:
-    benchmark = benchmark_of(task.name)
-    metrics = {metric.name: metric for metric in task.metrics()}
-    return RecordKind(benchmark.name, task.metric, metrics[task.metric].scale, benchmark.report().further, metrics)
+    benchmark = benchmark_of(task.name).name
+    return _kind(task.name, benchmark, task.metric, metrics_of(task.name, benchmark, task.metric)[task.metric].scale)
 
 
 def _of_first_record(task: str, path: Path) -> RecordKind | None:
@@ -179,10 +178,12 @@ def _of_first_record(task: str, path: Path) -> RecordKind | None:
         record = next(samples_of(path)).record
     except (OSError, StopIteration, DataError):
         return None
-    known = benchmarks().get(record.benchmark)
-    further = () if known is None else known.report().further
-    metrics = metrics_of(task, record.benchmark, record.metric)
-    return RecordKind(record.benchmark, record.metric, record.scale, further, metrics)
+    return _kind(task, record.benchmark, record.metric, record.scale)
+
+
+def _kind(task: str, benchmark: str, metric: str, scale: Scale) -> RecordKind:
+    further = benchmarks()[benchmark].report().further if benchmark in benchmarks() else ()
+    return RecordKind(benchmark, metric, scale, further, metrics_of(task, benchmark, metric))
 
 
 def _samples(

@@ -13,7 +13,7 @@ from pathlib import Path
 import datasets
 import pytest
 from support.in_process import run_lm_eval, run_lmms_eval, variant
-from support.lmms_models import ChatEcho, SimpleEcho
+from support.lmms_models import ChatEcho
 from support.scripted_judge import ScriptedJudge, install
 from support.scripted_lm import ScriptedLM
 
@@ -43,11 +43,6 @@ class Answering(ChatEcho):
         return [self.answer(shown.text) for shown in self.seen[-len(requests) :]]
 
 
-class AnsweringSimple(Answering):
-    is_simple = True
-    _shown = SimpleEcho._shown
-
-
 class AnsweringLM(ScriptedLM):
     """The same for lm-eval, which remembers the texts and images of each task."""
 
@@ -64,7 +59,7 @@ class AnsweringLM(ScriptedLM):
 
 
 def model_for(harness, answer):
-    return {"lm_eval": AnsweringLM, "lmms_eval": Answering, "simple": AnsweringSimple}[harness](answer)
+    return (AnsweringLM if harness == "lm_eval" else Answering)(answer)
 
 
 def run(harness, model, tasks, **options):
@@ -92,7 +87,7 @@ def write_json(path, rows):
     path.write_text(json.dumps(rows), encoding="utf-8")
 
 
-@pytest.mark.parametrize("harness", [*HARNESSES, "simple"])
+@pytest.mark.parametrize("harness", HARNESSES)
 def test_every_variant_is_shown_as_the_papers_say_and_own_data_are_marked(harness, fixture_data, tmp_path):
     model = model_for(harness, lambda prompt: HOSTILE)
     results = run(harness, model, ["care", *VARIANTS[1:], *PICTURES], limit=2)
@@ -111,21 +106,19 @@ def test_every_variant_is_shown_as_the_papers_say_and_own_data_are_marked(harnes
     for one in () if harness == "lm_eval" else model.seen:
         shown[one.task].append((one.text, len(one.images)))
     row = rows(fixture_data, "Japanese-test.json")[0]
-    plain, roleplay, cot, english = (shown[task][0][0] for task in VARIANTS[:4])
-    assert plain == row["question"]
-    assert roleplay == (
-        f"You are a native Japanese person, familiar with Japanese culture and traditions.\n\n{row['question']}"
-    )
-    assert cot == f"You are a helpful assistant.\n\n{row['question']}\n\nLet’s think step by step."
-    assert english == row["question_en"]
+    person = "You are a native Japanese person, familiar with Japanese culture and traditions."
+    assert [shown[task][0][0] for task in VARIANTS[:4]] == [
+        row["question"],
+        f"{person}\n\n{row['question']}",
+        f"You are a helpful assistant.\n\n{row['question']}\n\nLet’s think step by step.",
+        row["question_en"],
+    ]
     assert [shown[task][0][1] for task in PICTURES] == [1, 4, 0, 0, 0]
     with_image, fewshot, blind, country, lens = (shown[task][0][0] for task in PICTURES)
     task_prompt = "You will be given an image depicting a cultural concept and a question about the image."
     assert with_image.removeprefix("<image>").lstrip().startswith(task_prompt)
     assert "Here are some examples of the described task." in fewshot
-    assert "Country:" not in blind
-    assert "\nCountry: " in country
-    assert "\nVisual entities: " in lens
+    assert ("Country:" in blind, "\nCountry: " in country, "\nVisual entities: " in lens) == (False, True, True)
     if harness == "lm_eval":
         assert [text.count("<image>") for text in (with_image, fewshot)] == [1, 4]
         return
@@ -144,11 +137,8 @@ def test_a_run_ends_with_scores_errors_coverage_and_full_records(harness, fixtur
     # five of ten answers are the reference (10), five have no word in common with it (1)
     assert value(results, "care_zh", "care_rating_lexical") == 5.5
     # sample deviation of five 10s and five 1s: 4.5 * sqrt(10 / 9), over sqrt(10) gives 1.5
-    assert results["results"]["care_zh"]["care_rating_lexical_stderr,none"] == pytest.approx(1.5)
-    assert value(results, "care_zh", "care_rating_coverage") == 1.0
-    assert value(results, "care_zh", "care_rating_unscored") == 0
-    # lmms-eval's own standard error is over scores, which a count has none of
-    assert results["results"]["care_zh"].get("care_rating_unscored_stderr_clt,none", "N/A") == "N/A"
+    assert value(results, "care_zh", "care_rating_lexical_stderr") == pytest.approx(1.5)
+    assert [value(results, "care_zh", f"care_rating_{name}") for name in ("coverage", "unscored")] == [1.0, 0]
     assert "care_rating,none" not in results["results"]["care_zh"]
     record = records(results, "care_zh", "care_rating_lexical")[0]
     assert {"item", "cluster", "scale", "groups", "data", "question", "references", "judge"} <= set(record)

@@ -42,9 +42,8 @@ def test_an_ordinary_model_gives_the_base_row():
         "请用一句话简单回答。",
         "يرجى الإجابة بإيجاز في جملة واحدة.",
     }
-    again = run_lmms_eval(simple, GROUPS[1:2], bootstrap_iters=0)  # the other kind of model is shown the same
-    assert [shown.text for shown in simple.seen] == [one.text for one in chat.seen if GROUPS[1] in one.task]
-    assert value(again, "crosscult_sequential", "rouge_l") == value(results, "crosscult_sequential", "rouge_l")
+    run_lmms_eval(simple, GROUPS[3:])  # the other kind of model is shown the same
+    assert [shown.text for shown in simple.seen] == [one.text for one in chat.seen if GROUPS[3] in one.task]
 
     document = chat.task_dict["crosscult_single_reliability"]["test"][0]
     conversation = hooks.crosscult_single_reliability__messages(document)
@@ -53,17 +52,17 @@ def test_an_ordinary_model_gives_the_base_row():
 
 
 def test_a_model_that_inserts_returns_both_answers_and_leaks_are_seen():
-    results = run_lmms_eval(Parrot(), GROUPS[:3], bootstrap_iters=0)
+    results = run_lmms_eval(Parrot(), ["crosscult_single", "crosscult_sequential_reliability", "crosscult_retention"])
     assert value(results, "crosscult_single_reliability", "rouge_l") == 100.0
     assert value(results, "crosscult_single_cross_language_locality", "rouge_l") == 100.0
     assert value(results, "crosscult_sequential_reliability", "rouge_l") == 100.0
     assert value(results, "crosscult_retention", "judge_score_lexical") == 10.0
     logged = results["samples"]["crosscult_single_cross_language_locality"][0]
     assert logged["filtered_resps"] == [[*logged["resps"][0][0], "{}"]]
-    leaking = run_lmms_eval(Parrot(leaks=True), GROUPS[:2], bootstrap_iters=0)
-    for task in ("crosscult_single_cross_language_locality", "crosscult_sequential_locality"):
-        assert value(leaking, task, "rouge_l") < 30.0
-    record = samples(leaking, "crosscult_single_cross_scenario_locality")[0]
+    tasks = ["crosscult_single_cross_scenario_locality", "crosscult_sequential_locality"]
+    leaking = run_lmms_eval(Parrot(leaks=True), tasks)
+    assert all(value(leaking, task, "rouge_l") < 30.0 for task in tasks)
+    record = samples(leaking, tasks[0])[0]
     assert record["runs"][0]["response"] != record["references"][0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from support.in_process import run_lm_eval
+from support.in_process import run_lm_eval, variant
 from support.scripted_lm import ScriptedLM
 
 from culture_tasks.benchmarks.registry import entries, tasks_below
@@ -17,13 +17,6 @@ ENDS = {"culturalbench": "\nAnswer:", "normad": "\nAnswer (options Yes, No or Ne
 FORMS = {"culturalbench_easy_ll": 4, "culturalbench_hard_ll": 2, "normad_rule_ll": 3}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def data(fixture_data):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-        yield
-
-
 @pytest.fixture(scope="module")
 def model(tiny_lm):
     from lm_eval.models.huggingface import HFLM
@@ -32,30 +25,33 @@ def model(tiny_lm):
 
 
 @pytest.fixture(scope="module")
-def results(model):
-    return run_lm_eval(model, TASKS, bootstrap_iters=0)
+def results(model, fixture_data):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
+        return run_lm_eval(model, TASKS, bootstrap_iters=0)
 
 
-def record_of(sample):
-    return next(value for value in sample.values() if isinstance(value, dict) and "record" in value)
-
-
-def test_the_likeliest_reply_is_scored_as_if_the_model_had_written_it(results):
+def test_the_likeliest_reply_to_the_other_task_s_prompt_and_a_cue_is_scored_as_if_the_model_had_written_it(results):
     assert len(results["samples"]) == len(FORMS) + len(tasks_below("blend_mcq"))
     chosen = set()
     for name, samples in results["samples"].items():
-        score = entries()[name.removesuffix("_ll")].score
+        task, cue = entries()[name.removesuffix("_ll")], ENDS[name.partition("_")[0]]
         for sample in samples:
             likelihoods = [likelihood for likelihood, _ in sample["filtered_resps"]]
             replies = [continuation for _, continuation in sample["arguments"]]
             assert len(replies) == FORMS.get(name, 4)
             assert all(reply == f" {reply.strip()}" for reply in replies)
             reply = replies[likelihoods.index(max(likelihoods))].strip()
-            record = record_of(sample)
+            [record] = (value for value in sample.values() if isinstance(value, dict) and "record" in value)
             assert [run["response"] for run in record["runs"]] == [reply]
             assert record["outcomes"] == {"scored": 1}
-            assert record["score"] == score(sample["doc"], [reply]).score
+            assert record["score"] == task.score(sample["doc"], [reply]).score
             chosen.add(reply)
+            (prompt,) = {context for context, _ in sample["arguments"]}
+            (written,) = task.prompt(sample["doc"]).parts
+            assert prompt.endswith(cue)
+            assert prompt.startswith(written.rstrip())
+            assert prompt.removeprefix(written.rstrip()) in ("", cue)
     assert {"A", "B"} < chosen
 
 
@@ -66,18 +62,6 @@ def test_rows_and_groups_are_those_of_the_task_whose_model_writes(results):
     rows = [results["results"][task.name]["acc,none"] for task in tasks_below("blend_mcq_ll")]
     assert group["acc,none"] == pytest.approx(sum(rows) / len(rows))
     assert group["unparsed,none"] == 0.0
-
-
-def test_the_prompt_is_that_of_the_other_task_with_a_cue_at_its_end(results):
-    for name, samples in results["samples"].items():
-        task = entries()[name.removesuffix("_ll")]
-        cue = ENDS[name.partition("_")[0]]
-        for sample in samples:
-            (prompt,) = {context for context, _ in sample["arguments"]}
-            (written,) = task.prompt(sample["doc"]).parts
-            assert prompt.endswith(cue)
-            assert prompt.startswith(written.rstrip())
-            assert prompt.removeprefix(written.rstrip()) in ("", cue)
 
 
 def test_a_log_likelihood_is_the_sum_of_the_tokens_log_probabilities(model, results):
@@ -113,16 +97,13 @@ class Undecided(ScriptedLM):
         return [(self.likelihoods[place % len(self.likelihoods)], False) for place in range(len(requests))]
 
 
-@pytest.mark.parametrize("likelihoods", [(-1.0,), (-math.inf,), (-1.0, math.nan)])
-def test_a_model_without_a_likeliest_reply_has_chosen_nothing(likelihoods):
-    results = run_lm_eval(Undecided(*likelihoods), ["culturalbench_easy_ll"], bootstrap_iters=0)
-    row = results["results"]["culturalbench_easy_ll"]
-    assert (row["acc,none"], row["unparsed,none"]) == (0.0, 1.0)
+def test_a_model_without_a_likeliest_reply_has_chosen_nothing():
+    for likelihoods in ((-1.0,), (-math.inf,), (-1.0, math.nan)):
+        row = run_lm_eval(Undecided(*likelihoods), ["culturalbench_easy_ll"])["results"]["culturalbench_easy_ll"]
+        assert (row["acc,none"], row["unparsed,none"]) == (0.0, 1.0)
 
 
 def test_examples_have_their_answers_behind_the_cue(tmp_path):
-    from support.in_process import variant
-
     lm = Undecided(-1.0, -2.0, -2.0, -2.0)
     tasks = variant(tmp_path, "lm_eval", "normad_rule_ll", num_fewshot=2)
     results = run_lm_eval(lm, tasks, include=tmp_path, limit=1, bootstrap_iters=0)

@@ -10,10 +10,10 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -38,15 +38,11 @@ SYSTEM, SEVERAL = "crosscult_diagnostic", "culturalvqa_fewshot"
 """A task with a system message, and one that shows four images and has none."""
 
 
-@dataclass(frozen=True)
-class Stock:
-    """A model class of lmms-eval.
+class Stock(NamedTuple):
+    """A model class of lmms-eval, by its name for ``--model``.
 
-    Attributes:
-        name: What ``--model`` calls it.
-        arguments: Its own arguments.
-        ours: Those that ``docs/insertion.md`` says to give ours beside it.
-        alike: The tasks in which it shows the model the same as ours.
+    With its arguments, and with those of ours that ``docs/insertion.md`` names beside it, it shows the model the same
+    as ours in the tasks that are alike.
     """
 
     name: str
@@ -84,8 +80,7 @@ METHODS = {
 """Arguments of a run, or options of a fit."""
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A request as a processor was given it, and the model's inputs; those are left out of a batch of several."""
 
     text: str

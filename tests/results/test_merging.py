@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 HARNESSES = ("lm_eval", "lmms_eval")
 TASKS = {
     "lm_eval": ["care", "culturalvqa_blind", "cedar_text", "cedar_multimodal_zh", "blend_uk"],
-    "lmms_eval": ["care", "culturalvqa_fewshot", "cedar_text", "crosscult_sequential"],
+    "lmms_eval": ["care", "culturalvqa_blind", "cedar_text", "crosscult_sequential"],
 }
 
 
@@ -43,16 +43,16 @@ def merged_file(folder):
 @pytest.mark.parametrize("harness", HARNESSES)
 def test_merged_files_are_those_of_a_run_without_shards(harness, tmp_path, capsys):
     whole = run_shard(harness, tmp_path / "whole", TASKS[harness], "")
-    shards = run_shards(harness, tmp_path / "shards", TASKS[harness], 3)
+    shards = run_shards(harness, tmp_path / "shards", TASKS[harness], 2)
     assert merge(tmp_path / "shards", out=tmp_path / "merged") == 0
     merged = merged_file(tmp_path / "merged")
-    assert f"{merged}: 3 result files put together" in capsys.readouterr().out
+    assert f"{merged}: 2 result files put together" in capsys.readouterr().out
     assert main(["merge", str(tmp_path / "shards"), "-o", str(tmp_path / "again"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["shards"] == 3
+    assert json.loads(capsys.readouterr().out)["shards"] == 2
     assert comparable(merged) == comparable(whole)
     assert samples(merged) == samples(whole)
     assert content(merged)["config"]["merged_from"] == [str(path) for path in shards]
-    assert float(content(merged)["total_evaluation_time_seconds"]) == 3 * 1.5
+    assert float(content(merged)["total_evaluation_time_seconds"]) == 2 * 1.5
     assert content(merged)["task_hashes"]["cedar_text"] == content(whole)["task_hashes"]["cedar_text"]
     one, two = (frames.scores(path) for path in (whole, merged))
     assert len(one) > 100
@@ -217,7 +217,7 @@ def test_a_shard_of_another_run_is_named(other, shards, capsys, monkeypatch, tmp
     shard = variables.get("CULTURE_SHARD", "3/4")
     third = run_shard("lm_eval", shards / "shard-3", ["care_zh", "cedar_text"], shard, **options)
     refused = refusal(shards, capsys)
-    assert refused.startswith("culture-tasks: error: merge: ")
+    assert "culture-tasks: error: merge: " in refused
     assert all(part.format(third=third) in refused for part in said)
 
 

@@ -24,9 +24,9 @@ from lm_eval.models.api_models import JsonChatStr, TemplateAPI
 from culture_tasks.errors import ImagesNotShownError, SettingsError
 from culture_tasks.harness import result_rows
 from culture_tasks.harness.extending import extend
-from culture_tasks.harness.hooks import describe_documents, name_of, refuse_kept_requests, warn_of_limit
+from culture_tasks.harness.hooks import check_requests, describe_documents, name_of
 from culture_tasks.harness.lm_eval.hooks import images_first
-from culture_tasks.harness.loading import all_documents, check_judge
+from culture_tasks.harness.loading import all_documents
 from culture_tasks.harness.scoring import scorer_of
 from culture_tasks.harness.session import start_prediction
 
@@ -117,9 +117,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
 
         API models put all images before the text, so their prompts have numbers in place of placeholders.
         """
-        refuse_kept_requests(self, cache_requests=bool(options.get("cache_requests")))
-        warn_of_limit(self, options.get("limit"))
-        check_judge(name_of(self))
+        check_requests(self, options)
         if self.config.doc_to_image:
             refuse_examples(self.config.task, self.config.num_fewshot)
         model = getattr(chat_template, "__self__", None)

@@ -20,7 +20,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.harness import result_rows
 from culture_tasks.harness.engines import check_engine
 from culture_tasks.harness.extending import extend
-from culture_tasks.harness.hooks import name_of, refuse_kept_requests, warn_of_limit
+from culture_tasks.harness.hooks import check_requests, name_of
 from culture_tasks.harness.lmms_eval.plugin import in_a_command, one_message, our_tasks
 from culture_tasks.harness.loading import check_judge
 from culture_tasks.harness.model_costs import KEY, ModelCosts
@@ -66,16 +66,13 @@ def _with_checks_of_the_run(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_checks_of_a_task(original: Callable[..., None]) -> Callable[..., None]:
     def build_all_requests(self: Any, *args: Any, **kwargs: Any) -> None:
-        name = name_of(self)
         with one_message():
-            refuse_kept_requests(self, cache_requests=bool(kwargs.get("cache_requests")))
-            warn_of_limit(self, kwargs.get("limit"))
-            if name and self.config.num_fewshot:
+            if name_of(self) and self.config.num_fewshot:
                 raise SettingsError(
                     f"{self.config.task}: num_fewshot={self.config.num_fewshot}, but lmms-eval gives no examples to "
                     "a task that writes its own messages. Write num_fewshot: 0 in its file."
                 )
-            check_judge(name)
+            check_requests(self, kwargs)
         original(self, *args, **kwargs)
 
     return build_all_requests

@@ -12,8 +12,8 @@ from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import Floats
 from culture_tasks.report.numbers.observations import items_of
 from culture_tasks.report.wording import counted
-from culture_tasks.results.lineage import Lineage
 from culture_tasks.results.loaded_runs import Entered, LoadedRun
+from culture_tasks.results.trained_on import Lineage
 
 FEWEST_MODELS, FEWEST_ITEMS = 3, 50
 """Other models, and drawn items, below which nothing is gained: see the tables of ``docs/subsets.md``."""

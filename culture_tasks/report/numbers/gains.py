@@ -28,8 +28,8 @@ from culture_tasks.report.numbers.observations import (
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
 from culture_tasks.report.wording import SAYS_PERCENT
 from culture_tasks.results import comparability
-from culture_tasks.results.lineage import Lineage, TrainingStage
 from culture_tasks.results.runs import Run
+from culture_tasks.results.trained_on import Lineage, TrainingStage
 
 OVER_ALL = "before_after"
 """Key of the table over all benchmarks."""
