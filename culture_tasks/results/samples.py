@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import from_json
@@ -29,12 +29,6 @@ _Name = Annotated[str, Field(coerce_numbers_to_str=True)]  # a benchmark's data 
 
 class _Logged(BaseModel):
     model_config = ConfigDict(frozen=True)
-
-
-class _Discounts(_Logged):
-    cached_tokens: _Count = 0
-    batch_prompt_tokens: _Count = 0
-    batch_completion_tokens: _Count = 0
 
 
 class GradedResponse(_Logged):
@@ -60,13 +54,13 @@ class GradedResponse(_Logged):
     endpoint: str | None = None
     asked_again: bool = False
     tokens: tuple[_Count, _Count] = (0, 0)
-    discounts: _Discounts | None = None
+    discounts: dict[Literal["cached_tokens", "batch_prompt_tokens", "batch_completion_tokens"], _Count] = {}
     kept: bool = False
 
     @property
     def usage(self) -> Usage:
         """Tokens of the judge's reply."""
-        return Usage(*self.tokens, **(self.discounts.model_dump() if self.discounts else {}))
+        return Usage(*self.tokens, **self.discounts)
 
     def verdict(self) -> Verdict:
         """Returns the verdict as the judge gave it."""

@@ -13,7 +13,7 @@ import copy
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, SupportsIndex, overload
+from typing import Any
 
 from lm_eval import evaluator
 from lm_eval.api.instance import Instance
@@ -59,13 +59,7 @@ class Images(list[Any]):
     def __iter__(self) -> Iterator[Any]:
         return (self[place] for place in range(len(self)))
 
-    @overload
-    def __getitem__(self, key: SupportsIndex) -> Any: ...
-
-    @overload
-    def __getitem__(self, key: slice) -> list[Any]: ...
-
-    def __getitem__(self, key: SupportsIndex | slice) -> Any:
+    def __getitem__(self, key: Any) -> Any:
         places = range(len(self))[key]
         if isinstance(places, int):
             self.unseen.discard(places)
