@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.pages import fonts
 from culture_tasks.pages.names import cleaned, shown
 from culture_tasks.pages.pictures import styled
-from culture_tasks.report.figures.charts import Chart, Panel, Series, by_mean, limited
+from culture_tasks.report.figures.charts import Chart, ChartPanel, Series, by_mean, limited
 from culture_tasks.report.figures.drawing import draw, svg_images, write_figures
 from culture_tasks.report.figures.selecting import charts
 from culture_tasks.report.figures.style import lowest_ratio
@@ -47,7 +47,7 @@ def _texts(svg):
 
 def _chart(kind, *cells):
     series = Series("m", dict(zip("ab", cells, strict=False)))
-    return Chart("k", "Title", "", kind, "group", "model", "score", (Panel("panel", ("a", "b"), (series,)),))
+    return Chart("k", "Title", "", kind, "group", "model", "score", (ChartPanel("panel", ("a", "b"), (series,)),))
 
 
 # Files and names
@@ -211,7 +211,7 @@ def test_differences_of_many_groups_do_not_lie_over_each_other(monkeypatch):
     sides = [Series(name, dict.fromkeys(groups, Cell(50.0 + 9 * at, PERCENT))) for at, name in enumerate("ab")]
     apart = Cell(-18.0, Scale("points", digits=1), -29.1, -6.9)
     series = (*sides, Series("Difference", dict.fromkeys(groups, apart)))
-    panel = Panel("organisation/a-model-with-a-name · blend", groups, series)
+    panel = ChartPanel("organisation/a-model-with-a-name · blend", groups, series)
     chart = Chart("k", "Title", "", "pairs", "region", "asked in", "SEM-B (percent)", (panel,) * 7)
     assert _overlapping(chart, monkeypatch) == []
 
@@ -241,7 +241,7 @@ def test_a_model_looks_the_same_in_every_figure():
 def _many(own, papers=0):
     series = [Series(f"m{at}", {"a": Cell(float(at), PERCENT)}) for at in range(own)]
     series += [Series(f"p{at}", {"a": Cell(50.0 + at, PERCENT, flags=("published",))}) for at in range(papers)]
-    return Panel("panel", ("a",), tuple(series))
+    return ChartPanel("panel", ("a",), tuple(series))
 
 
 def test_a_panel_shows_a_dozen_series_at_most_and_further_published_ones_as_a_grey_band():
@@ -265,7 +265,7 @@ def test_cultures_stand_in_the_order_of_their_means():
     low = Series("m", {"a": Cell(1.0, PERCENT), "b": Cell(9.0, PERCENT), "c": Cell(None, PERCENT)})
     high = Series("n", {"a": Cell(3.0, PERCENT), "b": Cell(2.0, PERCENT)})
     paper = Series("p", {"a": Cell(99.0, PERCENT, flags=("published",))})
-    assert by_mean(Panel("p", ("c", "a", "b"), (low, high, paper))).groups == ("b", "a", "c")
+    assert by_mean(ChartPanel("p", ("c", "a", "b"), (low, high, paper))).groups == ("b", "a", "c")
     chart = charts_of(example_report(published=False))["culturalvqa_country"]
     [panel] = chart.panels
     assert (chart.kind, by_mean(panel)) == ("dots", panel)

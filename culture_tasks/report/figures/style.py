@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from culture_tasks.benchmarks.interface import Scale
-    from culture_tasks.report.figures.charts import Chart, Panel, Series
+    from culture_tasks.report.figures.charts import Chart, ChartPanel, Series
     from culture_tasks.report.model import Cell
 
     Handles = dict[str, Any]
@@ -53,7 +53,7 @@ def lowest_ratio(chart: Chart) -> float:
     return min(_LEAST_RATIO, min(positive, default=1.0) / 1.25)
 
 
-def panel_title(axes: Axes, panel: Panel, longest: int, **font: Any) -> None:
+def panel_title(axes: Axes, panel: ChartPanel, longest: int, **font: Any) -> None:
     """Writes a panel's title, in lines of its parts where it is longer than one line."""
     parts = [panel.title] if len(panel.title) <= longest else panel.title.split(" · ")
     axes.set_title("\n".join(shown(part, longest) for part in parts), **({"fontsize": 9} | font))
@@ -100,7 +100,7 @@ def name_rows(axes: Axes, groups: Sequence[str]) -> None:
     axes.set_ylim(len(groups) - 0.5, -0.5)
 
 
-def draw_band(axes: Axes, panel: Panel, *, across: bool = False) -> Handles:
+def draw_band(axes: Axes, panel: ChartPanel, *, across: bool = False) -> Handles:
     """Draws the range of the published series of each group in grey, and returns its legend entry."""
     handles: Handles = {}
     fill = axes.fill_betweenx if across else axes.fill_between

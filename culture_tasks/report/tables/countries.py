@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from culture_tasks.benchmarks.registry import benchmarks
-from culture_tasks.report.model import Cell, Column, CountryScore, Row, Table
+from culture_tasks.report.model import Column, CountryScore, Table
 from culture_tasks.report.numbers.countries import Countries, usual_units
 from culture_tasks.report.numbers.overall import COMMON, shared_sources
-from culture_tasks.report.tables.grid import COUNT, Context
+from culture_tasks.report.tables.grid import COUNT, Context, row_of
 from culture_tasks.report.tiles import region_of
 from culture_tasks.vocabulary import place
 
@@ -23,20 +23,18 @@ def country_tables(context: Context, countries: Countries) -> tuple[Table, ...]:
 def _by_model(context: Context, countries: Countries) -> Table:
     scores = {(score.place, score.entrant): score for score in countries.scores}
     models = [key for key in context.entrants if key in {score.entrant for score in countries.scores}]
-    columns = [Column("n", "Questions", COUNT)]
-    columns += [Column(key, context.entrants[key].label, COMMON) for key in models]
-    rows: list[Row] = []
+    columns = [Column("n", "Questions", COUNT), *(Column(key, context.entrants[key].label, COMMON) for key in models)]
+    rows = []
     for code in _in_order(countries.scores):
-        own = [scores.get((code, key)) for key in models]
-        known = [score for score in own if score is not None]
-        names = _benchmarks(context, [unit for score in known for unit in score.means])
-        most = Cell(float(max(score.cell.n for score in known)), COUNT)
-        texts = (place(code).name, region_of(code) or "several countries", names)
-        rows.append(Row(texts, (most, *(None if score is None else score.cell for score in own))))
-    headers = ("Country", "Region", "Benchmarks")
-    return Table(
-        "countries", "Countries", headers, tuple(columns), tuple(rows), notes=tuple(_notes(context, countries))
-    )
+        known = {key: scores[code, key] for key in models if (code, key) in scores}
+        owners = [context.scores.units[unit].unit.benchmark or unit for score in known.values() for unit in score.means]
+        titles = dict.fromkeys(benchmarks()[name].title if name in benchmarks() else name for name in owners)
+        texts = (place(code).name, region_of(code) or "several countries", ", ".join(titles))
+        questions = max(score.cell.n for score in known.values())
+        cells = (known[key].cell if key in known else None for key in models)
+        rows.append(row_of(texts, (questions, *cells), columns))
+    headers, notes = ("Country", "Region", "Benchmarks"), tuple(_notes(context, countries))
+    return Table("countries", "Countries", headers, tuple(columns), tuple(rows), notes=notes)
 
 
 def _by_benchmark(context: Context, scores: Sequence[CountryScore]) -> Table:
@@ -44,23 +42,21 @@ def _by_benchmark(context: Context, scores: Sequence[CountryScore]) -> Table:
     columns = [Column("pooled", "Score", COMMON), Column("raw", "Mean", COMMON), Column("n", "Questions", COUNT)]
     columns += [Column(key, context.scores.units[key].unit.title, COMMON, "Means of benchmarks") for key in units]
     order = {code: at for at, code in enumerate(_in_order(scores))}
-    rows: list[Row] = []
-    for score in sorted(scores, key=lambda score: order[score.place]):
-        numbers = (score.cell, Cell(score.raw, COMMON), Cell(float(score.cell.n), COUNT))
-        texts = (place(score.place).name, context.entrants[score.entrant].label)
-        rows.append(Row(texts, (*numbers, *(score.means.get(key) for key in units)), score.entrant))
-    notes = (
+    rows = [
+        row_of(
+            (place(score.place).name, context.entrants[score.entrant].label),
+            (score.cell, score.raw, score.cell.n, *(score.means.get(key) for key in units)),
+            columns,
+            score.entrant,
+        )
+        for score in sorted(scores, key=lambda score: order[score.place])
+    ]
+    note = (
         "Score: with partial pooling, as in the table of countries. Mean: without; each benchmark that asks about the "
-        "country weighs the same. All numbers are on the common scale of 0-100.",
+        "country weighs the same. All numbers are on the common scale of 0-100."
     )
-    return Table(
-        "countries_by_benchmark",
-        "Countries, with the means of the benchmarks",
-        ("Country", "Model"),
-        tuple(columns),
-        tuple(rows),
-        notes=notes,
-    )
+    title, headers = "Countries, with the means of the benchmarks", ("Country", "Model")
+    return Table("countries_by_benchmark", title, headers, tuple(columns), tuple(rows), notes=(note,))
 
 
 def _in_order(scores: Sequence[CountryScore]) -> list[str]:
@@ -107,9 +103,3 @@ def _notes(context: Context, countries: Countries) -> Iterator[str]:
 
 def _titles(context: Context, units: Sequence[str]) -> str:
     return "; ".join(context.scores.units[unit].unit.title for unit in units)
-
-
-def _benchmarks(context: Context, units: Sequence[str]) -> str:
-    """Returns the benchmarks of some units, in the units' order."""
-    owners = [context.scores.units[unit].unit.benchmark or unit for unit in units]
-    return ", ".join(dict.fromkeys(benchmarks()[owner].title if owner in benchmarks() else owner for owner in owners))

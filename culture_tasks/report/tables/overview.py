@@ -11,7 +11,7 @@ from culture_tasks.report.model import Cell, Column, Comparison, Fairness, Model
 from culture_tasks.report.numbers.comparisons import scale_of_differences, with_best
 from culture_tasks.report.numbers.other_tasks import cut_of, difference
 from culture_tasks.report.numbers.overall import COMMON, marks, shared_sources
-from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, columns_of, grid, row_of
+from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import Run
 
@@ -23,18 +23,18 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     """Returns every headline score on its own scale, and the means over common columns."""
     headline = [unit for unit in units if unit.headline]
     inside = {column for mean in means for column in mean.columns}
-    places: list[Place] = []
+    filled: list[FilledColumn] = []
     for unit in sorted(headline, key=lambda unit: unit.key not in inside):
         scale, over = unit.scale, "" if unit.key in inside or not inside else "In no mean"
         ends = "" if scale.low is None or scale.high is None else f" ({scale.low:g}-{scale.high:g})"
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
         not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
-        places.append(Place(Column(unit.key, label, scale, over), {**not_run, **unit.cells}, at=At(unit.key)))
+        filled.append(FilledColumn(Column(unit.key, label, scale, over), {**not_run, **unit.cells}, at=At(unit.key)))
     for mean in reversed(means):
         if mean.mean_ranks:
             label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
-            places.append(Place(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
-        places.append(Place(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells))
+            filled.append(FilledColumn(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
+        filled.append(FilledColumn(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells))
     notes = ["; ".join(f"{unit.title}: {unit.measure}" for unit in headline) + "."]
     if means:
         notes.append("For a mean each metric's own range is mapped to 0-100, 100 being its better end.")
@@ -57,7 +57,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         notes.append("The models can't be ranked by a mean: no two ran the same two benchmarks.")
     table = Table("summary", "Scores", ("Model",), notes=tuple(notes), question="best")
     order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]
-    return grid(context, table, places, rows=dict.fromkeys((*order, *context.entrants)))
+    return grid(context, table, filled, rows=dict.fromkeys((*order, *context.entrants)))
 
 
 def _about_mean(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -> Iterator[str]:
@@ -79,24 +79,31 @@ def cuts(context: Context) -> Iterator[Table]:
     """Yields a table for each cut of the harnesses' own tasks: the two groups of each task, and their difference."""
     found = {key: cut for key in context.scores.units if (cut := cut_of(key))}
     for cut in {cut.field: cut for cut in found.values()}.values():
-        places: list[Place] = []
+        filled: list[FilledColumn] = []
         for key in (key for key, own in found.items() if own.field == cut.field):
             scale = context.scores.units[key].unit.scale
             addresses = [At(key, where=((cut.field, group),)) for group in cut.groups]
             first, second = (with_best(context.scores, at, context.rankable) for at in addresses)
             cells = {one: difference(first[one], second[one]) for one in first if one in second}
             for name, side in zip(cut.groups.values(), (first, second), strict=True):
-                places.append(Place(Column(f"{key} {name}", name, scale, key), side))
-            places.append(Place(Column(f"{key} difference", "Difference", scale_of_differences(scale), key), cells))
+                filled.append(FilledColumn(Column(f"{key} {name}", name, scale, key), side))
+            points = Column(f"{key} difference", "Difference", scale_of_differences(scale), key)
+            filled.append(FilledColumn(points, cells))
         note = (
             "By the labels of the questions in the harness's samples; questions without one are left out. Difference: "
             "the first less the second, which is on other questions, with Newcombe's interval."
         )
-        yield grid(context, Table(f"cut_{cut.field}", cut.title, ("Model",), notes=(note,)), places)
+        yield grid(context, Table(f"cut_{cut.field}", cut.title, ("Model",), notes=(note,)), filled)
 
 
 def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequence[Fairness]) -> Table:
     """Returns how evenly each score spreads over cultures, on the score's own scale."""
+    columns = (
+        *columns_of(OWN_SCALE, best="Best", worst="Worst"),
+        Column("gap", "Gap", Scale("the score's own", 0.0, None, better="lower", neutral=0.0)),
+        Column("variance", "Variance", Scale("the score's own, squared", 0.0, None, better="lower", neutral=0.0)),
+        Column("groups", "Groups", COUNT),
+    )
     rows: list[Row] = []
     for one in spreads:
         unit, scale = units[one.unit], one.scale
@@ -105,15 +112,9 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         squared = Scale(f"squared {scale.unit}", 0.0, None, better="lower", neutral=0.0, digits=scale.digits + 1)
         numbers = ((one.best_value, scale), (one.worst_value, scale), (one.gap, scale), (one.variance, squared))
         flags = unit.cells[one.entrant].flags
-        cells = [None if value is None else Cell(value, own, flags=flags) for value, own in numbers]
+        cells = (None if value is None else Cell(value, own, flags=flags) for value, own in numbers)
         texts = (unit.title, context.entrants[one.entrant].label, one.best or "all equal", one.worst or "all equal")
-        rows.append(Row(texts, (*cells, Cell(float(one.groups), COUNT)), one.entrant))
-    columns = (
-        *columns_of(OWN_SCALE, best="Best", worst="Worst"),
-        Column("gap", "Gap", Scale("the score's own", 0.0, None, better="lower", neutral=0.0)),
-        Column("variance", "Variance", Scale("the score's own, squared", 0.0, None, better="lower", neutral=0.0)),
-        Column("groups", "Groups", COUNT),
-    )
+        rows.append(row_of(texts, (*cells, one.groups), columns, one.entrant))
     note = (
         "Worst is the worst-group score. Gap is best less worst, variance that of the groups' scores; 0 would be no "
         "difference, but groups of few items differ by chance alone: see their intervals."
