@@ -205,7 +205,6 @@ def print_problems(problems: Sequence[UnusedFile]) -> None:
 
 
 def _samples(text: str) -> int | None:
-    """Returns a number of samples, None for all."""
     if text != "all" and not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 0, or all")
     return None if text == "all" else int(text)

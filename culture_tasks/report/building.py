@@ -27,7 +27,6 @@ from culture_tasks.report.numbers.scores import all_scores, measure
 from culture_tasks.report.tables import (
     benchmark_tables,
     costs,
-    countries,
     judge_panels,
     overview,
     people,
@@ -141,7 +140,7 @@ def build(
     of_benchmarks, laid_out = benchmark_tables.benchmark_tables(context)
     tables = (
         overview.summary(context, list(units.values()), averages),
-        *countries.country_tables(context, by_country),
+        *overview.country_tables(context, by_country),
         *overview.cuts(replace(context, scores=by_cut)),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, averages),

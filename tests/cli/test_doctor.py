@@ -22,7 +22,7 @@ from culture_tasks.cli.doctor import Finding, examine
 from culture_tasks.cli.main import main
 from culture_tasks.judges.endpoint import endpoint_judge
 from culture_tasks.judges.endpoint.pacing import Patience
-from culture_tasks.pages import fonts
+from culture_tasks.pages import pictures
 from culture_tasks.settings import Settings
 
 DATA = {benchmark.title for benchmark in benchmarks().values()}
@@ -191,7 +191,7 @@ def test_packages_are_compared_with_what_is_required_and_extras_are_listed(monke
 def test_fonts_gpu_and_disk_are_looked_at_and_a_look_that_fails_is_a_finding(monkeypatch):
     import torch
 
-    monkeypatch.setattr(fonts, "choose", lambda texts: fonts.Fonts((), "中" if "中文" in texts else ""))
+    monkeypatch.setattr(pictures, "choose", lambda texts: pictures.Fonts((), "中" if "中文" in texts else ""))
     missing = finding("fonts")
     assert (missing.state, missing.found) == ("note", "none for Chinese")
     assert "fonts-noto-cjk" in missing.remedy

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from culture_tasks.pages.names import shown
-from culture_tasks.pages.pictures import look, styled
+from culture_tasks.pages.pictures import look, shown, styled
 from culture_tasks.report.figures.charts import IN_ONE_COLUMN
 from culture_tasks.report.figures.style import (
     BAND,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Mark, Number
-from culture_tasks.pages.names import cleaned
+from culture_tasks.pages.pictures import cleaned
 from culture_tasks.report.figures.charts import (
     IN_ONE_COLUMN,
     MARKS,

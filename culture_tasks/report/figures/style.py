@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from culture_tasks.pages.names import shown
-from culture_tasks.pages.pictures import look
+from culture_tasks.pages.pictures import look, shown
 from culture_tasks.report.figures.charts import is_ratio
 
 if TYPE_CHECKING:
