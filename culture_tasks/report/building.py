@@ -193,13 +193,16 @@ def checked_scores(paths: Sequence[str], options: Options) -> list[people.Checke
         DataError: If no run can be used, or the ratings are of other responses.
         SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
     """
-    entered = enter(_runs(paths, options, iter)[1])
+    entered = enter(_runs(paths, options, iter, "spotcheck")[1])
     entrants = {one.entrant.key: one.entrant for one in entered}
     return people.checked_units(options.rated, measure(entered, options.min_coverage), entrants)
 
 
 def _runs(
-    paths: Sequence[str], options: Options, progress: Callable[[Sequence[Path]], Iterable[Path]]
+    paths: Sequence[str],
+    options: Options,
+    progress: Callable[[Sequence[Path]], Iterable[Path]],
+    command: str = "report",
 ) -> tuple[Loading, list[LoadedRun]]:
     names, trained_on = Names(options.names), TrainedOn(options.trained_on)
     loading = load(paths, names, trained_on=trained_on, progress=progress)
@@ -215,7 +218,7 @@ def _runs(
         found = "; ".join(f"{problem.path}: {problem.kind}, {problem.detail}" for problem in problems[:3])
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
         raise DataError(
-            f"report: no run that can be used in {', '.join(paths)}. Expected result files of lm-eval or lmms-eval, "
+            f"{command}: no run that can be used in {', '.join(paths)}. Expected result files of lm-eval or lmms-eval, "
             f"written with --output_path, better with --log_samples.{f' Found: {found}{more}.' if found else ''}"
         )
     return loading, runs

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -274,61 +275,51 @@ class CheckedUnit:
         self.checked_runs, self._panel = checked, panel
         self.has_three_levels = any(each.whole for each in checked)
         self._runs = [each.run for each in checked]
-        self._responses = [one for each in checked for one in each.responses]
+        every = [(one, (one.item, one.run)) for each in checked for one in each.responses]
         given = [{(one.item, one.run): one.judged for one in each.population.responses} for each in checked]
-        self._own_scores = np.array(  # NaN of responses that aren't in the judge's sample
-            [
-                own.get((one.item, one.run), math.nan)
-                for each, own in zip(checked, given, strict=True)
-                for one in each.responses
-            ]
-        )
+        of_sample = [
+            own.get((one.item, one.run), math.nan)
+            for own, each in zip(given, checked, strict=True)
+            for one in each.responses
+        ]
+        self._own_scores = np.array(of_sample)
         self._raters = _ratings(checked)
-        self._people = _means_of(self._raters)
+        people = _means_of(self._raters)
         reported = measured.reported.field_named(measured.reported.culture)
-        self._strata = _strata(checked, reported, ~np.isnan(self._people))
+        strata = _strata(checked, reported, ~np.isnan(people))
         if self.has_three_levels:
-            self._strata = pooled(self._strata, ~np.isnan(self._own_scores[None]))
-        sizes, of_tasks = Counter(self._strata), Counter(stratum.task for stratum in self._strata)
-        self._weights = {each.run.run.task: each.weight for each in checked}
+            strata = pooled(strata, ~np.isnan(self._own_scores[None]))
+        clusters = [one.cluster for one, _ in every]
+        self._clusters = clusters if len(set(clusters)) < len(clusters) else None
+        keys = [(stratum.task, *key) for stratum, (_, key) in zip(strata, every, strict=True)]
+        judge: Floats = np.array([one.judged for one, _ in every])
+        if panel:
+            by_judge = [dict(zip(unit.responses.keys, unit.responses.judge, strict=True)) for unit in panel]
+            table = [[own[key] for key in keys] for own in by_judge]
+            judge = weighted_panel(table, people, strata, clusters=self._clusters).scores
+        weights = {each.run.run.task: each.weight for each in checked}
+        better = self._own_scores if self.has_three_levels and not panel else None
+        self.responses = CheckedResponses(keys, judge, people, strata, clusters, weights, better)
+        sizes, of_tasks = Counter(strata), Counter(stratum.task for stratum in strata)
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
-            stratum: size / of_tasks[stratum.task] if measured.equal_parts else size * self._weights[stratum.task]
+            stratum: size / of_tasks[stratum.task] if measured.equal_parts else size * weights[stratum.task]
             for stratum, size in sizes.items()
         }
-        self._judge, self._better = np.array([one.judged for one in self._responses]), None
-        if panel:
-            self._judge = self._of_panel()
-        elif self.has_three_levels:
-            self._better = self._own_scores
-        self._corrected = self._mean(self._judge, self._better)
-        self._alone = self._mean(np.full(self._judge.size, np.nan))
-        present = {stratum.culture for stratum in self._strata} - {""}
+        self._corrected = self._mean(judge, better)
+        self._alone = self._mean(np.full(judge.size, np.nan))
+        present = {stratum.culture for stratum in strata} - {""}
         others = sorted(one for one in present if one not in reported.order)
         found = [*(one for one in reported.order if one in present), *others]
         self.cultures = found if len(found) > 1 else []
         missing: set[Flag] = {"incomplete"} if len(checked) < len(measured.tasks) else set()
         self._flags = measured.flags[key] | missing
 
-    def _of_panel(self) -> Floats:
-        """Returns the scores that the judges of a panel give together."""
-        by_judge = [
-            {(each.run.run.task, one.item, one.run): one.judged for each in unit.checked_runs for one in each.responses}
-            for unit in self._panel
-        ]
-        table = [[own[key] for key in by_judge[0]] for own in by_judge]
-        return weighted_panel(table, self._people, self._strata, clusters=self._clusters).scores
-
-    @property
-    def _clusters(self) -> list[str] | None:
-        clusters = [one.cluster for one in self._responses]
-        return clusters if len(set(clusters)) < len(clusters) else None
-
     def _mean(self, judge: Floats, better: Floats | None = None) -> CorrectedMean:
         scale = self.measured.unit.scale
         return corrected_mean(
             judge,
-            self._people,
-            self._strata,
+            self.responses.people,
+            self.responses.strata,
             shares=self._shares,
             better=better,
             clusters=self._clusters,
@@ -350,28 +341,13 @@ class CheckedUnit:
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
 
     @property
-    def responses(self) -> CheckedResponses:
-        """The judge's and people's scores of its responses."""
-        return CheckedResponses(
-            keys=[
-                (stratum.task, one.item, one.run) for stratum, one in zip(self._strata, self._responses, strict=True)
-            ],
-            judge=self._judge,
-            people=self._people,
-            strata=self._strata,
-            clusters=[one.cluster for one in self._responses],
-            weights=self._weights,
-            better=self._better,
-        )
-
-    @property
     def graders(self) -> str:
         """Who graded its responses: of three levels, who graded how many."""
         if not self.has_three_levels:
             return self.judged_by
         graded = sum(len(each.population.responses) for each in self.checked_runs)
         cheap = dict.fromkeys((each.run.whole or each.run).run.settings.judged_by for each in self.checked_runs)
-        return f"{self.judged_by} on {graded:,}, {' + '.join(cheap)} on {len(self._responses):,}"
+        return f"{self.judged_by} on {graded:,}, {' + '.join(cheap)} on {len(self.responses.keys):,}"
 
     def over(self, culture: str | None) -> Corrected:
         """Returns the corrected mean of all responses, or of those of a culture."""
@@ -426,10 +402,11 @@ class CheckedUnit:
 
     def agreement(self, culture: str | None) -> Numbers:
         """Returns the numbers of its row of agreement, or of that of a culture."""
-        inside = np.array([culture in (None, stratum.culture) for stratum in self._strata])
+        responses = self.responses
+        inside = np.array([culture in (None, stratum.culture) for stratum in responses.strata])
         between = krippendorff_alpha(self._raters[:, inside]) if len(self._raters) > 1 else None
-        clusters = [one.cluster for one, is_in in zip(self._responses, inside, strict=True) if is_in]
-        found = agreement(self._people[inside], self._own_scores[inside], clusters=clusters)
+        clusters = [*compress(responses.clusters, inside)]
+        found = agreement(responses.people[inside], self._own_scores[inside], clusters=clusters)
         points = scale_of_differences(self.measured.unit.scale)
         statistics: dict[Statistic, Scale] = {"krippendorff_alpha": ALPHA, "spearman": ALPHA}
         statistics |= {"mean_error": points, "mean_absolute_error": points}
