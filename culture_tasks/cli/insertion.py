@@ -198,8 +198,9 @@ def _plan(
     planned: list[dict[str, Any]] = []
     stored = set[str]()
     for row in rows:
-        by_backend = {"backend": row.backend is not None, "stored": stored}
-        expected = estimate(row.method, row.config, models.of_rows[row.name], estimator, **by_backend)
+        expected = estimate(
+            row.method, row.config, models.of_rows[row.name], estimator, backend=row.backend is not None, stored=stored
+        )
         fitted = row.is_fitted(data)
         finished = fitted and row.is_evaluated()
         planned.append(

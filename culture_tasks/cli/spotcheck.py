@@ -164,7 +164,7 @@ def _next_ratings(units: Sequence[CheckedUnit], design: Design, options: argpars
         key, needed = unit.measured.unit.key, Counter[str]()
         tasks_of[key] = [each.run.run.task for each in unit.checked_runs]
         wanted: list[tuple[str | None, float | None]] = [(None, options.width)]
-        wanted += [(culture, options.culture_width) for culture in unit.cultures or [None]]
+        wanted += [(culture, options.culture_width) for culture in unit.cultures or (None,)]
         for culture, width in wanted:
             if width is not None:
                 more = unit.more_ratings(width, culture)

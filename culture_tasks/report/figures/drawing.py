@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from matplotlib.axes import Axes
-    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
     from culture_tasks.report.figures.charts import Chart, ChartPanel, Kind
@@ -123,7 +123,10 @@ def draw(chart: Chart, *, overview_across: int | None = None) -> Figure:
         entries, names = [handles[label] for label in labels], [shown(label, 34) for label in labels]
         figure.legend(entries, names, loc="outside right upper", frameon=False, title=shown(chart.series))
     if chart.kind in ("heat", "matrix", "map"):
-        figure.colorbar(_colours(chart), ax=figure.axes, label=shown(chart.value), shrink=0.7)
+        from matplotlib.cm import ScalarMappable
+
+        bar = ScalarMappable(_norm(chart), _COLOUR_MAP)
+        figure.colorbar(bar, ax=figure.axes, label=shown(chart.value), shrink=0.7)
     return figure
 
 
@@ -338,34 +341,36 @@ _WITHIN: Mapping[str, Any] = {"ha": "center", "va": "center", "in_layout": False
 """Text within a cell, where the layout of the figure needn't measure it: there are hundreds."""
 
 
-def _colours(chart: Chart) -> ScalarMappable:
-    """Returns the colours of a chart's numbers, the same in all panels.
+def _norm(chart: Chart) -> Normalize:
+    """Returns the range of a chart's colours, the same in all panels.
 
-    They span the whole scale of countries' scores, and the range of the numbers in other heat maps.
+    It is the whole scale of countries' scores, and the range of the numbers in other heat maps.
     """
-    from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    scale = chart.panels[0].scale
-    low, high = scale.low, scale.high
+    low, high = chart.panels[0].scale.low, chart.panels[0].scale.high
     if chart.kind == "heat" or low is None or high is None:
         values = [cell.value for panel in chart.panels for cell in panel.cells if cell.value is not None]
         low, high = min(values), max(values) if max(values) > min(values) else min(values) + 1
-    return ScalarMappable(Normalize(low, high), _COLOUR_MAP)
+    return Normalize(low, high)
 
 
-def _ink(colours: ScalarMappable, value: float) -> str:
-    """Returns the colour of letters on the colour of a number."""
-    return "white" if colours.norm(value) < 0.55 else "black"
+def _paint(norm: Normalize, value: float) -> tuple[str, str]:
+    """Returns the colour of a number, and that of letters on it."""
+    import matplotlib as mpl
+    from matplotlib.colors import to_hex
+
+    share = float(norm(value))
+    return to_hex(mpl.colormaps[_COLOUR_MAP](share)), "white" if share < 0.55 else "black"
 
 
 def _heat(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     """Draws series by groups, with the number in each cell."""
-    colours = _colours(chart)
+    norm = _norm(chart)
     order = {group: at for at, group in enumerate(panel.groups)}  # rows follow columns of the same names
     lines = sorted(panel.series, key=lambda line: order.get(line.label, len(order)))
     numbers = np.stack([values_of([line.cells.get(group) for group in panel.groups]) for line in lines])
-    axes.imshow(np.ma.masked_invalid(numbers), cmap=colours.cmap, norm=colours.norm, aspect="equal")
+    axes.imshow(np.ma.masked_invalid(numbers), cmap=_COLOUR_MAP, norm=norm, aspect="equal")
     name_columns(axes, panel.groups, room=_HEAT_LETTERS)
     axes.set_yticks(range(len(lines)), [shown(line.label, 16) for line in lines])
     axes.set_xlabel(shown(chart.groups))
@@ -374,7 +379,7 @@ def _heat(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     for (row, column), value in np.ndenumerate(numbers):
         if np.isfinite(value):
             text = number(value, panel.scale)
-            axes.text(column, row, text, ha="center", va="center", color=_ink(colours, value), fontsize=7)
+            axes.text(column, row, text, ha="center", va="center", color=_paint(norm, value)[1], fontsize=7)
     return {}
 
 
@@ -382,16 +387,15 @@ def _matrix(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     """Draws models by countries: whole numbers, bold where they stand out, grey where there are few questions."""
     from matplotlib.patches import Rectangle
 
-    colours = _colours(chart)
+    norm = _norm(chart)
     for row, series in enumerate(panel.series):
         for column, group in enumerate(panel.groups):
             cell = series.cells.get(group)
             if cell is None or cell.value is None:
                 continue
-            few = cell.n < FEW
-            fill, ink = ("0.86", "0.35") if few else (colours.to_rgba(cell.value), _ink(colours, cell.value))
+            fill, ink = ("0.86", "0.35") if cell.n < FEW else _paint(norm, cell.value)
             axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, color=fill, linewidth=0))
-            font = {"color": ink, "fontsize": 8, "fontweight": "bold" if cell.best else "normal"}
+            font: dict[str, Any] = {"color": ink, "fontsize": 8, "fontweight": "bold" if cell.best else "normal"}
             axes.text(column, row, f"{cell.value:.0f}", **font, **_WITHIN)
     axes.set_xlim(-0.5, len(panel.groups) - 0.5)
     axes.set_ylim(len(panel.series) - 0.5, -0.5)
@@ -407,15 +411,14 @@ def _map(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     """Draws one tile per country, grey without a number, hatched where there are few questions."""
     from matplotlib.patches import Rectangle
 
-    colours, [series] = _colours(chart), panel.series
+    norm, [series] = _norm(chart), panel.series
     for code, tile in tiles().items():
         if tile.column is None or tile.row is None:
             continue
         cell = series.cells.get(place(code).name)
-        fill, ink, hatch = ("0.93", "0.65", "")
+        fill, ink, hatch = "0.93", "0.65", ""
         if cell is not None and cell.value is not None:
-            fill, ink = colours.to_rgba(cell.value), _ink(colours, cell.value)
-            hatch = "/" * 5 if cell.n < FEW else ""
+            (fill, ink), hatch = _paint(norm, cell.value), "/" * 5 if cell.n < FEW else ""
         paint: dict[str, Any] = {"facecolor": fill, "linewidth": 0}
         corner = (tile.column - 0.47, tile.row - 0.47)
         axes.add_patch(Rectangle(corner, 0.94, 0.94, edgecolor="white", hatch=hatch, **paint))

@@ -106,10 +106,10 @@ def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
     }
     filled = []
     for column in spec.columns:
-        of_rows = {row: (addresses.get(column.key), entrant) for row, (entrant, _, addresses) in rows.items()}
-        cells = {row: at and context.scores.at(at).get(entrant) for row, (at, entrant) in of_rows.items()}
-        own = {row: cell for row, cell in cells.items() if cell is not None}
-        filled.append(FilledColumn(_column(context, layout, column), own))
+        of_column = {row: (own, line[column.key]) for row, (own, _, line) in rows.items() if column.key in line}
+        cells = {row: context.scores.at(at).get(own) for row, (own, at) in of_column.items()}
+        known = {row: cell for row, cell in cells.items() if cell is not None}
+        filled.append(FilledColumn(_column(context, layout, column), known))
 
     def labels(row: str) -> tuple[str, ...]:
         return *texts(rows[row][0]), rows[row][1]

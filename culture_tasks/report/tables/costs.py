@@ -95,11 +95,13 @@ def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
 
     spent = [each.run.spent for each in share.runs]
     names = ("responses", "characters", "tokens_in", "tokens_out")
-    sums = {name: whole_sum(one and getattr(one, name) for one in spent) for name in names}
+    sums = {name: whole_sum(None if one is None else getattr(one, name) for one in spent) for name in names}
     responses, characters = sums["responses"], sums.pop("characters")
     judged = [each for each in share.runs if each.run.settings.judges]
-    judge = total([each.run.spent and each.run.spent.judge for each in judged])
-    kept = total([each.run.spent and each.run.spent.judge_kept for each in judged])
+    judge, kept = (
+        total([None if each.run.spent is None else getattr(each.run.spent, part) for each in judged])
+        for part in ("judge", "judge_kept")
+    )
     price = prices.of(share.runs[0].result.model, share.runs[0].run.model) if prices else None
     graded = [_graded_for(each, prices) for each in judged]
     return {

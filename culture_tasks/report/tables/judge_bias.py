@@ -139,8 +139,8 @@ def judge_biases(rated: Iterable[JudgedResponse]) -> tuple[Table, list[JudgeBias
         run, scale = part[0].run, part[0].response.scale
         benchmark, points = benchmarks().get(run.benchmark or ""), scale_of_differences(scale)
         judge, title = run.settings.judged_by, run.task if benchmark is None else benchmark.title
-        value, *ends = map(known, (effect.value, effect.low, effect.high))
-        cell = Cell(value, points, *ends, n=effect.n, note=effect.reason or "")
+        value, low, high = map(known, (effect.value, effect.low, effect.high))
+        cell = Cell(value, points, low, high, n=effect.n, note=effect.reason or "")
         rows.append(row_of((judge, title, probe.title), (cell, Cell(known(p), P_VALUE), effect.n), columns))
         if cell.value is not None:
             width = (scale.high or 0.0) - (scale.low or 0.0)

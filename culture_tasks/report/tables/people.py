@@ -299,7 +299,7 @@ class CheckedUnit:
             judge = weighted_panel(table, people, strata, clusters=self._clusters).scores
         weights = {each.run.run.task: each.weight for each in checked}
         better = self._own_scores if self.has_three_levels and not panel else None
-        self.responses = CheckedResponses(keys, judge, people, strata, clusters, weights, better)
+        self.responses: CheckedResponses = CheckedResponses(keys, judge, people, strata, clusters, weights, better)
         sizes, of_tasks = Counter(strata), Counter(stratum.task for stratum in strata)
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
             stratum: size / of_tasks[stratum.task] if measured.equal_parts else size * weights[stratum.task]
