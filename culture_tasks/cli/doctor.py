@@ -25,8 +25,7 @@ from packaging.requirements import Requirement
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Harness
 from culture_tasks.benchmarks.registry import benchmarks, reading_data, rubrics, tasks_below
-from culture_tasks.cli.findings import show_findings
-from culture_tasks.cli.options import AddParser, add_json, with_progress
+from culture_tasks.cli.options import AddParser, add_json, show_findings, with_progress
 from culture_tasks.data.hub import endpoint
 from culture_tasks.data.sources import availability
 from culture_tasks.errors import JudgeNotConfiguredError, SettingsError

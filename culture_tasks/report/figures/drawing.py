@@ -218,7 +218,8 @@ def _bars(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
         if series.published:  # at the same place in every group and panel
             beside = np.arange(len(panel.groups)) + first + papers.index(series.label) * step
             handles |= draw_marks(axes, beside, chart, series=series, groups=panel.groups, linestyle="none")
-    _columns(chart, axes, panel)
+    panel_title(axes, panel, 60, loc="left")
+    _by_groups(chart, axes, panel)
     alike = (cell for one in chart.panels if one.scale == scale for cell in one.cells)
     ends = [end for cell in alike for end in (cell.value, cell.low, cell.high) if end is not None]
     low, high = min(*ends, start), max(*ends, start)
@@ -230,15 +231,18 @@ def _bars(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     return handles
 
 
-def _columns(chart: Chart, axes: Axes, panel: ChartPanel) -> None:
-    """Names the groups from left to right, with a line between each two, and the values."""
-    columns = 1 if (place := axes.get_subplotspec()) is None else place.get_gridspec().ncols
-    name_columns(axes, panel.groups, room=_LETTERS // columns)
-    axes.set_xlim(-0.5, len(panel.groups) - 0.5)
+def _by_groups(chart: Chart, axes: Axes, panel: ChartPanel, *, across: bool = False) -> None:
+    """Names the groups, from left to right or from top to bottom, with a line between each two; and the values."""
     for border in range(1, len(panel.groups)):
-        axes.axvline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
-    panel_title(axes, panel, 60, loc="left")
-    value_axis(axes, panel.scale, chart.value)
+        (axes.axhline if across else axes.axvline)(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
+    if across:
+        axes.tick_params(labelbottom=True)
+        name_rows(axes, panel.groups)
+    else:
+        columns = 1 if (place := axes.get_subplotspec()) is None else place.get_gridspec().ncols
+        name_columns(axes, panel.groups, room=_LETTERS // columns)
+        axes.set_xlim(-0.5, len(panel.groups) - 0.5)
+    value_axis(axes, panel.scale, chart.value, across=across)
 
 
 # Points by group, one per model; ordered dots: many groups, one below the other, the highest mean first
@@ -259,24 +263,12 @@ def _side_by_side(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     offsets = np.linspace(-spread / 2, spread / 2, len(panel.series)) if len(panel.series) > 1 else np.zeros(1)
     handles: Handles = {}
     for series, offset in zip(panel.series, offsets, strict=False):
-        beside, groups = places + offset, panel.groups
-        handles |= draw_marks(axes, beside, chart, series=series, groups=groups, across=across, **_POINTS_MARKS)
+        marks = _POINTS_MARKS | {"across": across}
+        handles |= draw_marks(axes, places + offset, chart, series=series, groups=panel.groups, **marks)
     handles |= draw_band(axes, panel, across=across)
-    if across:
-        _rows(axes, panel)
-        panel_title(axes, panel, 60, loc="left")
-        value_axis(axes, panel.scale, chart.value, across=True)
-    else:
-        _columns(chart, axes, panel)
+    panel_title(axes, panel, 60, loc="left")
+    _by_groups(chart, axes, panel, across=across)
     return handles
-
-
-def _rows(axes: Axes, panel: ChartPanel) -> None:
-    """Names the groups from top to bottom, with a line between each two, and numbers below."""
-    axes.tick_params(labelbottom=True)
-    for border in range(1, len(panel.groups)):
-        axes.axhline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
-    name_rows(axes, panel.groups)
 
 
 # Pairs: two marks in each row, and their difference at the right
@@ -291,7 +283,8 @@ def _pairs(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
         places = np.arange(len(panel.groups)) + (2 * side - 1) * _PAIRS_APART
         marks = _POINTS_MARKS | {"color": colour, "marker": marker}
         handles |= draw_marks(axes, places, chart, series=series, groups=panel.groups, across=True, **marks)
-    _rows(axes, panel)
+    panel_title(axes, panel, 48)
+    _by_groups(chart, axes, panel, across=True)
 
     def text(cell: Cell | None) -> str:  # a paired interval reaches evenly
         if cell is None or cell.value is None:
@@ -304,8 +297,6 @@ def _pairs(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     beside.set_yticks(range(len(panel.groups)), [text(differences.get(group)) for group in panel.groups], fontsize=7.5)
     beside.tick_params(length=0)
     beside.spines["right"].set_visible(False)
-    panel_title(axes, panel, 48)
-    value_axis(axes, panel.scale, chart.value, across=True)
     return handles
 
 

@@ -61,8 +61,14 @@ def panel_title(axes: Axes, panel: ChartPanel, longest: int, **font: Any) -> Non
 def value_axis(axes: Axes, scale: Scale, label: str, *, across: bool = False) -> None:
     """Labels the axis of values, logarithmic for ratios, and draws the value that means "no bias"."""
     (axes.set_xlabel if across else axes.set_ylabel)(shown(label))
-    if is_ratio(scale):
-        logarithmic(axes, across=across)
+    if is_ratio(scale):  # logarithmic, with plain numbers
+        from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+        (axes.set_xscale if across else axes.set_yscale)("log")
+        ticks = axes.xaxis if across else axes.yaxis
+        ticks.set_major_locator(FixedLocator(_TICKS))
+        ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ticks.set_minor_locator(NullLocator())
     light_grid(axes, across=across)
     if scale.neutral is not None:
         (axes.axvline if across else axes.axhline)(scale.neutral, color="0.25", linewidth=0.9, zorder=1.5)
@@ -73,17 +79,6 @@ def light_grid(axes: Axes, *, across: bool) -> None:
     axes.grid(axis="x" if across else "y", color="0.88", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def logarithmic(axes: Axes, *, across: bool = False) -> None:
-    """Makes the axis of values logarithmic, with plain numbers on it."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    (axes.set_xscale if across else axes.set_yscale)("log")
-    ticks = axes.xaxis if across else axes.yaxis
-    ticks.set_major_locator(FixedLocator(_TICKS))
-    ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ticks.set_minor_locator(NullLocator())
 
 
 def name_columns(axes: Axes, groups: Sequence[str], room: int) -> None:
