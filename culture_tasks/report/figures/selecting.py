@@ -32,7 +32,7 @@ from culture_tasks.vocabulary import place
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import ContrastOf, FigureOf
     from culture_tasks.report.figures.charts import Kind
-    from culture_tasks.report.model import Cell, CountryScore, ModelMeans, Report, Unit
+    from culture_tasks.report.model import ModelMeans, Report, Unit
 
 OVERVIEW = "overview"
 """Key of the figure of all models on all benchmarks."""
@@ -81,10 +81,12 @@ def overview(report: Report) -> Chart | None:
     found: list[ChartPanel] = []
     for column in columns:
         cells = {key: cell for key in shown if (cell := column.cells.get(key)) and cell.value is not None}
-        title = cleaned(column.title) + _OWN_DATA * any("own_data" in cell.flags for cell in cells.values())
+        is_own = any("own_data" in cell.flags for cell in cells.values())
         series = tuple(Series(names[key], {names[key]: cell}) for key, cell in cells.items())
         best = frozenset(names[key] for key in column.standing.best if key in names)
-        found += [ChartPanel(title, tuple(names[key] for key in shown), series, best=best)] if cells else []
+        title, groups = cleaned(column.title) + (_OWN_DATA if is_own else ""), tuple(names[key] for key in shown)
+        if cells:
+            found.append(ChartPanel(title, groups, series, best=best))
     if not found:
         return None
     drawn = found[:_MOST_PANELS]
@@ -135,7 +137,14 @@ def country_charts(report: Report) -> Iterator[Chart]:
         asked[one.place] = max(asked.get(one.place, (0, 0)), (len(one.means), one.cell.n))
     shown = sorted(asked, key=asked.__getitem__, reverse=True)[:_MOST_COUNTRIES]
     every = [
-        Series(names.model(key), {place(one.place).name: _significant(one) for one in own if one.place in shown})
+        Series(
+            names.model(key),
+            {
+                place(one.place).name: replace(one.cell, best=one.beside_others is not None)
+                for one in own
+                if one.place in shown
+            },
+        )
         for key, own in by_model.items()
     ]
     rows = [series for series in every if series.cells][:_MOST_ROWS]
@@ -175,10 +184,6 @@ def country_charts(report: Report) -> Iterator[Chart]:
             ),
             **alike,
         )
-
-
-def _significant(score: CountryScore) -> Cell:
-    return replace(score.cell, best=score.beside_others is not None)
 
 
 class _Figures(NamedTuple):
