@@ -79,8 +79,8 @@ def _run(options: argparse.Namespace) -> int:
     rows = {name: getattr(options, name) for name in ("rubric", "limit", "sample", "skip_invalid")}
     intervals = {name: getattr(options, name) for name in ("resamples", "confidence", "seed")}
     with reading_data(settings) as read:
-        needs_human = len(specs) == 1
-        data = load(options.data, settings.data_folder, **rows, seed=options.seed, needs_human=needs_human)
+        draw = {**rows, "seed": options.seed, "needs_human": len(specs) == 1}
+        data = load(options.data, settings.data_folder, **draw)
     for commit in read.commits.values():
         data = replace(data, origin=f"{data.origin} at commit {commit}")
     human = human_rater(data.responses)

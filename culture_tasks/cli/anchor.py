@@ -114,13 +114,12 @@ def _check(options: argparse.Namespace) -> int:
     history = anchors.read_history(anchor)
     if options.json:
         look = {"verdicts": len(rows), "rated": rated, "tokens": used, "money": money, "currency": prices.currency}
-        found = anchors.rounds(anchor, history)
-        shown = [{**one._asdict(), "identical": one.identical, "limit": one.limit} for one in found]
-        changed = any(one.alarm for one in found)
+        rounds = anchors.rounds(anchor, history)
+        shown = [{**one._asdict(), "identical": one.identical, "limit": one.limit} for one in rounds]
+        changed = any(one.alarm for one in rounds)
         print_json({"judge": anchor.judge_name, "changed": changed, "look": look, "rounds": shown})
         return _DRIFT if changed else 0 if rated else _NOTHING_RATED
-    tokens = f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens"
-    cost = f"{tokens}, {prices.shown(money)}"
+    cost = f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens, {prices.shown(money)}"
     print(f"This look: {len(rows):,} verdicts asked for, {len(rows) - rated:,} without a rating; {cost}.")
     return _DRIFT if _print(anchor, history) else 0 if rated else _NOTHING_RATED
 

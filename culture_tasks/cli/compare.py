@@ -145,18 +145,17 @@ _CORRECTED_HEADER = ("A", "B", "corrected B - A", "interval", "p (Holm)", "items
 
 
 def _row(tested: Tested, header: Sequence[str]) -> tuple[str, ...]:
-    """Returns the texts of a row."""
     test, scale = tested.test, tested.scale
-    difference = Cell(test.difference, scale, test.low, test.high)
+    difference = number(test.difference, scale, signed=True)
     needed = f" ({number(test.items_needed, ITEMS_NEEDED)} items needed)" if test.items_needed else ""
     own = test.correction.judge if test.correction else test.difference
     by_judge = " (by the judge)" if header is _CORRECTED_HEADER and not test.is_corrected else ""
     texts = {
         "A": number(tested.cells[0].value, scale),
         "B": number(tested.cells[1].value, scale),
-        "B - A": number(test.difference, scale, signed=True),
-        "corrected B - A": number(test.difference, scale, signed=True) if test.is_corrected else "",
-        "interval": interval(difference, signed=True),
+        "B - A": difference,
+        "corrected B - A": difference if test.is_corrected else "",
+        "interval": interval(Cell(test.difference, scale, test.low, test.high), signed=True),
         "p (Holm)": "" if test.p_holm is None else number(test.p_holm, P_VALUE),
         "items": str(test.n),
         "rated": str(test.correction.rated) if test.correction else "",

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,12 +79,22 @@ def register(add_parser: AddParser) -> None:
     parser.set_defaults(handler=_run)
 
 
+def judge_and_prices(options: argparse.Namespace) -> tuple[Settings, Prices]:
+    """Returns the settings with the judge of a command's options, without a budget, and the prices."""
+    settings = Settings.from_environment()
+    chosen = {"judge": options.judge or settings.judge, "judge_budget": None}
+    return settings.model_copy(update=chosen), read_prices(options.prices or settings.prices_file)
+
+
+def estimator_of(settings: Settings, model: str, tokenizer: str | None = None) -> Estimator:
+    """Returns what estimates a judge's cost, by the model's own way of counting tokens unless another one is named."""
+    counter = token_counts.counter_for(model, tokenizer)
+    return Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
+
+
 def _run(options: argparse.Namespace) -> int:
-    settings = Settings.from_environment().model_copy(update={"judge_budget": None})
-    judge = options.judge or settings.judge
-    settings = settings.model_copy(update={"judge": judge})
-    prices = read_prices(options.prices or settings.prices_file)
-    spec = parse_spec(judge) if judge else None
+    settings, prices = judge_and_prices(options)
+    spec = parse_spec(settings.judge) if settings.judge else None
     if spec is not None and spec.backend != "openai":
         print("Nothing to estimate: costs are known only of judges behind an endpoint (openai:<model>).")
         return 0
@@ -100,44 +109,43 @@ def _run(options: argparse.Namespace) -> int:
     if options.people is not None and options.sample is None:
         raise SettingsError("cost: --people stands beside a sample. Give its size with --sample.")
     tasks, side_by_side = tasks_called(options.tasks, "cost"), list[Way]()
-    counter = token_counts.counter_for(judge_of("gpt-4o"), options.tokenizer)
-    estimator = Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
+    estimator = estimator_of(settings, judge_of("gpt-4o"), options.tokenizer)
     if options.results:
-        chosen = {task.name for task in tasks}
-        found = _tasks_of(options.results, chosen)
+        found = _tasks_of(options.results, {task.name for task in tasks})
         size: int | None = options.sample
         drawn = [task if size is None else sampled(files, task, size) for files, task in found]
-        of_tasks = partial(_of_tasks, estimator=estimator, settings=settings, judge_of=judge_of)
-        estimates = of_tasks(drawn)
+        estimates = _of_tasks(drawn, estimator, judge_of)
         if size is not None:
-            every = of_tasks([task for _, task in found])
+            whole = _of_tasks([task for _, task in found], estimator, judge_of)
             runs = load([str(path) for path in options.results], Names()).runs
-            side_by_side = [
-                way
-                for name, task in {task.name: task for task in drawn}.items()
-                for way in ways(
-                    task,
-                    [run for run in runs if run.run.task == name],
-                    " + ".join(each.judge for each in estimates if each.task == name),
-                    money=_sum(every, name, prices, options.batch),
-                    money_of_sample=_sum(estimates, name, prices, options.batch),
-                    people=options.people,
+            for name, task in {task.name: task for task in drawn}.items():
+                of_task = [run for run in runs if run.run.task == name]
+                judges = " + ".join(each.judge for each in estimates if each.task == name)
+                money, of_sample = (
+                    sum_of_money(_money(each, prices, options) for each in some if each.task == name)
+                    for some in (whole, estimates)
                 )
-            ]
+                side_by_side += ways(
+                    task, of_task, judges, money=money, money_of_sample=of_sample, people=options.people
+                )
     else:
         many = {"repeats": options.repeats, "limit": options.limit}
         estimates = [each for task in tasks for each in estimator.before_a_run(task, judge_of, **many)]
     totals = list(total_by_judge(estimates).values())
+    counter = estimator.counter.name
     if options.json:
-        content = {"counted_by": counter.name, "currency": prices.currency, "prices": prices.origin}
+        content = {"counted_by": counter, "currency": prices.currency, "prices": prices.origin}
         lists = {"tasks": estimates, "totals": totals}
-        entries = {name: [_entry(each, prices, options.batch) for each in some] for name, some in lists.items()}
+        entries = {
+            name: [{**asdict(each), "money": _money(each, prices, options)} for each in some]
+            for name, some in lists.items()
+        }
         print_json(content | entries | ({"ways": side_by_side} if options.sample is not None else {}))
         return 0
     header = ("task", "judge", "questions", "verdicts", "kept", "requests", "tokens in", "tokens out", prices.currency)
     shown = [*estimates, *(totals if len(estimates) > 1 else ())]
-    print(as_markdown(header, [_row(each, prices, options.batch) for each in shown], numbers=7))
-    print(f"Tokens are counted by {counter.name}.")
+    print(as_markdown(header, [_row(each, _money(each, prices, options)) for each in shown], numbers=7))
+    print(f"Tokens are counted by {counter}.")
     _explain(totals, options, settings, prices)
     if side_by_side:
         _print_ways(side_by_side, prices.currency)
@@ -156,9 +164,7 @@ def _tasks_of(paths: Sequence[Path], chosen: set[str]) -> list[tuple[RunFiles, T
     return tasks
 
 
-def _of_tasks(
-    tasks: Iterable[TaskToGrade], *, estimator: Estimator, settings: Settings, judge_of: Callable[[str], str]
-) -> list[Estimate]:
+def _of_tasks(tasks: Iterable[TaskToGrade], estimator: Estimator, judge_of: Callable[[str], str]) -> list[Estimate]:
     """Returns the estimates of the tasks of finished runs by task and judge."""
     found: dict[tuple[str, str], Estimate] = {}
     for task in tasks:
@@ -166,16 +172,16 @@ def _of_tasks(
         for sample in task.samples:
             by_model.setdefault(judge_of(sample.rubric.model), []).extend(sample.expected(failed_only=False))
         for model, items in by_model.items():
-            with closing(BatchJudge(model, settings, asks=False)) as judge:
+            with closing(BatchJudge(model, estimator.settings, asks=False)) as judge:
                 one = estimator.of_responses(task.name, judge, items)
             key = (task.name, model)
             found[key] = found[key] + one if key in found else one
     return list(found.values())
 
 
-def _sum(estimates: Sequence[Estimate], name: str, prices: Prices, batch: bool) -> Bounds | None:
-    """Returns what the judges of a task cost; None where one has no price."""
-    return sum_of_money(each.money(prices.of(each.judge), in_batches=batch) for each in estimates if each.task == name)
+def _money(each: Estimate, prices: Prices, options: argparse.Namespace) -> Bounds | None:
+    """Returns what an estimate's judge costs; None without a price or a judge."""
+    return each.money(prices.of(each.judge), in_batches=options.batch) if each.judge else None
 
 
 def _print_ways(found: Sequence[Way], currency: str) -> None:
@@ -212,23 +218,12 @@ def _print_ways(found: Sequence[Way], currency: str) -> None:
         )
 
 
-def _row(each: Estimate, prices: Prices, batch: bool) -> tuple[str, ...]:
+def _row(each: Estimate, money: Bounds | None) -> tuple[str, ...]:
     if not each.judge:
         return (each.task, "none needed", f"{each.questions:,}", "0", "0", "0", "0", "0", "0.00")
-    money = each.money(prices.of(each.judge), in_batches=batch)
-    return (
-        each.task,
-        printable(each.judge),
-        *(f"{number:,.0f}" for number in (each.questions, each.verdicts, each.kept, each.requests)),
-        each.tokens_in.text("{:,.0f}".format),
-        each.tokens_out.text("{:,.0f}".format),
-        money_text(money),
-    )
-
-
-def _entry(each: Estimate, prices: Prices, batch: bool) -> dict[str, Any]:
-    money = each.money(prices.of(each.judge), in_batches=batch) if each.judge else None
-    return {**asdict(each), "money": money}
+    numbers = (each.questions, each.verdicts, each.kept, each.requests)
+    tokens = (each.tokens_in.text("{:,.0f}".format), each.tokens_out.text("{:,.0f}".format))
+    return (each.task, printable(each.judge), *(f"{one:,.0f}" for one in numbers), *tokens, money_text(money))
 
 
 def _explain(totals: Iterable[Estimate], options: argparse.Namespace, settings: Settings, prices: Prices) -> None:

@@ -63,11 +63,15 @@ def _check(options: argparse.Namespace) -> int:
             reports[name] = DataReport(benchmarks()[name].title, problems=[str(error)])
     unusable = [name for name, report in reports.items() if not report.usable]
     if options.json:
-        counted = [(name, report, [count._asdict() for count in report.counts]) for name, report in reports.items()]
         print_json(
             [
-                {"benchmark": name, "usable": each.usable, "counts": counts, "problems": each.problems}
-                for name, each, counts in counted
+                {
+                    "benchmark": name,
+                    "usable": report.usable,
+                    "counts": [count._asdict() for count in report.counts],
+                    "problems": report.problems,
+                }
+                for name, report in reports.items()
             ]
         )
         return 1 if unusable else 0

@@ -25,8 +25,7 @@ from packaging.requirements import Requirement
 from culture_tasks import __version__
 from culture_tasks.benchmarks.interface import HARNESSES, Benchmark, Harness
 from culture_tasks.benchmarks.registry import benchmarks, reading_data, rubrics, tasks_below
-from culture_tasks.cli.findings import show_findings
-from culture_tasks.cli.options import AddParser, add_json, with_progress
+from culture_tasks.cli.options import AddParser, add_json, show_findings, with_progress
 from culture_tasks.data.hub import endpoint
 from culture_tasks.data.sources import availability
 from culture_tasks.errors import JudgeNotConfiguredError, SettingsError
@@ -34,7 +33,7 @@ from culture_tasks.harness.index_probe import GROUP
 from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.judges.selection import make_judge, spec_for
-from culture_tasks.pages import fonts
+from culture_tasks.pages import pictures
 from culture_tasks.selftest.findings import Finding, finding_of
 from culture_tasks.settings import FILE_NAME, Settings, file_key, read_settings_file, settings_file
 
@@ -74,10 +73,10 @@ def register(add_parser: AddParser) -> None:
     deep = "build each harness's index of tasks and look for ours in it (half a minute)"
     parser.add_argument("--deep", action="store_true", help=deep)
     add_json(parser)
-    parser.set_defaults(handler=_examine)
+    parser.set_defaults(handler=_run)
 
 
-def _examine(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> int:
     title = f"culture-tasks {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
     findings = examine(ask_judge=not options.no_judge, read_data=options.read_data, deep=options.deep)
     width = max(len(benchmark.title) for benchmark in benchmarks().values())
@@ -120,7 +119,7 @@ def _settings() -> Finding:
 
 
 def _packages() -> Finding:
-    required, _ = _requirements()
+    required = [each for each in _requirements() if each.marker is None or each.marker.evaluate({"extra": ""})]
     versions = {name: version for name in _SHOWN if (version := _version(name))}
     shown = ", ".join(f"{name} {version}" for name, version in versions.items())
     facts = {"versions": {"python": sys.version.split()[0], **versions}, "extras": _installed_extras()}
@@ -138,18 +137,15 @@ def _extras() -> Finding:
     return Finding("ok", f"installed: {there or 'none'}; not installed: {missing or 'none'}")
 
 
-def _requirements() -> tuple[list[Requirement], list[Requirement]]:
-    """Returns what is always required, and what extras require."""
-    every = [Requirement(line) for line in metadata.requires(_PROJECT) or ()]
-    always = [each for each in every if each.marker is None or each.marker.evaluate({"extra": ""})]
-    return always, [each for each in every if each not in always]
+def _requirements() -> list[Requirement]:
+    return [Requirement(line) for line in metadata.requires(_PROJECT) or ()]
 
 
 def _installed_extras() -> dict[str, bool]:
-    _, optional = _requirements()
+    of_extras = [each for each in _requirements() if each.marker and not each.marker.evaluate({"extra": ""})]
     extras = metadata.metadata(_PROJECT).get_all("Provides-Extra") or ()
     return {
-        extra: all(_is_met(each) for each in optional if each.marker and each.marker.evaluate({"extra": extra}))
+        extra: all(_is_met(each) for each in of_extras if each.marker and each.marker.evaluate({"extra": extra}))
         for extra in extras
     }
 
@@ -246,12 +242,11 @@ def _verdict_cache(settings: Settings) -> Finding:
         return Finding("note", "off: a repeated run asks the judge again", "Unset CULTURE_JUDGE_CACHE.")
     completions = sum(each.completions for each in cache_files.stats(file))
     facts = {"file": str(file), "completions": completions}
-    if not os.access(file if file.exists() else _existing(file.parent), os.W_OK):
+    if not os.access(_existing(file), os.W_OK):
         remedy = "Make it writable, or name another file by CULTURE_JUDGE_CACHE."
         return Finding("fix", f"{file}: can't be written", remedy, facts)
-    return Finding(
-        "ok", f"{file}: {f'{completions:,} completions' if file.exists() else 'made by the first run'}", facts=facts
-    )
+    held = f"{completions:,} completions" if file.exists() else "made by the first run"
+    return Finding("ok", f"{file}: {held}", facts=facts)
 
 
 def _data(benchmark: Benchmark, settings: Settings, read: bool) -> Finding:
@@ -272,12 +267,12 @@ def _data(benchmark: Benchmark, settings: Settings, read: bool) -> Finding:
     kinds = {("unusable" if state == "error" else state): number for state, number in counts.items()}
     parts = [f"{number} of {len(states)} tables {kind}" for kind, number in kinds.items()]
     found = f"data: {', '.join(parts if len(parts) > 1 else kinds)}"
-    advice = [state.partition(": ")[2] for kind in ("error", "missing") for state in states if state.startswith(kind)]
+    advice = {state.partition(": ")[0]: state.partition(": ")[2] for state in reversed(states)}
     if counts["error"]:
-        return Finding("fix", found, advice[0], facts)
+        return Finding("fix", found, advice["error"], facts)
     if counts["missing"]:
-        remedy = f"{advice[0][0].upper()}{advice[0][1:]}. Source: {benchmark.data}."
-        return Finding("note", found, remedy, facts)
+        missing = advice["missing"]
+        return Finding("note", found, f"{missing[0].upper()}{missing[1:]}. Source: {benchmark.data}.", facts)
     if counts["not downloaded"]:
         return Finding("note", f"{found}; the first run downloads them", facts=facts)
     return Finding("ok", found, facts=facts)
@@ -312,8 +307,8 @@ def _gpu() -> Finding:
 
 
 def _fonts() -> Finding:
-    without = [script for script, text in _SCRIPTS.items() if fonts.choose([text]).missing]
-    facts = {"without": without, "joins_letters": fonts.joins_letters()}
+    without = [script for script, text in _SCRIPTS.items() if pictures.choose([text]).missing]
+    facts = {"without": without, "joins_letters": pictures.joins_letters()}
     if without:
         remedy = "Figures as PNG or PDF have boxes instead. Debian: apt install fonts-noto-core fonts-noto-cjk"
         return Finding("note", f"none for {', '.join(without)}", remedy, facts)
@@ -337,6 +332,6 @@ def _disk() -> Finding:
     return Finding("ok", shown, facts=facts)
 
 
-def _existing(folder: Path) -> Path:
-    """Returns a folder, or the nearest above it that exists."""
-    return next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+def _existing(path: Path) -> Path:
+    """Returns a path, or the nearest folder above it that exists."""
+    return next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())

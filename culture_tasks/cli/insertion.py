@@ -184,11 +184,8 @@ def _documents(task: str, limit: int | None) -> list[dict[str, Any]]:
     from culture_tasks.harness.loading import loaded
 
     data = loaded(task)
-    pictures = [column for column, kind in data.features.items() if isinstance(kind, Image)]
-    some: list[dict[str, Any]] = (
-        data.remove_columns(pictures).select(range(min(len(data), limit or len(data)))).to_list()
-    )
-    return some
+    data = data.remove_columns([column for column, kind in data.features.items() if isinstance(kind, Image)])
+    return list(data.select(range(min(len(data), limit or len(data)))))
 
 
 def _plan(
@@ -294,15 +291,14 @@ def _lines(method: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
     if method["needs_state"]:
         yield 2, f"Needs a state: culture-tasks insertion fit --method {name} … --set OPTION=VALUE"
     else:
-        yield 2, "Needs no state." + (" Options are model arguments: OPTION=VALUE." if method["options"] else "")
+        yield 2, "Needs no state." + " Options are model arguments: OPTION=VALUE." * bool(method["options"])
     if method["edits_weights"]:
         yield 2, "Changes the model's weights, so that no backend can generate for it."
     if method["other_models"]:
         yield 2, f"Loads further models, which these options name: {', '.join(method['other_models'])}."
     for option in method["options"]:
         default = "" if option["default"] is None else f"={option['default']}"
-        yield 4, f"{option['name']}{default} ({option['kind']})"
-        yield 8, option["meaning"]
+        yield from ((4, f"{option['name']}{default} ({option['kind']})"), (8, option["meaning"]))
 
 
 def _fit(options: argparse.Namespace) -> int:

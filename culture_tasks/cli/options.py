@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands have, and how they print data, progress and findings."""
 
 from __future__ import annotations
 
@@ -7,18 +7,24 @@ import fnmatch
 import json
 import math
 import os
+import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeVar
 
+from culture_tasks import __version__
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.text import storable
+from culture_tasks.text_tables import printable
 
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.interface import Task
     from culture_tasks.insertion.core.adapter import ModelOptions
+    from culture_tasks.selftest.findings import Finding, State
 
 AddParser = Callable[..., argparse.ArgumentParser]
 """Makes the parser of a command, from what :class:`argparse.ArgumentParser` takes."""
@@ -27,6 +33,7 @@ Colour = Literal["red", "green", "yellow"]
 Item = TypeVar("Item")
 
 _COLOURS = {"red": 31, "green": 32, "yellow": 33}
+_STATES: Mapping[State, Colour] = {"ok": "green", "note": "yellow", "fix": "red"}
 _FORMER_NAMES = {"--into": "--output", "--pretrained": "--model"}
 _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
@@ -164,6 +171,36 @@ def with_progress(items: Sequence[Item], what: str) -> Iterable[Item]:
 
     bar: Iterable[Item] = tqdm(items, desc=what, file=sys.stderr, mininterval=1.0, disable=None, leave=False)
     return bar
+
+
+def show_findings(findings: Iterable[tuple[str, Finding]], *, title: str, width: int, as_json: bool) -> int:
+    """Prints findings as they come, each with its subject, whose width in columns is given, or all as JSON.
+
+    Returns:
+        Exit status: 1 if something has to be fixed.
+    """
+    if as_json:
+        listed = [{"subject": subject, **asdict(finding)} for subject, finding in findings]
+        well = all(finding["state"] != "fix" for finding in listed)
+        print_json({"version": __version__, "well": well, "findings": listed})
+        return 0 if well else 1
+    from tqdm import tqdm  # whose bar leaves room for what it writes
+
+    print(title)
+    columns = shutil.get_terminal_size(fallback=(100, 24)).columns
+    states: Counter[str] = Counter()
+    for subject, finding in findings:
+        states[finding.state] += 1
+        beginning = f"{finding.state:<4}  {subject:<{width}}  "
+        lines = [(finding.found, beginning), (finding.remedy, f"{'':{len(beginning)}}-> ")]
+        for text, indent in lines if finding.remedy else lines[:1]:
+            after = " " * len(indent)
+            wrapped = textwrap.wrap(printable(text), columns, initial_indent=indent, subsequent_indent=after)
+            shown = "\n".join(wrapped)
+            tqdm.write(coloured(shown[:4], _STATES[finding.state]) + shown[4:], file=sys.stdout)
+            sys.stdout.flush()
+    print(f"{states['fix']} to fix, {states['note']} to note, {states['ok']} ok")
+    return 1 if states["fix"] else 0
 
 
 def unwritable(command: str, folder: Path, error: OSError) -> SettingsError:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy import special
 
 from culture_tasks.benchmarks.interface import MeanScore, Task
 from culture_tasks.benchmarks.registry import reading_data
+from culture_tasks.cli.cost import estimator_of, judge_and_prices
 from culture_tasks.cli.options import (
     AddParser,
     add_json,
@@ -23,16 +25,13 @@ from culture_tasks.cli.options import (
     print_json,
     tasks_called,
 )
-from culture_tasks.costs import token_counts
-from culture_tasks.costs.prices import Prices, read_prices
+from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import SettingsError
 from culture_tasks.harness.subsets import structure_of
-from culture_tasks.judges.cache.cache_files import stats
 from culture_tasks.judges.selection import parse_spec
 from culture_tasks.metrics.subsets import Components, components, half_width, population
 from culture_tasks.rejudge.estimates import (
     Bounds,
-    Estimator,
     duration,
     money_text,
     seconds_by_document,
@@ -88,34 +87,27 @@ class Plan:
     pairs: int
     for_width: int | None
     for_difference: int | None
-    money: Bounds | None
-    seconds: Bounds | None
+    money: Bounds | None = None
+    seconds: Bounds | None = None
+
+    @property
+    def needed(self) -> int:
+        """The larger of the two numbers; all documents where there is none."""
+        return max(filter(None, (self.for_width, self.for_difference)), default=self.documents)
 
 
 def _run(options: argparse.Namespace) -> int:
     if options.width is None and options.difference is None:
         raise SettingsError("plan: neither --width nor --difference is given. Give one, such as --width 3.")
-    settings = Settings.from_environment()
-    judge = options.judge or settings.judge
-    settings = settings.model_copy(update={"judge": judge, "judge_budget": None, "subset": None})
-    prices = read_prices(options.prices or settings.prices_file)
-    runs: dict[str, list[LoadedRun]] = {}
+    settings, prices = judge_and_prices(options)
+    settings = settings.model_copy(update={"subset": None})
     loaded = load(options.results, Names()).runs if options.results else []
-    for run in loaded:
-        if run.columns is not None:
-            runs.setdefault(run.run.task, []).append(run)
     seconds = seconds_by_document(loaded)
-    plans = [
-        _planned(
-            task,
-            runs.get(task.name, []),
-            seconds=seconds.get(task.name),
-            settings=settings,
-            prices=prices,
-            options=options,
-        )
-        for task in tasks_called(options.tasks, "plan")
-    ]
+    plans: list[Plan] = []
+    for task in tasks_called(options.tasks, "plan"):
+        runs = [run for run in loaded if run.columns is not None and run.run.task == task.name]
+        plan = _planned(task, runs, seconds=seconds.get(task.name), settings=settings, options=options)
+        plans.append(replace(plan, money=_cost(task, settings, prices, plan)))
     if options.json:
         print_json(plans)
         return 0
@@ -132,11 +124,8 @@ def _run(options: argparse.Namespace) -> int:
     columns[prices.currency] = lambda plan: money_text(plan.money)
     if seconds:
         columns["time"] = lambda plan: "unknown" if plan.seconds is None else plan.seconds.text(duration)
-    print(
-        as_markdown(
-            tuple(columns), [[text(plan) for text in columns.values()] for plan in plans], numbers=len(columns) - 2
-        )
-    )
+    rows = [[text(plan) for text in columns.values()] for plan in plans]
+    print(as_markdown(columns, rows, numbers=len(columns) - 2))
     print("Set CULTURE_SUBSET to a number, for all models alike. Money is the judge's, for the larger of the numbers.")
     if seconds:
         print(
@@ -157,13 +146,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _planned(
-    task: Task,
-    runs: Sequence[LoadedRun],
-    *,
-    seconds: Bounds | None,
-    settings: Settings,
-    prices: Prices,
-    options: argparse.Namespace,
+    task: Task, runs: Sequence[LoadedRun], *, seconds: Bounds | None, settings: Settings, options: argparse.Namespace
 ) -> Plan:
     metric = next(metric for metric in task.metrics() if metric.name == task.metric)
     scale = metric.scale
@@ -173,16 +156,18 @@ def _planned(
         rows = task.data.load(settings).rows
     structure = structure_of(task.name, rows)
     order = structure.draw(len(structure.items))
-    known = [run for run in runs if run.columns is not None and metric.per_cluster is None]
-    found = _varying(_components_of(run) for run in known)
-    paired = _varying(
+    known = runs if metric.per_cluster is None else ()
+    every = [_components_of(run) for run in known]
+    of_pairs = [
         _components_of(one, two)
         for one, two in combinations(known, 2)
         if one.run.model != two.run.model and one.run.settings.judged_by == two.run.settings.judged_by
-    )
-    of_score = _mean(found or [assumed(scale, shared_clusters=len(set(structure.clusters)) < len(structure.clusters))])
+    ]
+    found, paired = ([each for each in some if sum(each) > 0.0] for some in (every, of_pairs))  # others tell nothing
+    has_clusters = len(set(structure.clusters)) < len(structure.clusters)
+    of_score = _mean(found or [assumed(scale, shared_clusters=has_clusters)])
     of_difference = _mean(paired or [Components(*(2.0 * (1.0 - _ALIKE) * part for part in of_score))])
-    numbers = np.unique(structure.clusters, return_inverse=True)[1][order]
+    numbers, per_item = np.unique(structure.clusters, return_inverse=True)[1][order], len(rows) / len(structure.items)
 
     def is_narrow(n: int) -> bool:
         width: float = options.width
@@ -195,22 +180,25 @@ def _planned(
         difference: float = options.difference
         return reach * math.sqrt(variance) <= difference
 
-    for_width = None if options.width is None else _least(is_narrow, len(order))
-    for_difference = None if options.difference is None else _least(is_found, len(order))
-    per_item = len(rows) / len(structure.items)
-    needed = [round(n * per_item) for n in (for_width, for_difference) if n is not None]
-    documents = max(needed, default=len(rows))
-    return Plan(
+    def documents(is_enough: Callable[[int], bool]) -> int | None:
+        """Returns the smallest number that is enough; what is enough is taken to stay so for more."""
+        if not is_enough(len(order)):
+            return None
+        least = min(2, len(order))
+        return round((least + bisect_left(range(least, len(order)), True, key=is_enough)) * per_item)
+
+    for_width = None if options.width is None else documents(is_narrow)
+    for_difference = None if options.difference is None else documents(is_found)
+    plan = Plan(
         task.name,
         documents=len(rows),
         clusters=len(set(structure.clusters)),
         models=len(found),
         pairs=len(paired),
-        for_width=None if for_width is None else round(for_width * per_item),
-        for_difference=None if for_difference is None else round(for_difference * per_item),
-        money=_cost(task, settings, prices, documents / len(rows)),
-        seconds=None if seconds is None else seconds.times(documents),
+        for_width=for_width,
+        for_difference=for_difference,
     )
+    return replace(plan, seconds=None if seconds is None else seconds.times(plan.needed))
 
 
 def _components_of(one: LoadedRun, two: LoadedRun | None = None) -> Components:
@@ -222,36 +210,19 @@ def _components_of(one: LoadedRun, two: LoadedRun | None = None) -> Components:
     return components(one.columns.scores[first] - two.columns.scores[second], one.columns.clusters[first])
 
 
-def _varying(found: Iterable[Components]) -> list[Components]:
-    """Returns the components of scores that vary: others tell nothing."""
-    return [each for each in found if sum(each) > 0.0]
-
-
 def _mean(found: Sequence[Components]) -> Components:
     return Components(*np.mean(found, axis=0).tolist())
 
 
-def _least(is_enough: Callable[[int], bool], most: int) -> int | None:
-    """Returns the smallest number that is enough, if all are; what is enough is taken to stay so for more."""
-    low, high = 1, most
-    if not is_enough(most):
-        return None
-    while low + 1 < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
-
-
-def _cost(task: Task, settings: Settings, prices: Prices, share: float) -> Bounds | None:
-    """Returns what the judge costs for a share of a task's questions; None without a price."""
+def _cost(task: Task, settings: Settings, prices: Prices, plan: Plan) -> Bounds | None:
+    """Returns what the judge costs for a plan's questions; None without a price."""
     spec = parse_spec(settings.judge) if settings.judge else None
     if spec is not None and spec.backend != "openai":
         return Bounds()
-    counter = token_counts.counter_for(spec.model if spec else "gpt-4o", None)
-    estimator = Estimator(counter, stats(settings.cache_file) if settings.cache_file else [], settings)
+    estimator = estimator_of(settings, spec.model if spec else "gpt-4o")
     totals = total_by_judge(estimator.before_a_run(task, lambda model: spec.model if spec else model))
     money = sum_of_money(each.money(prices.of(each.judge)) for each in totals.values())
-    return None if money is None else money.times(share)
+    return None if money is None else money.times(plan.needed / plan.documents)
 
 
 def _number(needed: int | None, of: int) -> str:

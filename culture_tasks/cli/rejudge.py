@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from culture_tasks.cli.options import AddParser, add_json, at_least, print_json,
 from culture_tasks.costs.prices import Prices, read_prices
 from culture_tasks.errors import DataError, SettingsError
 from culture_tasks.harness.judge_costs import ASKED, KEPT, KEY, summed_costs
-from culture_tasks.harness.scoring import JudgedDocument
 from culture_tasks.harness.session import Session, hold_session
 from culture_tasks.judges.batch.batch_endpoint import BatchEndpoint
 from culture_tasks.judges.batch.batch_rounds import BatchJudge, BatchRounds, described, state_file, state_files
@@ -87,8 +87,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _graded(options: argparse.Namespace) -> int:
     failed_only = options.failed_only
-    runs = [(run, rejudging.judged_tasks(run.files)) for run in rejudging.find_runs(options.results)]
-    judged = [(run, tasks) for run, tasks in runs if tasks]
+    runs = rejudging.find_runs(options.results)
+    judged = [(run, tasks) for run in runs if (tasks := rejudging.judged_tasks(run.files))]
     if options.sample is not None:
         judged = [(run, [rejudging.sampled(run.files, task, options.sample) for task in own]) for run, own in judged]
     if not judged:
@@ -103,10 +103,9 @@ def _graded(options: argparse.Namespace) -> int:
     rounds: BatchRounds | None = None
     with ExitStack() as stack:
         stack.callback(close_judges)
-        in_batches = options.batches is not None
-        sessions = [_batches(options, settings, judges)] if in_batches else _sessions(options.judge, settings)
+        sessions = [_batches(options, settings, judges)] if options.batches else _sessions(options.judge, settings)
         work = [(session, rejudging.to_grade(judged, session, failed_only=failed_only)) for session in sessions]
-        if in_batches:
+        if options.batches:
             rounds = _rounds(options, work[0], judges, result_files, stack)
         else:
             for file in state_files(result_files):
@@ -121,12 +120,12 @@ def _graded(options: argparse.Namespace) -> int:
                 status = _status(rounds, options.batches)
             if status is not None:
                 return status
-        if rounds is not None:
             rounds.end_verdicts()
         written: list[dict[str, Any]] = []
         for session, graded in work:
             for run, tasks in graded:
-                new = rejudging.finish(run, tasks, progress=_progress, prices=prices, now=datetime.now())
+                shown = partial(with_progress, what="verdicts")
+                new = rejudging.finish(run, tasks, progress=shown, prices=prices, now=datetime.now())
                 written.append(_summary(new, tasks, session.settings.judge))
                 if not options.json:
                     _print(written[-1], prices, shows_judge=len(work) > 1)
@@ -140,7 +139,6 @@ def _graded(options: argparse.Namespace) -> int:
 
 
 def _sessions(judges: Sequence[str] | None, settings: Settings) -> list[Session]:
-    """Returns a session for each judge that the user names, or one for that of the settings."""
     if judges is None:
         return [Session(settings)]
     if len({parse_spec(judge) for judge in judges}) < len(judges):
@@ -228,10 +226,6 @@ def _tasks(graded: Sequence[tuple[RunFiles, Sequence[TaskToGrade]]]) -> list[Tas
     return [task for _, tasks in graded for task in tasks]
 
 
-def _progress(documents: Sequence[JudgedDocument]) -> Iterable[JudgedDocument]:
-    return with_progress(documents, "verdicts")
-
-
 def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> dict[str, Any]:
     """Returns what was written: the scores of a run's tasks, and what its verdicts cost."""
     scores: list[dict[str, Any]] = []
@@ -239,10 +233,9 @@ def _summary(run: RunFiles, tasks: Sequence[TaskToGrade], judge: str | None) -> 
         values = run.content["results"][task.name]
         for name in (task.metric, f"{task.metric}_lexical"):
             if f"{name},none" in values:
-                numbers = {"value": f"{name},none", "stderr": f"{name}_stderr,none"}
-                numbers["coverage"] = f"{task.metric}_coverage,none"
-                shown = {key: values[column] for key, column in numbers.items()}
-                scores.append({"task": task.name, "metric": name, **shown})
+                value, stderr = values[f"{name},none"], values[f"{name}_stderr,none"]
+                numbers = {"value": value, "stderr": stderr, "coverage": values[f"{task.metric}_coverage,none"]}
+                scores.append({"task": task.name, "metric": name, **numbers})
     costs: list[dict[str, Any]] = []
     for part in (ASKED, KEPT) if KEY in run.content else ():
         verdicts, usage, money = summed_costs(run.content[KEY], part)

@@ -160,7 +160,8 @@ def _run(options: argparse.Namespace) -> int:
             f"report: --images {options.images}: no such folder. Name the folder of the samples' images."
         )
     report = build(options.results, choices(options), progress=partial(with_progress, what="results"))
-    paths = write_report(report, folder, formats, options.images, options.samples_per_cell)
+    images, most, progress = options.images, options.samples_per_cell, partial(with_progress, what="figures")
+    paths = write_report(report, folder, formats, images, most, progress)
     evaluator = Evaluator(options.organization, options.relationship, options.source_url)
     of_exports, left_out = write_exports(report, folder / "exports", exports, evaluator, samples=options.export_samples)
     paths += of_exports
@@ -204,7 +205,6 @@ def print_problems(problems: Sequence[UnusedFile]) -> None:
 
 
 def _samples(text: str) -> int | None:
-    """Returns a number of samples, None for all."""
     if text != "all" and not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text}: expected a whole number of at least 0, or all")
     return None if text == "all" else int(text)

@@ -12,8 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from culture_tasks.cli.findings import show_findings
-from culture_tasks.cli.options import AddParser, add_json, with_progress
+from culture_tasks.cli.options import AddParser, add_json, show_findings, with_progress
 from culture_tasks.errors import SettingsError
 from culture_tasks.selftest.findings import Finding, finding_of
 

@@ -133,7 +133,7 @@ def _score(options: argparse.Namespace) -> int:
     rated = read_ratings(read_design(options.sheet), options.ratings)
     units = checked_scores(options.results, Options(rated=(rated,)))
     tables, _, _ = checked_by_people((rated,), units, panels_of(units))
-    file = (options.sheet if options.sheet.is_dir() else options.sheet.parent) / RATED_FILE
+    file = _folder(options) / RATED_FILE
     try:
         write(rated, file)
     except OSError as error:
@@ -148,6 +148,11 @@ def _score(options: argparse.Namespace) -> int:
     return 0
 
 
+def _folder(options: argparse.Namespace) -> Path:
+    sheet: Path = options.sheet
+    return sheet if sheet.is_dir() else sheet.parent
+
+
 def _next_ratings(units: Sequence[CheckedUnit], design: Design, options: argparse.Namespace) -> Iterator[str]:
     """Says how many more ratings of each culture narrow the intervals, and which commands draw them.
 
@@ -159,8 +164,7 @@ def _next_ratings(units: Sequence[CheckedUnit], design: Design, options: argpars
         key, needed = unit.measured.unit.key, Counter[str]()
         tasks_of[key] = [each.run.run.task for each in unit.checked_runs]
         wanted: list[tuple[str | None, float | None]] = [(None, options.width)]
-        cultures: Sequence[str | None] = unit.cultures or (None,)
-        wanted += [(culture, options.culture_width) for culture in cultures]
+        wanted += [(culture, options.culture_width) for culture in unit.cultures or (None,)]
         for culture, width in wanted:
             if width is not None:
                 more = unit.more_ratings(width, culture)
@@ -177,19 +181,18 @@ def _next_ratings(units: Sequence[CheckedUnit], design: Design, options: argpars
         needed = reduce(or_, of_models.values())
         totals = {name: max(many, models * needed[name]) for name, many in drawn.items()}
         if totals != drawn:
-            paths = [shlex.quote(path) for path in options.results]
-            numbers = [f"-n {shlex.quote(f'{name}={many}')}" for name, many in totals.items()]
-            tasks = shlex.quote(",".join(tasks_of[key]))
-            folder = options.sheet if options.sheet.is_dir() else options.sheet.parent
-            sheet = shlex.quote(f"{folder}_more" if len(plans) == 1 else f"{folder}_more_{key}")
-            said = " ".join([*paths, *numbers, f"--tasks {tasks} --seed {design.seed} -o {sheet}"])
-            yield printable(f"culture-tasks spotcheck draw {said}")
+            numbers = [word for name, many in totals.items() for word in ("-n", f"{name}={many}")]
+            tasks = ["--tasks", ",".join(tasks_of[key]), "--seed", str(design.seed)]
+            folder = f"{_folder(options)}_more"
+            sheet = folder if len(plans) == 1 else f"{folder}_{key}"
+            yield printable(
+                f"culture-tasks spotcheck draw {shlex.join([*options.results, *numbers, *tasks, '-o', sheet])}"
+            )
         elif needed:
             yield "The sheet has enough responses: rate the rest of it."
 
 
 def _change(now: Corrected, width: float, scale: Scale, more: Mapping[str, int] | None) -> str:
-    """Returns what more ratings would make of an interval."""
     if math.isnan(now.low):
         return f"no interval yet ({now.reason})."
     half, then = (f"±{amount(one / 2.0, scale)}" for one in (now.high - now.low, width))

@@ -71,8 +71,7 @@ def _list(options: argparse.Namespace) -> int:
             return availability(tuple(sources), settings.data_folder)
 
     if options.json:
-        listed = [{**_as_json(entry), "data_now": data_now(entry)} for entry in entries().values()]
-        print_json(listed)
+        print_json([{**_as_json(entry), "data_now": data_now(entry)} for entry in entries().values()])
         return 0
     together = [[entry] for entry in entries().values()] if options.all else alike()
     if options.markdown:
@@ -164,6 +163,11 @@ def _harnesses(together: Sequence[Entry]) -> list[str]:
 
 def _print_by_benchmark(together: Sequence[Sequence[Entry]], data_now: Callable[[Entry], str]) -> None:
     """Prints a table for each benchmark; what holds for all of its tasks stands above it."""
+
+    def shortest(data: str) -> str:  # of several parts, what the first one that lacks something lacks
+        states = data.partition(": ")[0].split(" and ")
+        return next((state for state in ("error", "missing", "not downloaded") if state in states), states[0])
+
     width = shutil.get_terminal_size(fallback=(120, 24)).columns
     for name, group in groupby(together, lambda alike: benchmark_of(alike[0].name).name):
         benchmark = benchmarks()[name]
@@ -176,7 +180,7 @@ def _print_by_benchmark(together: Sequence[Sequence[Entry]], data_now: Callable[
         print(textwrap.fill(printable("; ".join(facts)), width, subsequent_indent="  "))
         table = as_text(
             [_COLUMNS[at] for at in columns],
-            [[_short(line[at]) if at == _DATA else line[at] for at in columns] for line in lines],
+            [[shortest(line[at]) if at == _DATA else line[at] for at in columns] for line in lines],
             width - 2,
             wraps=columns.index(_COLUMNS.index("what it measures")),
         )
@@ -184,9 +188,3 @@ def _print_by_benchmark(together: Sequence[Sequence[Entry]], data_now: Callable[
         for reason in dict.fromkeys(line[_DATA] for line in lines if ": " in line[_DATA] and _DATA in columns):
             print(textwrap.fill(printable(f"  {reason}"), width, subsequent_indent="    "))
         print()
-
-
-def _short(data: str) -> str:
-    """Returns in a word or two where the data are; of several parts, what the first one that lacks something lacks."""
-    states = data.partition(": ")[0].split(" and ")
-    return next((state for state in ("error", "missing", "not downloaded") if state in states), states[0])

@@ -1,21 +1,163 @@
-"""How pictures look: colours of Okabe and Ito, each with a marker, a hatch and dashes, so that grey tells them apart.
+"""How pictures look: names from data, fonts for names of any script, and the colours and marks of series.
 
-matplotlib is imported when a picture is drawn, and used without its global state.
+A name is drawn on one line, without controls, in the direction of its own script. matplotlib takes each letter from the
+first family of a list that has it; the list is chosen from the letters that a figure shows, so figures in Latin letters
+look the same on every machine. The colours are those of Okabe and Ito, each with a marker, a hatch and dashes, so that
+grey tells them apart. matplotlib is imported when a picture is drawn, and used without its global state.
 """
 
 from __future__ import annotations
 
+import logging
+import re
+import unicodedata
 import warnings
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culture_tasks.pages.fonts import choose, warn_of_gaps
+from culture_tasks.text import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from matplotlib.figure import Figure
+
+_logger = logging.getLogger(__name__)
+
+# Names
+
+_BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Marks that set, isolate or override the direction of writing."""
+_FOR_XML = str.maketrans("\ufffe\uffff", "\ufffd\ufffd")
+_LONGEST_NAME = 48
+_LEFT_TO_RIGHT, _ISOLATE, _END_ISOLATE = "\u200e", "\u2068", "\u2069"
+_JOINERS = "\u200c\u200d "
+
+
+def cleaned(text: str) -> str:
+    """Returns a text from data as one line: white space and controls are single spaces, direction marks are dropped.
+
+    A text with right-to-left letters is isolated, so that the text beside it stays in place.
+    """
+    drawable = storable(text).translate(_FOR_XML)
+    spaced = "".join(" " if unicodedata.category(mark) in ("Cc", "Zl", "Zp") else mark for mark in drawable)
+    line = " ".join(_BIDI_CONTROLS.sub("", spaced).split())
+    return f"{_ISOLATE}{line}{_END_ISOLATE}" if right_to_left(line) else line
+
+
+def shown(text: str, longest: int = _LONGEST_NAME) -> str:
+    """Returns a text of :func:`cleaned` parts as it is drawn: cut in its middle, and left to right as a whole.
+
+    Names often differ at their ends, so both ends are kept. An empty text is drawn as a dash.
+    """
+    if len(text) > longest:
+        first = (longest - 1) * 3 // 5
+        last = len(text) - (longest - 1 - first)
+        while last < len(text) and unicodedata.combining(text[last]):
+            last += 1
+        text = f"{text[:first].rstrip(_JOINERS)}…{text[last:].lstrip(_JOINERS)}"
+        open_ends = text.count(_ISOLATE) - text.count(_END_ISOLATE)
+        text = _ISOLATE * -open_ends + text + _END_ISOLATE * open_ends
+    return _LEFT_TO_RIGHT + text if right_to_left(text) else text or "–"
+
+
+def right_to_left(text: str) -> bool:
+    """Tells whether the text has letters of a script that is written from right to left."""
+    return any(unicodedata.bidirectional(character) in ("R", "AL") for character in text)
+
+
+# Fonts
+
+_BASE = "DejaVu Sans"
+"""Part of matplotlib: Latin, Greek, Cyrillic, Arabic, Hebrew and more."""
+_FAMILIES = (
+    *("Noto Sans", "Noto Sans Arabic", "Noto Naskh Arabic", "Noto Sans Devanagari", "Noto Sans Bengali"),
+    *("Noto Sans Tamil", "Noto Sans Thai", "Noto Sans Ethiopic", "Noto Sans Hebrew"),
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Noto Sans JP", "Noto Sans KR", "Source Han Sans"),
+    *("WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "Droid Sans Fallback", "IPAexGothic", "Lohit Devanagari", "Mukta"),
+    *("PingFang SC", "Hiragino Sans", "Geeza Pro", "Kohinoor Devanagari", "Arial Unicode MS"),
+    *("Microsoft YaHei", "Yu Gothic", "Meiryo", "SimHei", "Nirmala UI", "Segoe UI", "Malgun Gothic"),
+)
+"""Families of free fonts, of macOS and of Windows, in order of preference."""
+_JOINING = ("ARABIC", "SYRIAC", "DEVANAGARI", "BENGALI", "TAMIL", "TELUGU", "KHMER", "MYANMAR", "SINHALA", "TIBETAN")
+
+
+class Fonts(NamedTuple):
+    """Installed families that together draw a text, in order of preference, and the letters that none has, sorted."""
+
+    families: tuple[str, ...]
+    missing: str
+
+
+def choose(texts: Iterable[str]) -> Fonts:
+    """Chooses installed families that have every letter of the texts, as far as there are any."""
+    families = [_BASE]
+    needed = _letters(texts) - _letters_of(_BASE)
+    for family in _FAMILIES if needed else ():
+        if needed & _letters_of(family):
+            families.append(family)
+            needed -= _letters_of(family)
+    return Fonts(tuple(families), "".join(sorted(needed)))
+
+
+def warn_of_gaps(texts: Iterable[str], fonts: Fonts) -> None:
+    """Logs one warning for letters without a font, and one where this matplotlib can't join letters."""
+    if fonts.missing:
+        _logger.warning(
+            "figures: no installed font has %d of the characters in names (%s): PNG and PDF files have boxes in their "
+            "place. Install fonts for them (Debian: fonts-noto-core and fonts-noto-cjk). SVG files are right wherever "
+            "the reader has fonts.",
+            len(fonts.missing),
+            ", ".join(sorted(set(map(_script, fonts.missing)))),
+        )
+    joining = set(map(_script, _letters(texts))) & set(_JOINING)
+    if joining and not joins_letters():
+        _logger.warning(
+            "figures: this matplotlib doesn't join letters (%s): PNG files show them apart. Install matplotlib 3.11 or "
+            "newer. SVG files and the HTML page are right.",
+            ", ".join(sorted(joining)),
+        )
+
+
+def joins_letters() -> bool:
+    """Whether this matplotlib joins letters as Arabic and Devanagari need it."""
+    import matplotlib as mpl
+
+    return mpl.__version_info__[:2] >= (3, 11)
+
+
+def _letters(texts: Iterable[str]) -> set[str]:
+    return {mark for mark in set().union(*texts) if unicodedata.category(mark) not in ("Cc", "Cf", "Zs", "Cn")}
+
+
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "unnamed").split(" ")[0]
+
+
+@cache
+def _letters_of(family: str) -> frozenset[str]:
+    """Returns the letters of a family; none where it isn't installed."""
+    from matplotlib.font_manager import findfont, get_font
+
+    if family != _BASE and family not in _installed():
+        return frozenset()
+    return frozenset(map(chr, get_font(findfont(family)).get_charmap()))
+
+
+@cache
+def _installed() -> frozenset[str]:
+    """Returns the names of all families, those of files that are newer than matplotlib's list among them."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
+
+    for path in sorted(set(findSystemFonts()) - {entry.fname for entry in fontManager.ttflist}):
+        with suppress(OSError, RuntimeError, ValueError):  # a font that matplotlib can't read
+            fontManager.addfont(path)
+    return frozenset(fontManager.get_font_names())
+
+
+# Colours and marks
 
 Dashes = tuple[float, tuple[float, ...]]
 

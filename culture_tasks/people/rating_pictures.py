@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from culture_tasks.metrics.rater_agreement import complete_pairs
-from culture_tasks.pages.names import cleaned, shown
-from culture_tasks.pages.pictures import look, save, styled
+from culture_tasks.pages.pictures import cleaned, look, save, shown, styled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from culture_tasks.pages.names import cleaned, shown
-from culture_tasks.pages.pictures import look, save, styled
+from culture_tasks.pages.pictures import cleaned, look, save, shown, styled
 from culture_tasks.preferences.pairs import PreferencePair
 from culture_tasks.preferences.preference_stat import DIMENSIONS, GroupStat, PreferenceStat
 

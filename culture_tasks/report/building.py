@@ -27,7 +27,6 @@ from culture_tasks.report.numbers.scores import all_scores, measure
 from culture_tasks.report.tables import (
     benchmark_tables,
     costs,
-    countries,
     judge_panels,
     overview,
     people,
@@ -140,7 +139,7 @@ def build(
     of_benchmarks, laid_out = benchmark_tables.benchmark_tables(context)
     tables = (
         overview.summary(context, list(units.values()), averages),
-        *countries.country_tables(context, by_country),
+        *overview.country_tables(context, by_country),
         *overview.cuts(replace(context, scores=by_cut)),
         overview.fairness_table(context, units, spreads),
         overview.comparison_table(context, units, tests, averages),
@@ -193,13 +192,16 @@ def checked_scores(paths: Sequence[str], options: Options) -> list[people.Checke
         DataError: If no run can be used, or the ratings are of other responses.
         SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
     """
-    entered = enter(_runs(paths, options, iter)[1])
+    entered = enter(_runs(paths, options, iter, "spotcheck")[1])
     entrants = {one.entrant.key: one.entrant for one in entered}
     return people.checked_units(options.rated, measure(entered, options.min_coverage), entrants)
 
 
 def _runs(
-    paths: Sequence[str], options: Options, progress: Callable[[Sequence[Path]], Iterable[Path]]
+    paths: Sequence[str],
+    options: Options,
+    progress: Callable[[Sequence[Path]], Iterable[Path]],
+    command: str = "report",
 ) -> tuple[Loading, list[LoadedRun]]:
     names, trained_on = Names(options.names), TrainedOn(options.trained_on)
     loading = load(paths, names, trained_on=trained_on, progress=progress)
@@ -215,7 +217,7 @@ def _runs(
         found = "; ".join(f"{problem.path}: {problem.kind}, {problem.detail}" for problem in problems[:3])
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
         raise DataError(
-            f"report: no run that can be used in {', '.join(paths)}. Expected result files of lm-eval or lmms-eval, "
+            f"{command}: no run that can be used in {', '.join(paths)}. Expected result files of lm-eval or lmms-eval, "
             f"written with --output_path, better with --log_samples.{f' Found: {found}{more}.' if found else ''}"
         )
     return loading, runs

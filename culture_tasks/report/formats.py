@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
@@ -33,6 +33,7 @@ def write_report(
     formats: Sequence[Format],
     images: Path | None = None,
     samples_per_cell: int | None = SAMPLES_PER_CELL,
+    progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
 ) -> list[Path]:
     """Writes a report and returns the paths.
 
@@ -43,6 +44,7 @@ def write_report(
         images: Folder with the images that samples name, for small copies in the HTML file; None leaves them out.
         samples_per_cell: Most samples of each run that a cell of the HTML file opens; 0 for none, None for all, in
             files beside it.
+        progress: Yields the figures that it gets, to show how many are drawn.
 
     Raises:
         SettingsError: If the folder can't be written.
@@ -69,12 +71,18 @@ def write_report(
         if "html" in formats:
             from culture_tasks.report.html.page import write_html
 
-            page = folder / "report.html"
-            paths += write_html(report, page, samples_per_cell=samples_per_cell, images=images, published=published)
+            paths += write_html(
+                report,
+                folder / "report.html",
+                samples_per_cell=samples_per_cell,
+                images=images,
+                published=published,
+                progress=progress,
+            )
         if files:
             from culture_tasks.report.figures.drawing import write_figures
 
-            paths += write_figures(figures, folder / "figures", files)
+            paths += write_figures(figures, folder / "figures", files, progress)
     return paths
 
 

@@ -16,11 +16,6 @@ from culture_tasks.errors import DataError, SettingsError
 CULTURE_TASKS = [sys.executable, "-m", "culture_tasks.cli.main"]
 
 
-def run(*arguments, **environment):
-    every = {"capture_output": True, "text": True, "timeout": 120, "check": False}
-    return subprocess.run([*CULTURE_TASKS, *arguments], env=os.environ | environment, **every)
-
-
 def failing(error):
     def handler(_):
         raise error
@@ -39,11 +34,15 @@ def test_an_error_of_ours_is_one_line_and_exit_status_1_and_a_bug_keeps_its_trac
         main(["fail"])
 
 
-def test_settings_that_are_refused_end_with_1_and_no_traceback():
-    done = run("tasks", CULTURE_TASKS_DATE="x")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("culture-tasks: error: settings: unknown environment variable 'CULTURE_TASKS_DATE'. ")
-    assert "Did you mean 'CULTURE_TASKS_DATA'?" in done.stderr
+def test_settings_that_are_refused_end_with_1_and_no_traceback(monkeypatch, capsys):
+    monkeypatch.setenv("CULTURE_TASKS_DATE", "x")
+    assert main(["tasks"]) == 1
+    out, err = capsys.readouterr()
+    assert (
+        out,
+        err.startswith("culture-tasks: error: settings: unknown environment variable 'CULTURE_TASKS_DATE'. "),
+    ) == ("", True)
+    assert "Did you mean 'CULTURE_TASKS_DATA'?" in err
 
 
 @pytest.mark.parametrize(
@@ -80,9 +79,9 @@ def test_the_help_has_every_command_and_imports_none(capsys):
 def test_a_reader_that_goes_away_is_no_error_and_a_terminal_without_unicode_neither():
     read, write = os.pipe()
     os.close(read)
-    arguments = [*CULTURE_TASKS, "tasks", "--json"]
-    done = subprocess.run(arguments, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    without_unicode = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    for output, options, environment in ((write, ["--json"], os.environ), (subprocess.DEVNULL, [], without_unicode)):
+        call, how = [*CULTURE_TASKS, "tasks", *options], {"stdout": output, "stderr": subprocess.PIPE, "text": True}
+        done = subprocess.run(call, env=environment, **how, timeout=120, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
     os.close(write)
-    assert (done.returncode, done.stderr) == (0, "")
-    done = run("tasks", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
-    assert (done.returncode, done.stderr) == (0, "")

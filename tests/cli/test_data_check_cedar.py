@@ -62,25 +62,21 @@ def test_all_problems_are_found_at_once(tmp_path, capsys):
     assert said.count("problem: ") == 7
 
 
-def test_answers_that_do_not_fit_and_uneven_ids_are_counted_and_no_problem(tmp_path):
+def test_answers_that_do_not_fit_uneven_ids_and_missing_or_doubtful_files_are_said_once(tmp_path):
     content = rows()
     content["en"][0]["answer"] = "awe"
     content["sw"][1]["answer"] = "neno"
-    report = check(write_folder(tmp_path, content))
+    report = check(write_folder(tmp_path / "odd", content))
     assert report.usable
     found = counts(report)
     different = found["text: answers that are another label than english_ver_answer"]
     assert different == "1 (first: id '1' in en)"
     assert found["text: answers that are none of the paper's words"] == "1 (first: id '2' in sw)"
     assert found["text: ids that not every language has"] == "1 (first: id '3' in zh)"
-
-
-def test_files_that_are_missing_or_both_fit_and_wrong_columns_are_said_once(tmp_path):
-    content = rows()
     del content["sw"]
     for one in content["en"]:
         one["naration"] = one.pop("narrative")
-    folder = write_folder(tmp_path, content)
+    folder = write_folder(tmp_path / "wrong", content)
     (folder / "cedar" / "text" / "hindi_nq_2.json").write_text("[]")
     report = check(folder)
     for said in ("holds no multilingual/swahili_nq", "both match", "no column 'narrative'"):

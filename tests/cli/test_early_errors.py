@@ -104,18 +104,14 @@ def test_data_or_a_judge_that_can_t_be_used_stop_lm_eval_before_the_model(loads,
         process_tasks("care_zh")
 
 
-def test_examples_without_their_images_stop_lm_eval_before_the_model(loads, tmp_path):
+def test_tasks_with_images_are_refused_before_a_model_that_can_not_see_them_is_loaded(loads, tmp_path):
     tasks = variant(tmp_path, "lm_eval", "culturalvqa", num_fewshot=2)
-    with pytest.raises(SettingsError, match="variant: num_fewshot=3"):
+    with pytest.raises(SettingsError, match="variant: num_fewshot=3"):  # examples come without their images
         process_tasks(tasks, tmp_path, num_fewshot=3)
-    assert loads == []
-    process_tasks(tasks, tmp_path, num_fewshot=0)
-
-
-def test_a_text_model_is_refused_tasks_with_images_before_it_is_loaded(loads):
     with pytest.raises(ImagesNotShownError, match=r"'hf' takes no images.*hf-multimodal"):
         process_tasks("care_zh,culturalvqa", model="hf")
     assert loads == []
+    process_tasks(tasks, tmp_path, num_fewshot=0)
     process_tasks("cedar_text_en", model="hf")
 
 
@@ -154,10 +150,16 @@ def manager():
 
 
 def test_lmms_eval_s_command_loads_data_once_and_ends_with_an_error_of_ours(loads, manager, monkeypatch, tmp_path):
+    from lmms_eval import evaluator
+
     names = manager.match_tasks(["care", "culturalvqa_blind"])
     assert loads == ["care_ar", "care_ja", "care_zh", "culturalvqa_blind"]
     manager.load_task_or_group(names)
     assert len(loads) == 4
+    with monkeypatch.context() as patch:
+        patch.setattr(engines, "find_spec", lambda package: None)
+        with pytest.raises(SystemExit, match=r"^culture-tasks: error: --model vllm needs the package 'vllm'"):
+            evaluator.simple_evaluate(model="vllm", tasks=manager.match_tasks(["care_zh"]))
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path / "nowhere"))
     monkeypatch.setattr(plugin, "_in_a_command", False)
     with pytest.raises(DataError, match="nowhere"):  # in a program
@@ -166,15 +168,6 @@ def test_lmms_eval_s_command_loads_data_once_and_ends_with_an_error_of_ours(load
         manager.match_tasks(["care_zh"])
     with pytest.raises(SystemExit, match="nowhere"):
         manager.load_task_or_group(["care_zh"])
-
-
-def test_an_engine_that_is_not_installed_stops_lmms_eval_before_the_model(loads, manager, monkeypatch):
-    from lmms_eval import evaluator
-
-    monkeypatch.setattr(engines, "find_spec", lambda package: None)
-    names = manager.match_tasks(["care_zh"])
-    with pytest.raises(SystemExit, match=r"^culture-tasks: error: --model vllm needs the package 'vllm'"):
-        evaluator.simple_evaluate(model="vllm", tasks=names)
 
 
 def run(*arguments, **variables):

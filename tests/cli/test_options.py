@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from culture_tasks.cli.main import build_parser, main
 from culture_tasks.cli.options import Parser, coloured, entries_called, print_json
 from culture_tasks.errors import SettingsError
+from culture_tasks.rejudge.estimates import Bounds
 
 
 def every_parser(parser=None):
@@ -55,10 +56,8 @@ def test_words_after_two_hyphens_and_values_stay_as_they_are():
     parser = Parser()
     parser.add_argument("--batch-size")
     parser.add_argument("rest", nargs="*")
-    assert vars(parser.parse_args(["--batch_size", "a_b", "--", "--batch_size"])) == {
-        "batch_size": "a_b",
-        "rest": ["--batch_size"],
-    }
+    given = vars(parser.parse_args(["--batch_size", "a_b", "--", "--batch_size"]))
+    assert given == {"batch_size": "a_b", "rest": ["--batch_size"]}
 
 
 def test_options_of_one_meaning_have_one_name():
@@ -78,28 +77,20 @@ def test_patterns_of_tasks_are_those_of_every_command():
 
 
 def test_colours_are_for_terminals_alone(monkeypatch):
-    class Terminal:
-        def isatty(self):
-            return True
-
+    terminal = SimpleNamespace(isatty=lambda: True)
     for name in ("NO_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
-    assert coloured("x", "red", Terminal()) == "\033[31mx\033[0m"
+    assert coloured("x", "red", terminal) == "\033[31mx\033[0m"
     assert coloured("x", "red") == "x"
-    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
-        with monkeypatch.context() as patch:
-            patch.setenv(name, value)
-            assert coloured("x", "red", Terminal()) == "x"
+    for name, value in (("TERM", "dumb"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+        assert coloured("x", "red", terminal) == "x"
+        monkeypatch.delenv(name)
 
 
 def test_json_has_no_nan_and_no_lone_surrogate(capsys):
-    @dataclass(frozen=True)
-    class Score:
-        value: float
-        path: Path
-
-    print_json({"scores": [Score(math.nan, Path("a\udc80"))]})
-    assert json.loads(capsys.readouterr().out) == {"scores": [{"value": None, "path": "a\ufffd"}]}
+    print_json({"scores": [Bounds(math.nan, 1.0)], "path": Path("a\udc80")})
+    assert json.loads(capsys.readouterr().out) == {"scores": [{"low": None, "high": 1.0}], "path": "a\ufffd"}
 
 
 def test_all_benchmarks_are_checked_and_one_that_is_missing_stops_no_other(tmp_path, fixture_data, capsys):

@@ -97,14 +97,12 @@ def test_a_plug_in_that_is_missing_or_fails_is_named(capsys, monkeypatch):
     def broken():
         raise ImportError("no module named 'gone'")
 
-    def point(name, value, load):
-        return SimpleNamespace(name=name, value=value, load=load)
-
     assert "plug-in" not in tasks(capsys)  # this installation's is there
-    ours = point("culture_tasks", "culture_tasks.harness.lmms_eval.plugin:register", lambda: None)
-    good = point("good", "good:models", lambda: list)
+    ours = ("culture_tasks", "culture_tasks.harness.lmms_eval.plugin:register", lambda: None)
+    good = ("good", "good:models", lambda: list)
     for load in (broken, lambda: broken):
-        points = [point("other", "other.models:register", load), ours, good]
+        own = (("other", "other.models:register", load), ours, good)
+        points = [SimpleNamespace(name=name, value=value, load=loads) for name, value, loads in own]
         monkeypatch.setattr(index_probe, "entry_points", lambda group, points=points: points)
         text = tasks(capsys)
         assert "The lmms-eval plug-in 'other' (other.models:register) fails to load: ImportError: no module " in text

@@ -414,6 +414,10 @@ def test_a_missing_sheet_and_a_score_that_is_no_mean_of_responses_are_named(chec
     ratings = write_ratings(checked / "sheet", checked / "amina.csv")
     assert score(checked, ratings, sheet="runs") == 1
     assert "spotcheck.json can't be read (No such file or directory)" in capsys.readouterr().err
+    assert (
+        main(["spotcheck", "score", str(checked / "sheet"), str(ratings), "--results", str(checked / "nowhere")]) == 1
+    )
+    assert "error: spotcheck: no run that can be used in" in capsys.readouterr().err
     monkeypatch.setattr(Measured, "is_mean_of_samples", False)
     assert score(checked, ratings) == 1
     assert "the score of care is no mean of its responses' scores" in capsys.readouterr().err

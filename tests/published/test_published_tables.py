@@ -37,6 +37,18 @@ SHAPES = {
     "pangea_table_2": (10, 2, 0),
     "worldcuisines_scores": (17, 20, 10),
 }
+KEYS = {
+    "language": {*LANGUAGES, "average", "variance"},
+    "category": {*CATEGORIES, "average"},
+    "emotion": set(EMOTIONS),
+    "role": {*SINGLE_ROLES, *SEQUENTIAL_ROLES, "overall"},
+    "modality": {"text", "multimodal"},
+    "setting": {"single", "sequential"},
+    "score": {"rouge_l", "judge_score"},
+    "condition": set(CONDITIONS),
+    "question": {*(kind.name for kind in TYPES), "average"},
+    "set": set(SETS),
+}
 WITHOUT_TEXT = ("culturalbench_abstract", "pangea_table_2")
 
 AGGREGATES = {"cedar_table_1": 64, "crosscult_table_2": 28, "crosscult_table_3": 28, "worldcuisines_scores": 66}
@@ -48,13 +60,24 @@ def test_every_table_is_there_in_order():
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_shape(name):
+def test_tables_are_sound_and_their_keys_are_the_projects_own_names(name):
     table = load(name)
-    missing = sum(cell.printed is None for cell in table.cells())
+    cells = list(table.cells())
+    missing = sum(cell.printed is None for cell in cells)
     assert (len(table.rows), len(table.columns), missing) == SHAPES[name]
     assert (table.missing is not None) == (missing > 0)
     assert table.name == name
     assert isinstance(table.table, str) or name.endswith(f"_table_{table.table}")
+    assert all(len(row.cells) == len(table.columns) for row in table.rows)
+    assert not any(row.keys.keys() & column.keys.keys() for row in table.rows for column in table.columns)
+    assert len({frozenset(cell.keys.items()) for cell in cells}) == len(cells)
+    for cell in cells:
+        if cell.number is not None:
+            low, high = cell.measure.low, cell.measure.high
+            assert low is None or low <= cell.number.value
+            assert high is None or cell.number.value <= high
+        for dimension, allowed in KEYS.items():
+            assert cell.keys.get(dimension) in {*allowed, None}
 
 
 def is_named(label, keys):
@@ -145,41 +168,6 @@ def test_contradictions_are_the_aggregates_that_no_rounding_gives(name):
         assert len(list(aggregates(load(name)))) == AGGREGATES[name]
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_tables_are_sound(name):
-    table = load(name)
-    assert all(len(row.cells) == len(table.columns) for row in table.rows)
-    assert not any(row.keys.keys() & column.keys.keys() for row in table.rows for column in table.columns)
-    cells = list(table.cells())
-    assert len({frozenset(cell.keys.items()) for cell in cells}) == len(cells)
-    for cell in cells:
-        if cell.number is not None:
-            low, high = cell.measure.low, cell.measure.high
-            assert low is None or low <= cell.number.value
-            assert high is None or cell.number.value <= high
-        else:
-            assert table.missing is not None
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_keys_are_the_projects_own_names(name):
-    known = {
-        "language": {*LANGUAGES, "average", "variance"},
-        "category": {*CATEGORIES, "average"},
-        "emotion": set(EMOTIONS),
-        "role": {*SINGLE_ROLES, *SEQUENTIAL_ROLES, "overall"},
-        "modality": {"text", "multimodal"},
-        "setting": {"single", "sequential"},
-        "score": {"rouge_l", "judge_score"},
-        "condition": set(CONDITIONS),
-        "question": {*(kind.name for kind in TYPES), "average"},
-        "set": set(SETS),
-    }
-    for cell in load(name).cells():
-        for dimension, allowed in known.items():
-            assert cell.keys.get(dimension) in {*allowed, None}
-
-
 @pytest.mark.parametrize(
     ("printed", "read"),
     [
@@ -198,12 +186,9 @@ def test_printed_numbers_are_read(printed, read):
             number(other)
 
 
-def test_source_in_one_line():
+def test_a_cell_has_the_number_of_its_keys_and_unknown_names_are_refused():
     assert load("crosscult_table_2").source == "CrossCult-KIBench (2026), Table 2; judge gpt-5.4-mini; 2026-05-08"
     assert load("cedar_table_1").source == "Dai et al. (2026), Table 1; no judge; 2026"
-
-
-def test_a_cell_has_the_number_of_its_keys_and_unknown_names_are_refused():
     keys = {"model": "Gemma2-9B", "method": "Aligned", "language": "zh", "category": "norms"}
     assert load("care_table_3").printed(**keys) == "7.90"
     with pytest.raises(DataError, match="Did you mean 'care_table_3'"):

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
 from support.example_report import MODELS, PERCENT, RATIO, example_report
 from support.reports import charts_of
 
@@ -61,43 +60,35 @@ def test_rows_that_can_not_be_compared_are_marked_and_descriptions_say_what_is_s
     assert all(model in "".join(country.texts) for model in MODELS[1:])
 
 
-def test_care_has_a_panel_for_all_cultures_and_for_each():
+def test_numbers_stand_in_the_panels_and_the_order_of_the_papers():
+    language, role, other = ("language", "ar"), ("role", "reliability"), ("role", "generality")
+    category, topic = ("category", "norms"), ("topic", "social")
     found = _only(
-        _value("care_ar", "score", "category", "norms", [("category", "norms")]),
-        _value("care_ar", "score", "category", "norms", [("language", "ar"), ("category", "norms")], 2.0),
+        _value("care_ar", "score", "category", "norms", [category]),
+        _value("care_ar", "score", "category", "norms", [language, category], 2.0),
         _value("care_ar", "score", "scope", "nationwide", [("scope", "nationwide")]),
-    )
-    assert [panel.title for panel in found["care_category"].panels] == ["CARE Arabic", "CARE Arabic · Arabic"]
-    assert found["care_category"].panels[0].groups == ("Norms",)
-
-
-def test_reliability_takes_that_role_alone():
-    role, other = ("role", "reliability"), ("role", "generality")
-    found = _only(
-        _value("crosscult_single", "score", "topic", "social", [role, ("topic", "social")]),
-        _value("crosscult_single", "score", "topic", "social", [other, ("topic", "social")], 2.0),
-        _value("crosscult_single", "score", "topic", "social", [("topic", "social")], 3.0),
-        _value("crosscult_single", "score", "partition", "zh", [role, ("topic", "social"), ("partition", "zh")], 4.0),
-        _value("crosscult_single", "rouge_l", "topic", "social", [role, ("topic", "social")], 5.0),
-    )
-    [panel] = found["crosscult_reliability"].panels
-    assert (panel.title, [cell.value for cell in panel.cells]) == ("By topic", [1.0])
-
-
-def test_emotions_and_quadrants_stand_in_the_papers_order():
-    found = _only(
+        _value("crosscult_single", "score", "topic", "social", [role, topic]),
+        _value("crosscult_single", "score", "topic", "social", [other, topic], 2.0),
+        _value("crosscult_single", "score", "topic", "social", [topic], 3.0),
+        _value("crosscult_single", "score", "partition", "zh", [role, topic, ("partition", "zh")], 4.0),
+        _value("crosscult_single", "rouge_l", "topic", "social", [role, topic], 5.0),
         _value("cedar_text", "gepp", "emotion", "sympathy", (), scale=RATIO),
         _value("cedar_text", "gepp", "emotion", "anger", (), scale=RATIO),
         _value("cedar_multimodal", "gepp", "emotion", "fear", (), scale=RATIO),
         _value("cedar_text", "lsrqb", "quadrant", "II", [("language", "zh")]),
-        _value("cedar_text", "lsrqb", "quadrant", "II", [("language", "ar")]),
+        _value("cedar_text", "lsrqb", "quadrant", "II", [language]),
     )
-    panels = [(panel.title, panel.groups) for key in ("cedar_gepp", "cedar_lsrqb") for panel in found[key].panels]
-    assert panels == [
+    keys = ("care_category", "crosscult_reliability", "cedar_gepp", "cedar_lsrqb")
+    assert [(panel.title, panel.groups) for key in keys for panel in found[key].panels] == [
+        ("CARE Arabic", ("Norms",)),
+        ("CARE Arabic · Arabic", ("Norms",)),
+        ("By topic", ("Social",)),
         ("Text-only", ("anger", "sympathy")),
         ("Multimodal", ("fear",)),
         ("Text-only · Q2", ("Arabic", "Chinese")),
     ]
+    [panel] = found["crosscult_reliability"].panels  # that role alone
+    assert [cell.value for cell in panel.cells] == [1.0]
 
 
 def test_prompt_and_data_languages_come_from_their_tasks_and_retention_has_a_line_for_each_insertion():
@@ -146,18 +137,15 @@ def test_the_first_number_of_a_place_counts_and_none_is_not_drawn():
     assert _only(values[0]) == {}
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "dimension", "group", "expected"),
-    [
-        ("culturalvqa", "country", "usa", "USA"),
-        ("culturalvqa", "country", "south_korea", "South Korea"),
-        ("care", "category", "Social norms", "Social norms"),
-        ("care", "language", "ar", "Arabic"),
-        ("cedar", "prompt_language", "en", "English"),
-        ("cedar", "quadrant", "III", "Q3"),
-        ("cedar", "emotion", "awe", "awe"),
-        ("culturalvqa", "country", "a\x00\u202eb", "A\ufffdB"),
-    ],
-)
-def test_group_names(benchmark, dimension, group, expected):
-    assert group_name(benchmarks()[benchmark].report(), dimension, group) == expected
+def test_group_names():
+    names = {
+        ("culturalvqa", "country", "usa"): "USA",
+        ("culturalvqa", "country", "south_korea"): "South Korea",
+        ("care", "category", "Social norms"): "Social norms",
+        ("care", "language", "ar"): "Arabic",
+        ("cedar", "prompt_language", "en"): "English",
+        ("cedar", "quadrant", "III"): "Q3",
+        ("cedar", "emotion", "awe"): "awe",
+        ("culturalvqa", "country", "a\x00\u202eb"): "A\ufffdB",
+    }
+    assert {key: group_name(benchmarks()[key[0]].report(), *key[1:]) for key in names} == names

@@ -74,7 +74,7 @@ def sentences(built):
     return [one.text for one in built.findings if one.first and one.text.startswith("Compared with people's ratings")]
 
 
-def test_a_judge_that_long_responses_sway_is_said_to_be(tmp_path, capsys):
+def test_a_judge_that_long_responses_sway_is_said_to_be_and_a_small_bias_stands_in_the_table_alone(tmp_path, capsys):
     built = report(tmp_path, per_doubling=0.6)
     assert "What the judge is swayed by" in capsys.readouterr().out
     found = cells(built)
@@ -86,6 +86,9 @@ def test_a_judge_that_long_responses_sway_is_said_to_be(tmp_path, capsys):
     [text] = sentences(built)
     shown = f"+{length.value:.2f}, +{length.low:.2f} to +{length.high:.2f} per doubling of their length"
     assert text.startswith(f"Compared with people's ratings, gpt-4o favours longer responses on CARE ({shown})")
+    small = report(tmp_path / "small", per_doubling=0.15, error=0.2)  # about half a point from short to long, of nine
+    assert cells(small)[PROBES[0]]["p_holm"].value < 1e-3
+    assert sentences(small) == []
 
 
 def test_a_judge_that_nothing_sways_is_left_in_peace_and_reasons_stand_for_numbers(tmp_path):
@@ -93,37 +96,25 @@ def test_a_judge_that_nothing_sways_is_left_in_peace_and_reasons_stand_for_numbe
     found = cells(built)
     assert sentences(built) == []
     assert all(cell["p_holm"].value is None or cell["p_holm"].value > 0.05 for cell in found.values())
-    assert (found[PROBES[1]]["effect"].value, found[PROBES[1]]["effect"].note) == (
-        None,
-        "no two responses that compare differ in it",
-    )
-    reason = "no rated response matches one of several right answers more than the others"
-    assert found[PROBES[4]]["effect"].note == reason
+    reasons = [(found[PROBES[place]]["effect"].value, found[PROBES[place]]["effect"].note) for place in (1, 4)]
+    assert reasons == [
+        (None, "no two responses that compare differ in it"),
+        (None, "no rated response matches one of several right answers more than the others"),
+    ]
 
 
-def test_a_judge_of_the_models_family_is_compared_between_models(tmp_path):
-    built = report(tmp_path, own_family=1.5)
+def test_the_judges_family_another_script_and_the_first_of_several_right_answers(tmp_path):
+    built = report(tmp_path, own_family=1.5, english=-1.5, first=1.2)
     found = cells(built)
-    family = found[PROBES[2]]["effect"]
-    assert family.low < 1.5 < family.high
-    assert [text.count("favours") for text in sentences(built)] == [1]
-    assert "gpt-4o favours models of the judge's family on CARE (+1." in sentences(built)[0]
+    for place, effect in ((1, -1.5), (2, 1.5), (4, 1.2)):
+        cell = found[PROBES[place]]["effect"]
+        assert cell.low < effect < cell.high
+        assert cell.low * cell.high > 0.0
     assert found[PROBES[0]]["p_holm"].value > 0.05
-
-
-def test_a_small_bias_stands_in_the_table_alone(tmp_path):
-    built = report(tmp_path, per_doubling=0.15, error=0.2)  # about half a point from short to long, of nine
-    assert cells(built)[PROBES[0]]["p_holm"].value < 1e-3
-    assert sentences(built) == []
-
-
-def test_answers_in_another_script_and_the_first_of_several_right_answers(tmp_path):
-    built = report(tmp_path, english=-1.5, first=1.2)
-    found = cells(built)
-    script, first = (found[PROBES[place]]["effect"] for place in (1, 4))
-    assert script.low < -1.5 < script.high < 0.0
-    assert 0.0 < first.low < 1.2 < first.high
     [text] = sentences(built)
-    marked_down = "gpt-4o marks down answers in another script than the question's on CARE (-"
-    assert text.startswith(f"Compared with people's ratings, {marked_down}")
-    assert "; gpt-4o favours responses that match the first of several right answers on CARE (+" in text
+    for part in (
+        "gpt-4o marks down answers in another script than the question's on CARE (-",
+        "gpt-4o favours models of the judge's family on CARE (+1.",
+        "gpt-4o favours responses that match the first of several right answers on CARE (+",
+    ):
+        assert part in text

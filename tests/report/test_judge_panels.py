@@ -47,15 +47,14 @@ def test_the_majority_counts_where_scores_are_right_or_wrong(tmp_path):
     assert row["Alpha"].value == pytest.approx(1 - (6 / 12) / (35 / 66))
     assert cells(table, "brazil")["Majority or mean"].value == 1.0
     assert table.question == "judges"
+    hostile = panel(tmp_path / "hostile", {"a": [1.0, 0.0], "|<b>*x*": [1.0, 1.0]})
+    assert r"\|\<b\>\*x\*" in table_markdown(hostile)
 
 
-def test_two_judges_who_disagree_make_half_a_point(tmp_path):
-    table = panel(tmp_path, {"a": [1.0, 1.0, 0.0, 0.0], "b": [1.0, 0.0, 1.0, 0.0]})
+def test_two_judges_who_disagree_make_half_a_point_and_ratings_are_averaged(tmp_path):
+    table = panel(tmp_path / "vqa", {"a": [1.0, 1.0, 0.0, 0.0], "b": [1.0, 0.0, 1.0, 0.0]})
     assert [cells(table, culture)["Majority or mean"].value for culture in ("all", "china")] == [0.5, 0.5]
-
-
-def test_ratings_are_averaged(tmp_path):
-    row = cells(panel(tmp_path, {"a": [4.0, 6.0, 8.0], "b": [5.0, 6.0, 9.0]}, care))
+    row = cells(panel(tmp_path / "care", {"a": [4.0, 6.0, 8.0], "b": [5.0, 6.0, 9.0]}, care))
     assert (row["Majority or mean"].value, row["Apart"].value, row["Items"].value) == (pytest.approx(38 / 6), 2 / 3, 3)
 
 
@@ -80,8 +79,3 @@ def test_a_grading_of_a_grading_is_of_the_same_responses(tmp_path):
     assert {column.label for column in panel(tmp_path).columns} >= {"a", "b", "c"}
     rewrite(second, config={"rejudged_from": third.name})  # files that name each other end no loop
     panel(tmp_path)
-
-
-def test_a_judge_with_a_hostile_name_is_text(tmp_path):
-    table = panel(tmp_path, {"a": [1.0, 0.0], "|<b>*x*": [1.0, 1.0]})
-    assert r"\|\<b\>\*x\*" in table_markdown(table)

@@ -113,15 +113,12 @@ def test_discounts_and_kept_verdicts_count(tmp_path):
     assert kept == ["Judge tokens kept", "Judge kept, EUR"]
 
 
-@pytest.mark.parametrize("discounts", [{"cached_tokens": -1}, [1]])
-def test_a_sample_whose_discounts_make_no_sense_is_left_out(tmp_path, discounts):
-    write_run(tmp_path, "org/a", {"culturalvqa": [vqa(0, discounts=discounts), vqa(1)]})
-    assert [run.items for run in report_of(tmp_path).runs.values()] == [1]
-
-
-def test_several_judges_of_one_file_have_no_common_price(tmp_path):
-    write_run(tmp_path, "org/a", {"culturalvqa": [vqa(0), judged_by(vqa(1), "judge-2")]})
-    rows, table = costs(tmp_path, PRICES)
+def test_discounts_that_make_no_sense_leave_a_sample_out_and_several_judges_have_no_common_price(tmp_path):
+    for name, discounts in (("a", {"cached_tokens": -1}), ("b", [1])):
+        write_run(tmp_path / name, "org/a", {"culturalvqa": [vqa(0, discounts=discounts), vqa(1)]})
+        assert [run.items for run in report_of(tmp_path / name).runs.values()] == [1]
+    write_run(tmp_path / "c", "org/a", {"culturalvqa": [vqa(0), judged_by(vqa(1), "judge-2")]})
+    rows, table = costs(tmp_path / "c", PRICES)
     assert rows["org/a", "CulturalVQA"]["judge_money"] is None
     assert table.notes[-1] == "Without a price: judge-2."
 

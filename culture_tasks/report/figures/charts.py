@@ -21,10 +21,8 @@ MOST_SERIES = 12
 """Most series of a panel: with more, colours and marks can't be told apart."""
 IN_ONE_COLUMN = 3
 """Panels of bars and points that have the whole width; more stand in two columns."""
-_FEW_PAPERS = 2
-"""Papers' series that need no band: they stand in each panel."""
-_MOST_TITLES = 6
-"""Panels that the description of a figure names."""
+_FEW_PAPERS, _MOST_TITLES = 2, 6
+"""Papers' series that need no band, since they stand in each panel; panels that the description of a figure names."""
 _MOST_PANELS = 12
 """Panels that a page has room for: those of one, two, three or four per model end with a model."""
 _MOST_ROWS = 400
@@ -45,7 +43,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class ChartPanel:
     """One pair of axes: series over groups.
 
     Attributes:
@@ -90,7 +88,7 @@ class Chart:
     groups: str
     series: str
     value: str
-    panels: tuple[Panel, ...]
+    panels: tuple[ChartPanel, ...]
     notes: tuple[str, ...] = ()
     question: Question = "cultures"
     looks: Mapping[str, int] = field(default_factory=dict)
@@ -136,20 +134,20 @@ def is_ratio(scale: Scale) -> bool:
     return scale.low == 0.0 and scale.high is None and scale.neutral is not None and scale.neutral > 0.0
 
 
-def panels(marked: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> tuple[Panel, ...]:
+def panels(marked: Iterable[tuple[Mark, Cell]], order: tuple[str, ...] = ()) -> tuple[ChartPanel, ...]:
     """Sorts numbers into panels, series and groups as they first come; the groups of ``order`` come before others."""
     drawn: dict[str, dict[str, dict[str, Cell]]] = {}
     for mark, cell in marked:
         drawn.setdefault(mark.panel, {}).setdefault(mark.series, {}).setdefault(mark.group, cell)
-    found: list[Panel] = []
+    found: list[ChartPanel] = []
     for title, lines in drawn.items():
         groups = dict.fromkeys(group for line in lines.values() for group in line)
         ordered = (*(group for group in order if group in groups), *(group for group in groups if group not in order))
-        found.append(Panel(title, ordered, tuple(Series(*line) for line in lines.items())))
+        found.append(ChartPanel(title, ordered, tuple(Series(*line) for line in lines.items())))
     return tuple(found)
 
 
-def limited(panel: Panel) -> Iterator[Panel]:
+def limited(panel: ChartPanel) -> Iterator[ChartPanel]:
     """Yields panels with at most a dozen of a panel's series each; of papers' too many series the range is drawn."""
     if len(panel.series) <= MOST_SERIES:
         yield panel
@@ -161,7 +159,7 @@ def limited(panel: Panel) -> Iterator[Panel]:
     size = -(-len(own) // parts)
     for part in range(parts):
         title = panel.title if parts == 1 else f"{panel.title} ({part + 1} of {parts})"
-        yield Panel(title, panel.groups, (*own[part * size : (part + 1) * size], *beside), band)
+        yield ChartPanel(title, panel.groups, (*own[part * size : (part + 1) * size], *beside), band)
 
 
 def pages(chart: Chart) -> Iterator[Chart]:
@@ -180,7 +178,7 @@ def pages(chart: Chart) -> Iterator[Chart]:
         yield replace(drawn, notes=tuple(note for note in chart.notes if note[0] not in MARKS or note[0] in texts))
 
 
-def by_mean(panel: Panel) -> Panel:
+def by_mean(panel: ChartPanel) -> ChartPanel:
     """Returns a panel with its groups in the order of their means over the user's series, the highest first."""
     own = [series for series in panel.series if not series.published] or panel.series
 

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import io
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from culture_tasks.pages.names import shown
-from culture_tasks.pages.pictures import look, styled
+from culture_tasks.pages.pictures import look, shown, styled
 from culture_tasks.report.figures.charts import IN_ONE_COLUMN
-from culture_tasks.report.figures.colours import COLOUR_MAP, COLOURED, colours, draw_heat, draw_map, draw_matrix
 from culture_tasks.report.figures.style import (
     BAND,
     draw_band,
@@ -29,26 +27,28 @@ from culture_tasks.report.figures.style import (
     values_of,
     whiskers,
 )
+from culture_tasks.report.numbers.countries import FEW
+from culture_tasks.report.tiles import tiles
 from culture_tasks.report.wording import number
+from culture_tasks.vocabulary import place
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Literal
 
     from matplotlib.axes import Axes
+    from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
-    from culture_tasks.report.figures.charts import Chart, Kind, Panel
+    from culture_tasks.report.figures.charts import Chart, ChartPanel, Kind
     from culture_tasks.report.figures.style import Handles
     from culture_tasks.report.model import Cell
 
     Format = Literal["png", "svg", "pdf"]
 
 _LEGEND_WIDTH = 2.8
-_TITLE_LETTERS = 9.5
-"""Letters of a title that fit into an inch."""
-_NOTE_LETTERS = 17
-"""Letters of a note that fit into an inch."""
+_TITLE_LETTERS, _NOTE_LETTERS = 9.5, 17
+"""Letters of a title, and of a note, that fit into an inch."""
 _OVERVIEW_ON_A_SCREEN = 10
 """Panels of the overview side by side: a screen is wider than a sheet of paper, and less high."""
 _DPI = 160
@@ -56,15 +56,21 @@ _WITHOUT_DATE: Mapping[str, Mapping[str, None]] = {"svg": {"Date": None}, "pdf":
 """Metadata that is left out, so that files are the same every time."""
 
 
-def write_figures(drawn: Sequence[Chart], folder: Path, formats: Sequence[Format]) -> list[Path]:
+def write_figures(
+    drawn: Sequence[Chart],
+    folder: Path,
+    formats: Sequence[Format],
+    progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
+) -> list[Path]:
     """Writes figures into files that are named after their keys, and returns the paths.
 
-    Texts in SVG files are text, which the reader's program sets in the reader's fonts.
+    Texts in SVG files are text, which the reader's program sets in the reader's fonts. ``progress`` yields the figures
+    that it gets, to show how many are drawn.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
     with styled(text for chart in drawn for text in chart.texts):
-        for chart in drawn:
+        for chart in progress(drawn):
             figure = draw(chart)
             for suffix in formats:
                 paths.append(folder / f"{chart.key}.{suffix}")
@@ -72,10 +78,10 @@ def write_figures(drawn: Sequence[Chart], folder: Path, formats: Sequence[Format
     return paths
 
 
-def svg_images(drawn: Sequence[Chart]) -> list[bytes]:
-    """Returns each figure as an SVG document in UTF-8, for a screen."""
+def svg_images(drawn: Sequence[Chart], progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter) -> list[bytes]:
+    """Returns each figure as an SVG document in UTF-8, for a screen; ``progress`` as for :func:`write_figures`."""
     with styled(text for chart in drawn for text in chart.texts):
-        return [_bytes(draw(chart, overview_across=_OVERVIEW_ON_A_SCREEN), "svg") for chart in drawn]
+        return [_bytes(draw(chart, overview_across=_OVERVIEW_ON_A_SCREEN), "svg") for chart in progress(drawn)]
 
 
 def _bytes(figure: Figure, suffix: Format) -> bytes:
@@ -116,10 +122,10 @@ def draw(chart: Chart, *, overview_across: int | None = None) -> Figure:
     if labels:
         entries, names = [handles[label] for label in labels], [shown(label, 34) for label in labels]
         figure.legend(entries, names, loc="outside right upper", frameon=False, title=shown(chart.series))
-    if chart.kind in COLOURED:
+    if chart.kind in ("heat", "matrix", "map"):
         from matplotlib.cm import ScalarMappable
 
-        bar = ScalarMappable(colours(chart).norm, COLOUR_MAP)
+        bar = ScalarMappable(_norm(chart), _COLOUR_MAP)
         figure.colorbar(bar, ax=figure.axes, label=shown(chart.value), shrink=0.7)
     return figure
 
@@ -148,7 +154,7 @@ def _size(chart: Chart, rows: int, columns: int) -> tuple[float, float]:
             return 11.0, max(1.0 + 2.7 * rows, 1.0 + 0.2 * len(chart.labels))
 
 
-def _overview(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+def _overview(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     for series in panel.series:
         [(group, cell)] = series.cells.items()
         style = look(chart.look_of(series.label))
@@ -174,15 +180,12 @@ def _overview(chart: Chart, axes: Axes, panel: Panel) -> Handles:
 
 # Grouped bars, on one scale, in the same order everywhere; a paper's numbers are hollow marks beside them
 
-_BARS_ROOM = 0.82
-_BARS_GAP = 0.05
-_BARS_MARK = 0.025
-_BARS_MOST_MARKS = 0.38
+_BARS_ROOM, _BARS_GAP, _BARS_MARK, _BARS_MOST_MARKS = 0.82, 0.05, 0.025, 0.38
 _LETTERS = 84
 """Letters that fit below panels of the whole width."""
 
 
-def _bars(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+def _bars(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     published = {series.label for one in chart.panels for series in one.series if series.published}
     papers = [label for label in chart.labels if label in published]
     bars = [series for series in panel.series if not series.published]
@@ -215,7 +218,8 @@ def _bars(chart: Chart, axes: Axes, panel: Panel) -> Handles:
         if series.published:  # at the same place in every group and panel
             beside = np.arange(len(panel.groups)) + first + papers.index(series.label) * step
             handles |= draw_marks(axes, beside, chart, series=series, groups=panel.groups, linestyle="none")
-    _columns(chart, axes, panel)
+    panel_title(axes, panel, 60, loc="left")
+    _by_groups(chart, axes, panel)
     alike = (cell for one in chart.panels if one.scale == scale for cell in one.cells)
     ends = [end for cell in alike for end in (cell.value, cell.low, cell.high) if end is not None]
     low, high = min(*ends, start), max(*ends, start)
@@ -227,15 +231,18 @@ def _bars(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     return handles
 
 
-def _columns(chart: Chart, axes: Axes, panel: Panel) -> None:
-    """Names the groups from left to right, with a line between each two, and the values."""
-    columns = 1 if (place := axes.get_subplotspec()) is None else place.get_gridspec().ncols
-    name_columns(axes, panel.groups, room=_LETTERS // columns)
-    axes.set_xlim(-0.5, len(panel.groups) - 0.5)
+def _by_groups(chart: Chart, axes: Axes, panel: ChartPanel, *, across: bool = False) -> None:
+    """Names the groups, from left to right or from top to bottom, with a line between each two; and the values."""
     for border in range(1, len(panel.groups)):
-        axes.axvline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
-    panel_title(axes, panel, 60, loc="left")
-    value_axis(axes, panel.scale, chart.value)
+        (axes.axhline if across else axes.axvline)(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
+    if across:
+        axes.tick_params(labelbottom=True)
+        name_rows(axes, panel.groups)
+    else:
+        columns = 1 if (place := axes.get_subplotspec()) is None else place.get_gridspec().ncols
+        name_columns(axes, panel.groups, room=_LETTERS // columns)
+        axes.set_xlim(-0.5, len(panel.groups) - 0.5)
+    value_axis(axes, panel.scale, chart.value, across=across)
 
 
 # Points by group, one per model; ordered dots: many groups, one below the other, the highest mean first
@@ -248,7 +255,7 @@ _POINTS_MARKS: dict[str, Any] = {
 }
 
 
-def _side_by_side(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+def _side_by_side(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     """Draws the series of a panel beside each other in each group, and the range of published ones behind them."""
     across = chart.kind == "dots"
     spread = 0.7 if across else 0.62
@@ -256,24 +263,12 @@ def _side_by_side(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     offsets = np.linspace(-spread / 2, spread / 2, len(panel.series)) if len(panel.series) > 1 else np.zeros(1)
     handles: Handles = {}
     for series, offset in zip(panel.series, offsets, strict=False):
-        beside, groups = places + offset, panel.groups
-        handles |= draw_marks(axes, beside, chart, series=series, groups=groups, across=across, **_POINTS_MARKS)
+        marks = _POINTS_MARKS | {"across": across}
+        handles |= draw_marks(axes, places + offset, chart, series=series, groups=panel.groups, **marks)
     handles |= draw_band(axes, panel, across=across)
-    if across:
-        _rows(axes, panel)
-        panel_title(axes, panel, 60, loc="left")
-        value_axis(axes, panel.scale, chart.value, across=True)
-    else:
-        _columns(chart, axes, panel)
+    panel_title(axes, panel, 60, loc="left")
+    _by_groups(chart, axes, panel, across=across)
     return handles
-
-
-def _rows(axes: Axes, panel: Panel) -> None:
-    """Names the groups from top to bottom, with a line between each two, and numbers below."""
-    axes.tick_params(labelbottom=True)
-    for border in range(1, len(panel.groups)):
-        axes.axhline(border - 0.5, color="0.92", linewidth=0.7, zorder=0)
-    name_rows(axes, panel.groups)
 
 
 # Pairs: two marks in each row, and their difference at the right
@@ -282,41 +277,36 @@ _PAIRS_LOOKS = (("#0072B2", "o"), ("#E69F00", "D"))
 _PAIRS_APART = 0.15
 
 
-def _pairs(chart: Chart, axes: Axes, panel: Panel) -> Handles:
-    places = np.arange(len(panel.groups), dtype=np.float64)
+def _pairs(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     handles: Handles = {}
     for side, (series, (colour, marker)) in enumerate(zip(panel.series, _PAIRS_LOOKS, strict=False)):
-        cells = [series.cells.get(group) for group in panel.groups]
-        marks: dict[str, Any] = _POINTS_MARKS | {"color": colour, "marker": marker, "markersize": 5}
-        at = places + (2 * side - 1) * _PAIRS_APART
-        handles[series.label] = axes.errorbar(values_of(cells), at, xerr=whiskers(cells), **marks)
-    _rows(axes, panel)
+        places = np.arange(len(panel.groups)) + (2 * side - 1) * _PAIRS_APART
+        marks = _POINTS_MARKS | {"color": colour, "marker": marker}
+        handles |= draw_marks(axes, places, chart, series=series, groups=panel.groups, across=True, **marks)
+    panel_title(axes, panel, 48)
+    _by_groups(chart, axes, panel, across=True)
+
+    def text(cell: Cell | None) -> str:  # a paired interval reaches evenly
+        if cell is None or cell.value is None:
+            return ""
+        reach = "" if cell.high is None else f" ± {number(cell.high - cell.value, cell.scale)}"
+        return f"{number(cell.value, cell.scale, signed=True)}{reach}"
+
     differences = panel.series[2].cells if len(panel.series) > 2 else {}
     beside = axes.secondary_yaxis("right")
-    beside.set_yticks(places, [_difference(differences.get(group)) for group in panel.groups], fontsize=7.5)
+    beside.set_yticks(range(len(panel.groups)), [text(differences.get(group)) for group in panel.groups], fontsize=7.5)
     beside.tick_params(length=0)
     beside.spines["right"].set_visible(False)
-    panel_title(axes, panel, 48)
-    value_axis(axes, panel.scale, chart.value, across=True)
     return handles
-
-
-def _difference(cell: Cell | None) -> str:
-    """Returns a difference and how far its interval reaches; a paired interval reaches evenly."""
-    if cell is None or cell.value is None:
-        return ""
-    reach = "" if cell.high is None else f" ± {number(cell.high - cell.value, cell.scale)}"
-    return f"{number(cell.value, cell.scale, signed=True)}{reach}"
 
 
 # Lines over steps: how much of each insertion is left after later ones
 
-_MOST_STEPS_NAMED = 6
-_LINES_APART = 0.06
+_MOST_STEPS_NAMED, _LINES_APART = 6, 0.06
 """How far series stand from each other at a step, so that none hides another's interval."""
 
 
-def _lines(chart: Chart, axes: Axes, panel: Panel) -> Handles:
+def _lines(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
     steps = sorted(panel.groups, key=lambda step: (len(step), step))
     labels = chart.labels
     handles: Handles = {}
@@ -333,16 +323,118 @@ def _lines(chart: Chart, axes: Axes, panel: Panel) -> Handles:
     return handles
 
 
-_KINDS: Mapping[Kind, tuple[Callable[[Chart, Any, Panel], Handles], int, Mapping[str, Any]]] = {
+# A colour is a number, readable for colour-blind readers and in print: heat maps, and maps with a tile per country
+
+_COLOUR_MAP = "viridis"
+_HEAT_LETTERS = 40
+"""Letters that fit below a heat map."""
+_WITHIN: Mapping[str, Any] = {"ha": "center", "va": "center", "in_layout": False}
+"""Text within a cell, where the layout of the figure needn't measure it: there are hundreds."""
+
+
+def _norm(chart: Chart) -> Normalize:
+    """Returns the range of a chart's colours, the same in all panels.
+
+    It is the whole scale of countries' scores, and the range of the numbers in other heat maps.
+    """
+    from matplotlib.colors import Normalize
+
+    low, high = chart.panels[0].scale.low, chart.panels[0].scale.high
+    if chart.kind == "heat" or low is None or high is None:
+        values = [cell.value for panel in chart.panels for cell in panel.cells if cell.value is not None]
+        low, high = min(values), max(values) if max(values) > min(values) else min(values) + 1
+    return Normalize(low, high)
+
+
+def _paint(norm: Normalize, value: float) -> tuple[str, str]:
+    """Returns the colour of a number, and that of letters on it."""
+    import matplotlib as mpl
+    from matplotlib.colors import to_hex
+
+    share = float(norm(value))
+    return to_hex(mpl.colormaps[_COLOUR_MAP](share)), "white" if share < 0.55 else "black"
+
+
+def _heat(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
+    """Draws series by groups, with the number in each cell."""
+    norm = _norm(chart)
+    order = {group: at for at, group in enumerate(panel.groups)}  # rows follow columns of the same names
+    lines = sorted(panel.series, key=lambda line: order.get(line.label, len(order)))
+    numbers = np.stack([values_of([line.cells.get(group) for group in panel.groups]) for line in lines])
+    axes.imshow(np.ma.masked_invalid(numbers), cmap=_COLOUR_MAP, norm=norm, aspect="equal")
+    name_columns(axes, panel.groups, room=_HEAT_LETTERS)
+    axes.set_yticks(range(len(lines)), [shown(line.label, 16) for line in lines])
+    axes.set_xlabel(shown(chart.groups))
+    axes.set_ylabel(shown(chart.series))
+    panel_title(axes, panel, 44)
+    for (row, column), value in np.ndenumerate(numbers):
+        if np.isfinite(value):
+            text = number(value, panel.scale)
+            axes.text(column, row, text, ha="center", va="center", color=_paint(norm, value)[1], fontsize=7)
+    return {}
+
+
+def _matrix(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
+    """Draws models by countries: whole numbers, bold where they stand out, grey where there are few questions."""
+    from matplotlib.patches import Rectangle
+
+    norm = _norm(chart)
+    for row, series in enumerate(panel.series):
+        for column, group in enumerate(panel.groups):
+            cell = series.cells.get(group)
+            if cell is None or cell.value is None:
+                continue
+            fill, ink = ("0.86", "0.35") if cell.n < FEW else _paint(norm, cell.value)
+            axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, color=fill, linewidth=0))
+            font: dict[str, Any] = {"color": ink, "fontsize": 8, "fontweight": "bold" if cell.best else "normal"}
+            axes.text(column, row, f"{cell.value:.0f}", **font, **_WITHIN)
+    axes.set_xlim(-0.5, len(panel.groups) - 0.5)
+    axes.set_ylim(len(panel.series) - 0.5, -0.5)
+    names = [shown(group, 24) for group in panel.groups]
+    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
+    axes.set_yticks(range(len(panel.series)), [shown(series.label, 28) for series in panel.series])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    return {}
+
+
+def _map(chart: Chart, axes: Axes, panel: ChartPanel) -> Handles:
+    """Draws one tile per country, grey without a number, hatched where there are few questions."""
+    from matplotlib.patches import Rectangle
+
+    norm, [series] = _norm(chart), panel.series
+    for code, tile in tiles().items():
+        if tile.column is None or tile.row is None:
+            continue
+        cell = series.cells.get(place(code).name)
+        fill, ink, hatch = "0.93", "0.65", ""
+        if cell is not None and cell.value is not None:
+            (fill, ink), hatch = _paint(norm, cell.value), "/" * 5 if cell.n < FEW else ""
+        paint: dict[str, Any] = {"facecolor": fill, "linewidth": 0}
+        corner = (tile.column - 0.47, tile.row - 0.47)
+        axes.add_patch(Rectangle(corner, 0.94, 0.94, edgecolor="white", hatch=hatch, **paint))
+        if hatch:  # none behind the letters
+            axes.add_patch(Rectangle((tile.column - 0.47, tile.row - 0.24), 0.94, 0.48, **paint))
+        size = 6.0 if len(chart.panels) > 1 else 8.0
+        axes.text(tile.column, tile.row, code, color=ink, fontsize=size, **_WITHIN)
+    axes.set_xlim(-0.6, max(tile.column or 0 for tile in tiles().values()) + 0.6)
+    axes.set_ylim(max(tile.row or 0 for tile in tiles().values()) + 0.6, -0.6)
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    panel_title(axes, panel, 44, loc="left")
+    return {}
+
+
+_KINDS: Mapping[Kind, tuple[Callable[[Chart, Any, ChartPanel], Handles], int, Mapping[str, Any]]] = {
     "overview": (_overview, 6, {"sharey": True}),
     "bars": (_bars, 2, {}),
     "points": (_side_by_side, 2, {"sharey": True}),
     "dots": (_side_by_side, 2, {"sharex": True}),
-    "heat": (draw_heat, 3, {}),
+    "heat": (_heat, 3, {}),
     "lines": (_lines, 3, {"sharey": True}),
     "pairs": (_pairs, 3, {"sharex": True}),
-    "map": (draw_map, 2, {}),
-    "matrix": (draw_matrix, 1, {}),
+    "map": (_map, 2, {}),
+    "matrix": (_matrix, 1, {}),
 }
 """The function that draws a panel of each kind and returns its entries of the legend, the panels side by side, and how
 axes are made, for matplotlib's ``subplots``."""

@@ -6,16 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import BenchmarkReport, Mark, Number
-from culture_tasks.pages.names import cleaned
+from culture_tasks.pages.pictures import cleaned
 from culture_tasks.report.figures.charts import (
     IN_ONE_COLUMN,
     MARKS,
     Chart,
-    Panel,
+    ChartPanel,
     Series,
     by_mean,
     is_ratio,
@@ -32,7 +32,7 @@ from culture_tasks.vocabulary import place
 if TYPE_CHECKING:
     from culture_tasks.benchmarks.reporting import ContrastOf, FigureOf
     from culture_tasks.report.figures.charts import Kind
-    from culture_tasks.report.model import Cell, CountryScore, ModelMeans, Report, Unit
+    from culture_tasks.report.model import ModelMeans, Report, Unit
 
 OVERVIEW = "overview"
 """Key of the figure of all models on all benchmarks."""
@@ -65,45 +65,34 @@ def charts(report: Report, *, published: bool = False) -> tuple[Chart, ...]:
         _Figures(report, name, benchmark.report(), published) for name, benchmark in benchmarks().items() if name in ran
     ]
     figures = [chart for of in own for spec in of.reported.figures for chart in of.charts(spec)]
-    for of in own:
-        for contrast in of.reported.contrasts:
-            figures += [chart for statistic in contrast.values for chart in of.pairs(contrast, statistic)]
-    whole = overview(report)
-    return (
-        *([whole] if whole else []),
-        *country_charts(report),
-        *(page for figure in figures for page in pages(figure)),
-    )
+    figures += [chart for of in own for spec in of.reported.contrasts for chart in of.pairs(spec)]
+    whole = [chart] if (chart := overview(report)) else []
+    return *whole, *country_charts(report), *(page for figure in figures for page in pages(figure))
 
 
 def overview(report: Report) -> Chart | None:
     """Returns the figure of the user's models on all headline scores: one panel a score, one row a model."""
-    mean = next(iter(report.means), None)
+    in_mean = report.means[0].columns if report.means else ()
     headline = [unit for unit in report.units.values() if unit.headline]
-    headline.sort(key=lambda unit: mean is None or unit.key not in mean.columns)
-    columns: list[ModelMeans | Unit] = [*report.means[:1], *headline]
+    columns: list[ModelMeans | Unit] = [*report.means[:1], *sorted(headline, key=lambda unit: unit.key not in in_mean)]
     rows = [key for key in _best_first(report) if any(key in unit.cells for unit in headline)]
     names = _told_apart({key: cleaned(report.entrants[key].label) for key in rows})
     order, shown = list(report.entrants), rows[:_MOST_ROWS]
-    found: list[Panel] = []
+    found: list[ChartPanel] = []
     for column in columns:
         cells = {key: cell for key in shown if (cell := column.cells.get(key)) and cell.value is not None}
+        is_own = any("own_data" in cell.flags for cell in cells.values())
+        series = tuple(Series(names[key], {names[key]: cell}) for key, cell in cells.items())
+        best = frozenset(names[key] for key in column.standing.best if key in names)
+        title, groups = cleaned(column.title) + (_OWN_DATA if is_own else ""), tuple(names[key] for key in shown)
         if cells:
-            is_own = any("own_data" in cell.flags for cell in cells.values())
-            found.append(
-                Panel(
-                    title=cleaned(column.title) + (_OWN_DATA if is_own else ""),
-                    groups=tuple(names[key] for key in shown),
-                    series=tuple(Series(names[key], {names[key]: cell}) for key, cell in cells.items()),
-                    best=frozenset(names[key] for key in column.standing.best if key in names),
-                )
-            )
+            found.append(ChartPanel(title, groups, series, best=best))
     if not found:
         return None
     drawn = found[:_MOST_PANELS]
     models = "all models" if len(rows) <= _MOST_ROWS else f"{_MOST_ROWS} of {len(rows)} models"
     scores = "all benchmarks" if len(drawn) == len(found) else f"{len(drawn)} of {len(found)} scores"
-    has_own = any(_OWN_DATA in one.title for one in drawn)
+    own_data = [f"{_OWN_DATA.strip()} {FLAG_TEXT['own_data']}"] if any(_OWN_DATA in one.title for one in drawn) else []
     return Chart(
         key=OVERVIEW,
         title=f"{models} on {scores}".capitalize(),
@@ -116,7 +105,7 @@ def overview(report: Report) -> Chart | None:
         notes=(
             "Lines: 95 % intervals. Filled: no other model is significantly better. Hollow: one is, or it wasn't "
             "tested. Cross: not comparable",
-            *([f"{_OWN_DATA.strip()} {FLAG_TEXT['own_data']}"] if has_own else []),
+            *own_data,
             *(["The table has the others"] if len(shown) < len(rows) or len(drawn) < len(found) else []),
         ),
         question="best",
@@ -133,76 +122,68 @@ def _best_first(report: Report) -> list[str]:
 
 def country_charts(report: Report) -> Iterator[Chart]:
     """Yields the heat map of models by countries, and a map for each model; nothing without a country."""
-    by_model = {key: [score for score in report.countries if score.entrant == key] for key in _best_first(report)}
+    scores = report.countries
+    by_model = {key: [one for one in scores if one.entrant == key] for key in _best_first(report)}
     by_model = {key: own for key, own in by_model.items() if own}
     if not by_model:
         return
-    values = [GroupValue("", one.entrant, SCORE, "country", one.place, one.cell) for one in report.countries]
+    values = [GroupValue("", one.entrant, SCORE, "country", one.place, one.cell) for one in scores]
     names = _Names(report, BenchmarkReport(), values)
     notes = _notes(report, "matrix", values, published=True)
-    if len({one.over for one in report.countries}) > 1:
+    if len({one.over for one in scores}) > 1:
         notes = (*notes, "Not all models have the same benchmarks; the table says which may be compared")
-    shown = _most_asked(report.countries)
-    rows = {key: [score for score in own if score.place in shown] for key, own in by_model.items()}
-    rows = dict([(key, own) for key, own in rows.items() if own][:_MOST_ROWS])
-    of_model = [
+    asked: dict[str, tuple[int, int]] = {}
+    for one in scores:
+        asked[one.place] = max(asked.get(one.place, (0, 0)), (len(one.means), one.cell.n))
+    shown = sorted(asked, key=asked.__getitem__, reverse=True)[:_MOST_COUNTRIES]
+    every = [
         Series(
             names.model(key),
-            {place(one.place).name: replace(one.cell, best=one.beside_others is not None) for one in own},
+            {
+                place(one.place).name: replace(one.cell, best=one.beside_others is not None)
+                for one in own
+                if one.place in shown
+            },
         )
-        for key, own in rows.items()
+        for key, own in by_model.items()
     ]
-    countries = {one.place for one in report.countries}
-    has_all = len(rows) == len(by_model) and len(shown) == len(countries)
-    heat = Chart(
+    rows = [series for series in every if series.cells][:_MOST_ROWS]
+    has_all = len(rows) == len(by_model) and len(shown) == len(asked)
+    alike: dict[str, Any] = {"source": "", "groups": "country", "series": "model", "value": "score, 0-100"}
+    yield Chart(
         key=COUNTRIES,
         title="Models by countries",
-        source="",
         kind="matrix",
-        groups="country",
-        series="model",
-        value="score, 0-100",
-        panels=(by_mean(Panel("Score, 0-100", tuple(place(code).name for code in shown), tuple(of_model))),),
+        panels=(by_mean(ChartPanel("Score, 0-100", tuple(place(code).name for code in shown), tuple(rows))),),
         notes=(
             "Bold: significantly above or below the mean of the model's other countries, by their intervals, with "
             f"Holm's adjustment over all models and countries. Grey: fewer than {FEW} questions",
             *([] if has_all else ["The countries with most benchmarks and questions; the table has all"]),
             *notes,
         ),
+        **alike,
     )
-    tiled = {code for code in countries if code in tiles() and tiles()[code].column is not None}
+    tiled = {code for code in asked if code in tiles() and tiles()[code].column is not None}
     maps = [
-        Panel(names.model(key), tuple(cells), (Series(names.model(key), cells),))
+        ChartPanel(names.model(key), tuple(cells), (Series(names.model(key), cells),))
         for key, own in by_model.items()
         if (cells := {place(one.place).name: one.cell for one in own if one.place in tiled})
     ]
-    without = [place(code).name for code in countries - tiled]
-    yield heat
+    without = sorted(place(code).name for code in asked.keys() - tiled)
     if maps:
         yield Chart(
             key="countries_map",
             title="Map of countries",
-            source="",
             kind="map",
-            groups="country",
-            series="model",
-            value="score, 0-100",
             panels=tuple(maps[:_MOST_MAPS]),
             notes=(
                 f"One tile per country, with its ISO code. Grey: no questions. Hatched: fewer than {FEW} questions",
-                *([f"Without a tile: {', '.join(sorted(without))}"] if without else []),
+                *([f"Without a tile: {', '.join(without)}"] if without else []),
                 *(["The table has the other models"] if len(maps) > _MOST_MAPS else []),
                 *notes,
             ),
+            **alike,
         )
-
-
-def _most_asked(scores: Sequence[CountryScore]) -> list[str]:
-    """Returns the countries that a heat map has room for: those of most benchmarks, then of most questions."""
-    known: dict[str, tuple[int, int]] = {}
-    for one in scores:
-        known[one.place] = max(known.get(one.place, (0, 0)), (len(one.means), one.cell.n))
-    return sorted(known, key=lambda code: known[code], reverse=True)[:_MOST_COUNTRIES]
 
 
 class _Figures(NamedTuple):
@@ -257,56 +238,55 @@ class _Figures(NamedTuple):
         if kind in _MOST_MARKS:
             most = _MOST_MARKS[kind][len(found) > IN_ONE_COLUMN]
             kind = "dots" if max(len(one.groups) * len(one.series) for one in found) > most else kind
-        has_band = any(one.band for one in found)
+        band = any(one.band for one in found)
         return Chart(
-            key=spec.key,
-            title=spec.title,
-            source=spec.source,
+            **{name: getattr(spec, name) for name in ("key", "title", "source", "groups", "series", "value")},
             kind=kind,
-            groups=spec.groups,
-            series=spec.series,
-            value=spec.value,
             panels=found,
-            notes=_notes(self.report, kind, values=values, published=self.published, band=has_band),
+            notes=_notes(self.report, kind, values, published=self.published, band=band),
             question=spec.question,
             looks=names.places if spec.series == "model" else {},
         )
 
-    def pairs(self, contrast: ContrastOf, statistic: str) -> Iterator[Chart]:
-        """Yields the figure of a contrast: two marks and their difference in each group."""
-        found = [
-            (one, GroupValue(one.unit, one.entrant, one.statistic, one.dimension, one.group, one.second))
-            for one in self.report.contrasts
-            if (one.kind, one.statistic) == (contrast.kind, statistic)
-            and self.report.units[one.unit].benchmark == self.benchmark
-            and one.dimension not in contrast.outside
-            and one.first.value is not None
-            and one.second.value is not None
-        ]
-        if not found:
-            return
-        values = [value for one, second in found for value in (second, replace(second, cell=one.first))]
-        places, names = _places(self.report, values), _Names(self.report, self.reported, values)
-        marked: list[tuple[Mark, Cell]] = []
-        for one, second in sorted(found, key=lambda pair: places[pair[0].entrant]):
-            number = names.number(second)
-            for label, cell in zip((*contrast.parts, DIFFERENCE), (one.first, one.second, one.difference), strict=True):
-                marked.append((Mark(contrast.panel(number), label, number.group), cell))
-        has_difference = any(one.difference.value is not None for one, _ in found)
-        sides = f"{contrast.parts[1]} less {contrast.parts[0]}"
-        beside = f"At the right: {sides} on common items, with its paired 95 % interval"
-        yield Chart(
-            key=contrast.key_of(statistic),
-            title=contrast.title,
-            source=contrast.source,
-            kind="pairs",
-            groups=contrast.groups,
-            series=contrast.series,
-            value=contrast.values[statistic],
-            panels=panels(marked),
-            notes=(*_notes(self.report, "pairs", values, published=True), *([beside] if has_difference else [])),
-            question="changes",
-        )
+    def pairs(self, contrast: ContrastOf) -> Iterator[Chart]:
+        """Yields the figures of a contrast, one per statistic: two marks and their difference in each group."""
+        for statistic, value in contrast.values.items():
+            found = [
+                (one, GroupValue(one.unit, one.entrant, one.statistic, one.dimension, one.group, one.second))
+                for one in self.report.contrasts
+                if (one.kind, one.statistic) == (contrast.kind, statistic)
+                and self.report.units[one.unit].benchmark == self.benchmark
+                and one.dimension not in contrast.outside
+                and one.first.value is not None
+                and one.second.value is not None
+            ]
+            if not found:
+                continue
+            values = [number for one, second in found for number in (second, replace(second, cell=one.first))]
+            places, names = _places(self.report, values), _Names(self.report, self.reported, values)
+            labels = (*contrast.parts, DIFFERENCE)
+            marked = [
+                (Mark(contrast.panel(number), label, number.group), cell)
+                for one, second in sorted(found, key=lambda pair: places[pair[0].entrant])
+                for number in [names.number(second)]
+                for label, cell in zip(labels, (one.first, one.second, one.difference), strict=True)
+            ]
+            notes = _notes(self.report, "pairs", values, published=True)
+            if any(one.difference.value is not None for one, _ in found):
+                sides = f"{contrast.parts[1]} less {contrast.parts[0]}"
+                notes = (*notes, f"At the right: {sides} on common items, with its paired 95 % interval")
+            yield Chart(
+                key=contrast.key_of(statistic),
+                title=contrast.title,
+                source=contrast.source,
+                kind="pairs",
+                groups=contrast.groups,
+                series=contrast.series,
+                value=value,
+                panels=panels(marked),
+                notes=notes,
+                question="changes",
+            )
 
 
 def _places(report: Report, values: Sequence[GroupValue]) -> dict[str, tuple[bool, float, int]]:

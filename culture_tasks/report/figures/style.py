@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from culture_tasks.pages.names import shown
-from culture_tasks.pages.pictures import look
+from culture_tasks.pages.pictures import look, shown
 from culture_tasks.report.figures.charts import is_ratio
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from culture_tasks.benchmarks.interface import Scale
-    from culture_tasks.report.figures.charts import Chart, Panel, Series
+    from culture_tasks.report.figures.charts import Chart, ChartPanel, Series
     from culture_tasks.report.model import Cell
 
     Handles = dict[str, Any]
@@ -53,7 +52,7 @@ def lowest_ratio(chart: Chart) -> float:
     return min(_LEAST_RATIO, min(positive, default=1.0) / 1.25)
 
 
-def panel_title(axes: Axes, panel: Panel, longest: int, **font: Any) -> None:
+def panel_title(axes: Axes, panel: ChartPanel, longest: int, **font: Any) -> None:
     """Writes a panel's title, in lines of its parts where it is longer than one line."""
     parts = [panel.title] if len(panel.title) <= longest else panel.title.split(" · ")
     axes.set_title("\n".join(shown(part, longest) for part in parts), **({"fontsize": 9} | font))
@@ -62,8 +61,14 @@ def panel_title(axes: Axes, panel: Panel, longest: int, **font: Any) -> None:
 def value_axis(axes: Axes, scale: Scale, label: str, *, across: bool = False) -> None:
     """Labels the axis of values, logarithmic for ratios, and draws the value that means "no bias"."""
     (axes.set_xlabel if across else axes.set_ylabel)(shown(label))
-    if is_ratio(scale):
-        logarithmic(axes, across=across)
+    if is_ratio(scale):  # logarithmic, with plain numbers
+        from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+        (axes.set_xscale if across else axes.set_yscale)("log")
+        ticks = axes.xaxis if across else axes.yaxis
+        ticks.set_major_locator(FixedLocator(_TICKS))
+        ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ticks.set_minor_locator(NullLocator())
     light_grid(axes, across=across)
     if scale.neutral is not None:
         (axes.axvline if across else axes.axhline)(scale.neutral, color="0.25", linewidth=0.9, zorder=1.5)
@@ -74,17 +79,6 @@ def light_grid(axes: Axes, *, across: bool) -> None:
     axes.grid(axis="x" if across else "y", color="0.88", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def logarithmic(axes: Axes, *, across: bool = False) -> None:
-    """Makes the axis of values logarithmic, with plain numbers on it."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
-    (axes.set_xscale if across else axes.set_yscale)("log")
-    ticks = axes.xaxis if across else axes.yaxis
-    ticks.set_major_locator(FixedLocator(_TICKS))
-    ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ticks.set_minor_locator(NullLocator())
 
 
 def name_columns(axes: Axes, groups: Sequence[str], room: int) -> None:
@@ -100,7 +94,7 @@ def name_rows(axes: Axes, groups: Sequence[str]) -> None:
     axes.set_ylim(len(groups) - 0.5, -0.5)
 
 
-def draw_band(axes: Axes, panel: Panel, *, across: bool = False) -> Handles:
+def draw_band(axes: Axes, panel: ChartPanel, *, across: bool = False) -> Handles:
     """Draws the range of the published series of each group in grey, and returns its legend entry."""
     handles: Handles = {}
     fill = axes.fill_betweenx if across else axes.fill_between

@@ -9,9 +9,8 @@ import base64
 import hashlib
 import logging
 import re
-from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
 from culture_tasks.pages.thumbnails import Thumbnails
@@ -35,14 +34,14 @@ from culture_tasks.report.wording import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from culture_tasks.benchmarks.reporting import Question
-    from culture_tasks.report.figures.charts import Chart, Panel
-    from culture_tasks.report.model import Cell, Finding, Report, Table
+    from culture_tasks.report.figures.charts import Chart, ChartPanel
+    from culture_tasks.report.model import Cell, Report, Table
 
 _logger = logging.getLogger(__name__)
 
@@ -54,23 +53,6 @@ _MOST_BYTES = 24_000_000
 """Most bytes of samples; beyond them the page holds fewer of each cell."""
 
 
-class _Part(NamedTuple):
-    """A table or figure of the page."""
-
-    key: str
-    question: Question
-    content: Markup
-
-
-class _Section(NamedTuple):
-    """The answers to a question: sentences, and tables and figures."""
-
-    question: Question
-    title: str
-    findings: list[Finding]
-    parts: list[Markup]
-
-
 def write_html(
     report: Report,
     path: Path,
@@ -79,6 +61,7 @@ def write_html(
     images: Path | None = None,
     figures: bool = True,
     published: bool = False,
+    progress: Callable[[Sequence[Chart]], Iterable[Chart]] = iter,
 ) -> list[Path]:
     """Writes the report as one HTML file, and returns its path with those of the files beside it.
 
@@ -93,9 +76,10 @@ def write_html(
         images: Folder with the images that samples name, of which the page has small copies.
         figures: Whether figures are drawn.
         published: Whether rows from papers are drawn in figures.
+        progress: Yields the figures that it gets, to show how many are drawn.
     """
     drawn = charts(report, published=published) if figures else ()
-    pictures = [_figure(chart, svg) for chart, svg in zip(drawn, svg_images(drawn), strict=True)]
+    pictures = {chart.key: _figure(chart, svg) for chart, svg in zip(drawn, svg_images(drawn, progress), strict=True)}
     thumbnails = Thumbnails(images)
     folder = f"{path.stem}_samples" if samples_per_cell is None else ""
     payload, tables, data = _fitting(report, samples_per_cell, thumbnails, folder)
@@ -108,33 +92,36 @@ def write_html(
         "sample": sum(run.items for run in report.runs.values()),
     }
     nonce = hashlib.sha256(data.encode()).hexdigest() if folder else ""  # no text in the page can know it
-    folded = [part for part in tables if part.key != FIRST_TABLE]
-    folded += [part for part in pictures if part.key not in FIRST_FIGURES]
-    sections = (
-        _Section(
-            question,
-            title,
-            [finding for finding in report.findings if finding.question == question and not finding.first],
-            [part.content for part in folded if part.question == question],
-        )
+    sections = [
+        {
+            "question": question,
+            "title": title,
+            "findings": [each for each in report.findings if each.question == question and not each.first],
+            "parts": [
+                *(tables[each.key] for each in report.tables if each.question == question and each.key != FIRST_TABLE),
+                *(pictures[each.key] for each in drawn if each.question == question and each.key not in FIRST_FIGURES),
+            ],
+        }
         for question, title in QUESTIONS.items()
-    )
+    ]
+    problems = [(lost.path, short_name(lost.kind), str(lost.lines or ""), lost.detail) for lost in report.problems]
+    problems += [(run.results_file, "in use", "", each) for run in report.runs.values() for each in run.problems]
+    options = "; ".join(f"{short_name(key)}: {value}" for key, value in report.options.items() if value)
     page = rendered(
         "page.html",
         report=report,
-        pictures=[part.content for key in FIRST_FIGURES for part in pictures if part.key == key],
-        tables=[part.content for part in tables if part.key == FIRST_TABLE],
-        sections=[section for section in sections if section.findings or section.parts],
+        pictures=[pictures[key] for key in FIRST_FIGURES if key in pictures],
+        tables=[tables[FIRST_TABLE]] if FIRST_TABLE in tables else [],
+        sections=[section for section in sections if section["findings"] or section["parts"]],
         counts=", ".join(counted(number, name) for name, number in counts.items()),
         facts={
             "Made": f"{report.created}, culture-tasks {report.version}",
             "Files not included": str(len(report.problems)),
-            "Options": "; ".join(f"{short_name(key)}: {value}" for key, value in report.options.items() if value)
-            or "none",
+            "Options": options or "none",
         },
         payload=payload,
         flags=flags_in(report.tables),
-        problems=list(_problems(report)),
+        problems=problems,
         policy=content_security_policy(style, script, nonce),
         nonce=nonce,
         style=as_markup(style),
@@ -169,10 +156,10 @@ def environment() -> Environment:
 
 def _fitting(
     report: Report, per_cell: int | None, thumbnails: Thumbnails, folder: str
-) -> tuple[Payload, list[_Part], str]:
+) -> tuple[Payload, dict[str, Markup], str]:
     """Makes tables and data with as many samples as the page may hold."""
     payload = Payload(report, per_cell, thumbnails, folder)
-    tables = [_table(table, payload) for table in report.tables]
+    tables = {table.key: _table(table, payload) for table in report.tables}
     data = payload.json()
     if per_cell is None or per_cell <= 1 or len(data.encode()) <= _MOST_BYTES:
         return payload, tables, data
@@ -180,9 +167,9 @@ def _fitting(
     return _fitting(report, per_cell // 2, thumbnails, folder)
 
 
-def _table(table: Table, payload: Payload) -> _Part:
+def _table(table: Table, payload: Payload) -> Markup:
     sums = [at for at, column in enumerate(table.columns) if column.sums_up]
-    content = rendered(
+    return rendered(
         "table.html",
         table=table,
         anchor=f"table-{table.key}",
@@ -191,12 +178,11 @@ def _table(table: Table, payload: Payload) -> _Part:
         spans=spans(table),
         samples_of=payload.cell,
     )
-    return _Part(table.key, table.question, content)
 
 
-def _figure(chart: Chart, svg: bytes) -> _Part:
+def _figure(chart: Chart, svg: bytes) -> Markup:
     size = _VIEW_BOX.search(svg)  # so that the page doesn't jump when the figure appears
-    content = rendered(
+    return rendered(
         "figure.html",
         chart=chart,
         anchor=f"figure-{chart.key}",
@@ -205,25 +191,15 @@ def _figure(chart: Chart, svg: bytes) -> _Part:
         size=[part.decode() for part in size.groups()] if size else None,
         rows_of=_rows_of_panel,
     )
-    return _Part(chart.key, chart.question, content)
 
 
-def _rows_of_panel(panel: Panel) -> list[tuple[str, ...]]:
-
-    def text(cell: Cell | None) -> str:
-        ends = interval(cell, " to ") if cell else ""
-        shown = number(cell.value, cell.scale) if cell else NOTHING
-        return f"{shown} ({ends})" if ends else shown
-
-    return [
-        (series.label, *(text(series.cells.get(group)) for group in panel.groups))
-        for series in (*panel.series, *panel.band)
-    ]
+def _rows_of_panel(panel: ChartPanel) -> list[tuple[str, ...]]:
+    every = (*panel.series, *panel.band)
+    return [(series.label, *(_in_words(series.cells.get(group)) for group in panel.groups)) for series in every]
 
 
-def _problems(report: Report) -> Iterator[tuple[str, str, str, str]]:
-    for lost in report.problems:
-        yield lost.path, short_name(lost.kind), str(lost.lines or ""), lost.detail
-    for run in report.runs.values():
-        for problem in run.problems:
-            yield run.results_file, "in use", "", problem
+def _in_words(cell: Cell | None) -> str:
+    if cell is None:
+        return NOTHING
+    ends = interval(cell, " to ")
+    return f"{number(cell.value, cell.scale)}{f' ({ends})' if ends else ''}"

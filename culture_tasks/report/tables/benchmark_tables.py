@@ -22,7 +22,7 @@ from culture_tasks.report.numbers.comparisons import with_best
 from culture_tasks.report.numbers.contrasts import run_facts
 from culture_tasks.report.numbers.gains import OVER_ALL, Training
 from culture_tasks.report.numbers.scores import Measured, Scores
-from culture_tasks.report.tables.grid import Context, Place, grid
+from culture_tasks.report.tables.grid import Context, FilledColumn, grid
 from culture_tasks.report.tables.published_rows import keys_of, own_data_apart, with_papers
 from culture_tasks.report.wording import ITEMS_NEEDED
 
@@ -91,47 +91,37 @@ def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
         return _row_texts(context, layout.units, entrant, spec.headers)
 
     if not spec.lines:
-        places = [
-            Place(
-                _column(context, layout, column),
-                with_best(context.scores, column.at, context.rankable),
-                printed=column.printed,
-                at=column.at,
+        filled = [
+            FilledColumn(
+                _column(context, layout, one), with_best(context.scores, one.at, context.rankable), one.printed, one.at
             )
-            for column in spec.columns
-            if column.at is not None
+            for one in spec.columns
+            if one.at is not None
         ]
-        return grid(context, table, places, labels=texts, papers=layout.papers)
+        return grid(context, table, filled, labels=texts, papers=layout.papers)
     rows = {
         f"{entrant} {label}": (entrant, label, addresses)
         for entrant in ([model] if model is not None else context.entrants)
         for label, addresses in spec.lines.items()
     }
-    places = []
+    filled = []
     for column in spec.columns:
-        own = {
-            row: context.scores.at(addresses[column.key]).get(entrant)
-            for row, (entrant, _, addresses) in rows.items()
-            if column.key in addresses
-        }
-        cells = {row: cell for row, cell in own.items() if cell is not None}
-        places.append(Place(_column(context, layout, column), cells))
-    return grid(
-        context,
-        table,
-        places,
-        rows=rows,
-        labels=lambda row: (*texts(rows[row][0]), rows[row][1]),
-        owner=lambda row: rows[row][0],
-    )
+        of_column = {row: (own, line[column.key]) for row, (own, _, line) in rows.items() if column.key in line}
+        cells = {row: context.scores.at(at).get(own) for row, (own, at) in of_column.items()}
+        known = {row: cell for row, cell in cells.items() if cell is not None}
+        filled.append(FilledColumn(_column(context, layout, column), known))
+
+    def labels(row: str) -> tuple[str, ...]:
+        return *texts(rows[row][0]), rows[row][1]
+
+    return grid(context, table, filled, rows=rows, labels=labels, owner=lambda row: rows[row][0])
 
 
 def _column(context: Context, layout: _Layout, column: ColumnOf) -> Column:
     """Returns a column on the scale of its numbers; where none of them was run, on that of the table's others."""
     lines = layout.spec.lines.values()
     own = [column.at] if column.at is not None else [line[column.key] for line in lines if column.key in line]
-    scales = (context.scores.scale(address) for address in (*own, *_addresses(layout.spec)))
-    scale = next((scale for scale in scales if scale is not None), Scale(""))
+    scale = next(filter(None, map(context.scores.scale, (*own, *_addresses(layout.spec)))), Scale(""))
     label, over = _titled(context, column.label), _titled(context, column.over)
     return Column(column.key, label, scale, over=over, sums_up=column.sums_up)
 
@@ -160,8 +150,6 @@ def contrast_tables(context: Context, contrasts: Sequence[Contrast]) -> Iterator
             for statistic, value in spec.values.items():
                 kind = (spec.kind, statistic)
                 found = [one for one in contrasts if one.unit in units and (one.kind, one.statistic) == kind]
-                if not found:
-                    continue
                 note = (
                     f"{spec.parts[0]}: {spec.words[0]}. {spec.parts[1]}: {spec.words[1]}. Difference: the second less "
                     "the first, on the items that both have a score for, with a paired interval."
@@ -175,15 +163,12 @@ def contrast_tables(context: Context, contrasts: Sequence[Contrast]) -> Iterator
                     notes=(note,),
                     question="changes",
                 )
-                yield _contrast_table(context, spec, reported, table, found)
+                if found:
+                    yield _contrast_table(context, spec, reported, table, found)
 
 
 def _contrast_table(
-    context: Context,
-    spec: ContrastOf,
-    reported: BenchmarkReport,
-    table: Table,
-    found: Sequence[Contrast],
+    context: Context, spec: ContrastOf, reported: BenchmarkReport, table: Table, found: Sequence[Contrast]
 ) -> Table:
     field = spec.rows[0] if spec.rows else ""
     rows: dict[str, Contrast] = {}
@@ -199,20 +184,16 @@ def _contrast_table(
         return (*texts, *([reported.field_named(field).name_of(dict(one.second.where)[field])] if field else []))
 
     order = [(), *(((known.name, group),) for known in reported.fields for group in known.order)]
-    places: list[Place] = []
+    sides = {"first": spec.parts[0], "second": spec.parts[1], "difference": "Difference"}
+    filled: list[FilledColumn] = []
     for beside in sorted(groups, key=lambda where: order.index(where) if where in order else len(order)):
         key = (("", "all"), *spec.fixed, *beside)[-1][1]
         over = " · ".join(reported.field_named(name).name_of(group) for name, group in beside) or "All"
-        own = groups[beside]
-        sides = {
-            "first": (spec.parts[0], {row: one.first for row, one in own.items()}),
-            "second": (spec.parts[1], {row: one.second for row, one in own.items()}),
-            "difference": ("Difference", {row: one.difference for row, one in own.items()}),
-        }
-        for side, (label, cells) in sides.items():
+        for side, label in sides.items():
+            cells: dict[str, Cell] = {row: getattr(one, side) for row, one in groups[beside].items()}
             scale = next(iter(cells.values())).scale
-            places.append(Place(Column(f"{key}_{side}", label, scale, over=over), cells))
-    return grid(context, table, places, rows=rows, labels=labels, owner=lambda row: rows[row].entrant)
+            filled.append(FilledColumn(Column(f"{key}_{side}", label, scale, over=over), cells))
+    return grid(context, table, filled, rows=rows, labels=labels, owner=lambda row: rows[row].entrant)
 
 
 # Base and trained models side by side: over all benchmarks, and in the layout of each benchmark's own tables

@@ -47,7 +47,7 @@ def costs_table(entered: Iterable[Entered], prices: Prices | None) -> Table:
     rows: list[Row] = []
     for share, own in zip(shares, numbers, strict=True):
         runs = tuple(each.run.key for each in share.runs)
-        values = [(own[column.key], column.scale) for column in columns]
+        values = ((own[column.key], column.scale) for column in columns)
         cells = tuple(Cell(None if value is None else float(value), scale, runs=runs) for value, scale in values)
         if any(cell.value is not None for cell in cells):
             rows.append(Row((share.model, share.benchmark), cells, share.entrant))
@@ -88,13 +88,20 @@ def _seconds(runs: Sequence[LoadedRun]) -> float | None:
 
 def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
     """Returns all numbers of a row by the keys of the columns; None where one of the runs doesn't say."""
+
+    def total(usages: Sequence[Usage | None]) -> Usage | None:
+        known = [usage for usage in usages if usage is not None]
+        return sum(known, start=Usage()) if known and len(known) == len(usages) else None
+
     spent = [each.run.spent for each in share.runs]
     names = ("responses", "characters", "tokens_in", "tokens_out")
     sums = {name: whole_sum(None if one is None else getattr(one, name) for one in spent) for name in names}
     responses, characters = sums["responses"], sums.pop("characters")
     judged = [each for each in share.runs if each.run.settings.judges]
-    judge = _total([None if one is None else one.judge for one in (each.run.spent for each in judged)])
-    kept = _total([None if one is None else one.judge_kept for one in (each.run.spent for each in judged)])
+    judge, kept = (
+        total([None if each.run.spent is None else getattr(each.run.spent, part) for each in judged])
+        for part in ("judge", "judge_kept")
+    )
     price = prices.of(share.runs[0].result.model, share.runs[0].run.model) if prices else None
     graded = [_graded_for(each, prices) for each in judged]
     return {
@@ -110,17 +117,10 @@ def _numbers(share: _Share, prices: Prices | None) -> dict[str, float | None]:
     }
 
 
-def _total(usages: Sequence[Usage | None]) -> Usage | None:
-    """Returns a sum; None where a part is missing, and where there is none."""
-    known = [usage for usage in usages if usage is not None]
-    return sum(known, start=Usage()) if known and len(known) == len(usages) else None
-
-
 def _graded_for(each: LoadedRun, prices: Prices | None) -> tuple[float | None, float | None]:
     """Returns the cost of a run's verdicts, and of its kept ones; None without a price or with several judges."""
-    models = {judge.model for judge in each.run.settings.judges}
+    models, spent = {judge.model for judge in each.run.settings.judges}, each.run.spent
     price = prices.of(*models) if prices and len(models) == 1 else None
-    spent = each.run.spent
     if price is None or spent is None or spent.judge is None or spent.judge_kept is None:
         return None, None
     return price.of_requests(spent.judge), price.of_requests(spent.judge_kept)

@@ -33,8 +33,8 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A column with its cells, by row, their address, and the keys of the published column that it corresponds to."""
+class FilledColumn:
+    """A column with its cells, by row, the keys of the published column that it corresponds to, and its address."""
 
     column: Column
     cells: Mapping[str, Cell]
@@ -47,19 +47,21 @@ def columns_of(scale: Scale, **labels: str) -> list[Column]:
     return [Column(key, label, scale) for key, label in labels.items()]
 
 
-def row_of(texts: Iterable[str], values: Iterable[Cell | float | None], columns: Sequence[Column]) -> Row:
+def row_of(
+    texts: Iterable[str], values: Iterable[Cell | float | None], columns: Sequence[Column], entrant: str | None = None
+) -> Row:
     """Returns a row of any cells and numbers; a number has the scale of its column."""
     cells = (
         value if value is None or isinstance(value, Cell) else Cell(float(value), column.scale)
         for value, column in zip(values, columns, strict=True)
     )
-    return Row(tuple(texts), tuple(cells))
+    return Row(tuple(texts), tuple(cells), entrant)
 
 
 def grid(
     context: Context,
     table: Table,
-    places: Sequence[Place],
+    filled: Sequence[FilledColumn],
     rows: Iterable[str] | None = None,
     labels: Callable[[str], tuple[str, ...]] | None = None,
     *,
@@ -71,21 +73,20 @@ def grid(
     Args:
         context: The rows, the runs, the numbers and the options.
         table: The table without columns and rows.
-        places: Its columns.
-        rows: Its rows, as the places' cells name them; None for all entrants.
+        filled: Its columns.
+        rows: Its rows, as the columns' cells name them; None for all entrants.
         labels: Gives a row's texts; None for an entrant's label.
         owner: Gives the entrant of a row, where rows aren't entrants; their cells have no ranks then.
         papers: Published tables whose rows may stand below.
     """
-    filled: list[Row] = []
+    found: list[Row] = []
     for key in context.entrants if rows is None else rows:
-        cells = tuple(place.cells.get(key) for place in places)
+        cells = tuple(column.cells.get(key) for column in filled)
         if owner is not None:  # a place among models would be misread as one among other rows
             cells = tuple(cell and replace(cell, rank=None, best=False) for cell in cells)
         texts = (context.entrants[key].label,) if labels is None else labels(key)
         if any(cell is not None for cell in cells):
-            filled.append(Row(texts, cells, owner(key) if owner else key))
-    table = replace(table, columns=tuple(place.column for place in places), rows=tuple(filled))
-    printed = [keys_of(place.printed) for place in places]
-    table = with_papers(table, printed, papers if context.published else ())
-    return with_reported(table, [place.at for place in places], context.reported)
+            found.append(Row(texts, cells, owner(key) if owner else key))
+    table = replace(table, columns=tuple(one.column for one in filled), rows=tuple(found))
+    table = with_papers(table, [keys_of(one.printed) for one in filled], papers if context.published else ())
+    return with_reported(table, [one.at for one in filled], context.reported)

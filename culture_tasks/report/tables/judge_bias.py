@@ -53,10 +53,6 @@ class _Probe(NamedTuple):
     between_models: bool = False
 
 
-def _length(one: JudgedResponse) -> float:
-    return log_length(one.response.text)
-
-
 def _other_script(one: JudgedResponse) -> float:
     text, question = one.response.text, one.response.question
     if not (any(map(str.isalpha, text)) and any(map(str.isalpha, question))):
@@ -89,7 +85,7 @@ _PROBES = (
         title="Length of the response, per doubling",
         responses="longer responses",
         per=" per doubling of their length",
-        value=_length,
+        value=lambda one: log_length(one.response.text),
         missing="no rated response has a text",
     ),
     _Probe(
@@ -141,11 +137,10 @@ def judge_biases(rated: Iterable[JudgedResponse]) -> tuple[Table, list[JudgeBias
     biases: list[JudgeBias] = []
     for (part, probe, effect), p in zip(tried, adjusted, strict=True):
         run, scale = part[0].run, part[0].response.scale
-        benchmark = benchmarks().get(run.benchmark or "")
+        benchmark, points = benchmarks().get(run.benchmark or ""), scale_of_differences(scale)
         judge, title = run.settings.judged_by, run.task if benchmark is None else benchmark.title
-        ends = known(effect.low), known(effect.high)
-        note = effect.reason or ""
-        cell = Cell(known(effect.value), scale_of_differences(scale), *ends, n=effect.n, note=note)
+        value, low, high = map(known, (effect.value, effect.low, effect.high))
+        cell = Cell(value, points, low, high, n=effect.n, note=effect.reason or "")
         rows.append(row_of((judge, title, probe.title), (cell, Cell(known(p), P_VALUE), effect.n), columns))
         if cell.value is not None:
             width = (scale.high or 0.0) - (scale.low or 0.0)

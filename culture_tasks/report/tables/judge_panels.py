@@ -40,7 +40,10 @@ def judge_panels(
 
     Scores of panels that people's ratings have weighted are by unit, model and culture.
     """
-    origins = _origins(runs)
+    before = {each.result.path: each.result.graded_from or each.result.path for each in runs}
+    origins = before  # the file with the responses, of new gradings the first one's
+    for _ in before:  # a chain of gradings is no longer than there are files
+        origins = {path: before.get(origin, origin) for path, origin in origins.items()}
     found = [
         (measured, model, panel)
         for measured in context.scores.units.values()
@@ -61,9 +64,7 @@ def judge_panels(
         cultures = measured.combinations(next(iter(panel.values())), (field,)) if field else []
         for where in ((), *(cultures if len(cultures) > 1 else ())):
             cells = context.scores.at(At(measured.unit.key, where=where))
-            own = (
-                _of_the_judge(measured, key, cells.get(key)) if (key := panel.get(judge)) else None for judge in judges
-            )
+            own = (_of_the_judge(measured, panel[one], cells) if one in panel else None for one in judges)
             culture = where[-1][1] if where else None
             together, *beside = _together(measured, panel.values(), where)
             by_people = [weighted.get((measured.unit.key, model, culture))] if weighted else []
@@ -74,24 +75,14 @@ def judge_panels(
     return Table("judges", title, headers, columns, tuple(rows), notes=notes, question="judges")
 
 
-def _of_the_judge(measured: Measured, entrant: str, cell: Cell | None) -> Cell | None:
+def _of_the_judge(measured: Measured, entrant: str, cells: Mapping[str, Cell]) -> Cell | None:
     """Returns a judge's own score where people's ratings have corrected it, and any other as it is."""
+    cell = cells.get(entrant)
     if cell is None or "corrected" not in cell.flags:
         return cell
     flags = tuple(flag for flag in cell.flags if flag != "corrected")
     observed = measured.observe(entrant, cell.where)
     return cell_of(observed, measured.unit.scale, flags, cell.where, min_coverage=measured.min_coverage)
-
-
-def _origins(runs: Sequence[LoadedRun]) -> dict[Path, Path]:
-    """Returns the result file whose responses each result file has: its own but for new gradings."""
-    before = {each.result.path: each.result.graded_from for each in runs}
-    found: dict[Path, Path] = {}
-    for path in before:
-        found[path] = path
-        for _ in before:  # a chain of gradings is no longer than there are files
-            found[path] = before.get(found[path]) or found[path]
-    return found
 
 
 def _panels(

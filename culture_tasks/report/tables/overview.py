@@ -1,19 +1,22 @@
-"""Tables over all benchmarks: summary, spread over cultures, tests between models, and the runs."""
+"""Tables over all benchmarks: summary, countries, spread over cultures, tests between models, and the runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from culture_tasks.benchmarks.interface import Scale
-from culture_tasks.benchmarks.registry import title_of
+from culture_tasks.benchmarks.registry import benchmarks, title_of
 from culture_tasks.benchmarks.reporting import At
-from culture_tasks.report.model import Cell, Column, Comparison, Fairness, ModelMeans, Row, Table, Unit
+from culture_tasks.report.model import Cell, Column, Comparison, CountryScore, Fairness, ModelMeans, Row, Table, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences, with_best
+from culture_tasks.report.numbers.countries import Countries, usual_units
 from culture_tasks.report.numbers.other_tasks import cut_of, difference
 from culture_tasks.report.numbers.overall import COMMON, marks, shared_sources
-from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, columns_of, grid, row_of
+from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
+from culture_tasks.report.tiles import region_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
 from culture_tasks.results.runs import Run
+from culture_tasks.vocabulary import place
 
 _RANK = Scale("rank", 1.0, None, better=None)
 _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
@@ -23,18 +26,18 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     """Returns every headline score on its own scale, and the means over common columns."""
     headline = [unit for unit in units if unit.headline]
     inside = {column for mean in means for column in mean.columns}
-    places: list[Place] = []
+    filled: list[FilledColumn] = []
     for unit in sorted(headline, key=lambda unit: unit.key not in inside):
         scale, over = unit.scale, "" if unit.key in inside or not inside else "In no mean"
         ends = "" if scale.low is None or scale.high is None else f" ({scale.low:g}-{scale.high:g})"
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
         not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
-        places.append(Place(Column(unit.key, label, scale, over), {**not_run, **unit.cells}, at=At(unit.key)))
+        filled.append(FilledColumn(Column(unit.key, label, scale, over), {**not_run, **unit.cells}, at=At(unit.key)))
     for mean in reversed(means):
         if mean.mean_ranks:
             label = mean.title.replace("Mean", "Mean rank").rpartition(" of ")[0]
-            places.append(Place(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
-        places.append(Place(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells))
+            filled.append(FilledColumn(Column(mean.key.replace("mean", "mean_rank"), label, _RANK), mean.mean_ranks))
+        filled.append(FilledColumn(Column(mean.key, mean.title, COMMON, sums_up=True), mean.cells))
     notes = ["; ".join(f"{unit.title}: {unit.measure}" for unit in headline) + "."]
     if means:
         notes.append("For a mean each metric's own range is mapped to 0-100, 100 being its better end.")
@@ -57,7 +60,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
         notes.append("The models can't be ranked by a mean: no two ran the same two benchmarks.")
     table = Table("summary", "Scores", ("Model",), notes=tuple(notes), question="best")
     order = [key for mean in means for key in sorted(mean.cells, key=lambda key: -(mean.cells[key].value or 0.0))]
-    return grid(context, table, places, rows=dict.fromkeys((*order, *context.entrants)))
+    return grid(context, table, filled, rows=dict.fromkeys((*order, *context.entrants)))
 
 
 def _about_mean(context: Context, mean: ModelMeans, titles: Mapping[str, str]) -> Iterator[str]:
@@ -79,24 +82,31 @@ def cuts(context: Context) -> Iterator[Table]:
     """Yields a table for each cut of the harnesses' own tasks: the two groups of each task, and their difference."""
     found = {key: cut for key in context.scores.units if (cut := cut_of(key))}
     for cut in {cut.field: cut for cut in found.values()}.values():
-        places: list[Place] = []
+        filled: list[FilledColumn] = []
         for key in (key for key, own in found.items() if own.field == cut.field):
             scale = context.scores.units[key].unit.scale
             addresses = [At(key, where=((cut.field, group),)) for group in cut.groups]
             first, second = (with_best(context.scores, at, context.rankable) for at in addresses)
             cells = {one: difference(first[one], second[one]) for one in first if one in second}
             for name, side in zip(cut.groups.values(), (first, second), strict=True):
-                places.append(Place(Column(f"{key} {name}", name, scale, key), side))
-            places.append(Place(Column(f"{key} difference", "Difference", scale_of_differences(scale), key), cells))
+                filled.append(FilledColumn(Column(f"{key} {name}", name, scale, key), side))
+            points = Column(f"{key} difference", "Difference", scale_of_differences(scale), key)
+            filled.append(FilledColumn(points, cells))
         note = (
             "By the labels of the questions in the harness's samples; questions without one are left out. Difference: "
             "the first less the second, which is on other questions, with Newcombe's interval."
         )
-        yield grid(context, Table(f"cut_{cut.field}", cut.title, ("Model",), notes=(note,)), places)
+        yield grid(context, Table(f"cut_{cut.field}", cut.title, ("Model",), notes=(note,)), filled)
 
 
 def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequence[Fairness]) -> Table:
     """Returns how evenly each score spreads over cultures, on the score's own scale."""
+    columns = (
+        *columns_of(OWN_SCALE, best="Best", worst="Worst"),
+        Column("gap", "Gap", Scale("the score's own", 0.0, None, better="lower", neutral=0.0)),
+        Column("variance", "Variance", Scale("the score's own, squared", 0.0, None, better="lower", neutral=0.0)),
+        Column("groups", "Groups", COUNT),
+    )
     rows: list[Row] = []
     for one in spreads:
         unit, scale = units[one.unit], one.scale
@@ -105,15 +115,9 @@ def fairness_table(context: Context, units: Mapping[str, Unit], spreads: Sequenc
         squared = Scale(f"squared {scale.unit}", 0.0, None, better="lower", neutral=0.0, digits=scale.digits + 1)
         numbers = ((one.best_value, scale), (one.worst_value, scale), (one.gap, scale), (one.variance, squared))
         flags = unit.cells[one.entrant].flags
-        cells = [None if value is None else Cell(value, own, flags=flags) for value, own in numbers]
+        cells = (None if value is None else Cell(value, own, flags=flags) for value, own in numbers)
         texts = (unit.title, context.entrants[one.entrant].label, one.best or "all equal", one.worst or "all equal")
-        rows.append(Row(texts, (*cells, Cell(float(one.groups), COUNT)), one.entrant))
-    columns = (
-        *columns_of(OWN_SCALE, best="Best", worst="Worst"),
-        Column("gap", "Gap", Scale("the score's own", 0.0, None, better="lower", neutral=0.0)),
-        Column("variance", "Variance", Scale("the score's own, squared", 0.0, None, better="lower", neutral=0.0)),
-        Column("groups", "Groups", COUNT),
-    )
+        rows.append(row_of(texts, (*cells, one.groups), columns, one.entrant))
     note = (
         "Worst is the worst-group score. Gap is best less worst, variance that of the groups' scores; 0 would be no "
         "difference, but groups of few items differ by chance alone: see their intervals."
@@ -179,3 +183,98 @@ def runs_table(runs: Iterable[Run]) -> Table:
     headers = ("Model", "Task", "Harness", "Judge", "Version", "Date")
     notes = ("Unparsed: the share of replies from which no answer could be read, where no judge grades.",)
     return Table("runs", "Runs", headers, tuple(columns), tuple(rows), notes=notes, question="runs")
+
+
+# Countries: the score of each model for each, and the benchmarks' own means behind it
+
+
+def country_tables(context: Context, countries: Countries) -> tuple[Table, ...]:
+    """Returns the table of countries by models, and that of their benchmarks; none without a country."""
+    if not countries.scores:
+        return ()
+    return _countries_by_model(context, countries), _countries_by_benchmark(context, countries.scores)
+
+
+def _countries_by_model(context: Context, countries: Countries) -> Table:
+    scores = {(score.place, score.entrant): score for score in countries.scores}
+    models = [key for key in context.entrants if key in {score.entrant for score in countries.scores}]
+    columns = [Column("n", "Questions", COUNT), *(Column(key, context.entrants[key].label, COMMON) for key in models)]
+    rows = []
+    for code in _in_order(countries.scores):
+        known = {key: scores[code, key] for key in models if (code, key) in scores}
+        owners = [context.scores.units[unit].unit.benchmark or unit for score in known.values() for unit in score.means]
+        titles = dict.fromkeys(benchmarks()[name].title if name in benchmarks() else name for name in owners)
+        texts = (place(code).name, region_of(code) or "several countries", ", ".join(titles))
+        questions = max(score.cell.n for score in known.values())
+        cells = (known[key].cell if key in known else None for key in models)
+        rows.append(row_of(texts, (questions, *cells), columns))
+    headers, notes = ("Country", "Region", "Benchmarks"), tuple(_about_countries(context, countries))
+    return Table("countries", "Countries", headers, tuple(columns), tuple(rows), notes=notes)
+
+
+def _countries_by_benchmark(context: Context, scores: Sequence[CountryScore]) -> Table:
+    units = [key for key in context.scores.units if any(key in score.over for score in scores)]
+    columns = [Column("pooled", "Score", COMMON), Column("raw", "Mean", COMMON), Column("n", "Questions", COUNT)]
+    columns += [Column(key, context.scores.units[key].unit.title, COMMON, "Means of benchmarks") for key in units]
+    order = {code: at for at, code in enumerate(_in_order(scores))}
+    rows = [
+        row_of(
+            (place(score.place).name, context.entrants[score.entrant].label),
+            (score.cell, score.raw, score.cell.n, *(score.means.get(key) for key in units)),
+            columns,
+            score.entrant,
+        )
+        for score in sorted(scores, key=lambda score: order[score.place])
+    ]
+    note = (
+        "Score: with partial pooling, as in the table of countries. Mean: without; each benchmark that asks about the "
+        "country weighs the same. All numbers are on the common scale of 0-100."
+    )
+    title, headers = "Countries, with the means of the benchmarks", ("Country", "Model")
+    return Table("countries_by_benchmark", title, headers, tuple(columns), tuple(rows), notes=(note,))
+
+
+def _in_order(scores: Sequence[CountryScore]) -> list[str]:
+    """Returns the countries by region and name; groups of countries are the last."""
+    codes = dict.fromkeys(score.place for score in scores)
+    return sorted(codes, key=lambda code: (not region_of(code), region_of(code), place(code).name))
+
+
+def _about_countries(context: Context, countries: Countries) -> Iterator[str]:
+    usual = usual_units(countries.scores)
+    yield (
+        "The score of a country is the mean over all benchmarks of the model, had each of them asked about it; each "
+        "benchmark weighs the same, and so do its tasks. It is estimated from all answers of the model: the fewer "
+        "questions there are about a country, the closer it is to what the benchmarks' difficulty and the model's "
+        "other countries suggest. Each metric's own range is mapped to 0-100, 100 being its better end. "
+        "Questions that share an image or a scene, and one in several languages or tasks, count once."
+    )
+    models: dict[tuple[str, ...], list[str]] = {}
+    for entrant, over in {score.entrant: score.over for score in countries.scores}.items():
+        models.setdefault(over, []).append(context.entrants[entrant].label)
+    for over, labels in models.items():
+        whose = f"The benchmarks of {', '.join(labels)}" if len(models) > 1 else "The benchmarks"
+        yield f"{whose}: {_titles(context, over)}."
+    if len(models) > 1:
+        yield "Scores over different benchmarks can't be compared."
+    if any(score.cell.best for score in countries.scores):
+        of_these = f" of {', '.join(models[usual])}" if len(models) > 1 else ""
+        yield (
+            f"Bold: no other model{of_these} is significantly better for this country, and one is significantly worse "
+            "than the best. Each is tested against the best by their intervals, as if these were independent, with "
+            "Bonferroni's adjustment over all pairs of models."
+        )
+    if countries.parts:
+        listed = ", ".join(f"{name} for {place(country).name}" for name, country in countries.parts.items())
+        yield f"A part of a country counts for it: {listed}."
+    if shared := shared_sources(context.scores.units[key].unit for key in usual):
+        yield shared
+    reasons: dict[str, list[str]] = {}
+    for unit, why in countries.beside.items():
+        reasons.setdefault(why, []).append(unit)
+    for why, units in reasons.items():
+        yield f"Not included ({why}): {_titles(context, units)}."
+
+
+def _titles(context: Context, units: Sequence[str]) -> str:
+    return "; ".join(context.scores.units[unit].unit.title for unit in units)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ from culture_tasks.results.loaded_runs import LoadedRun
 
 _HEADERS = ("Model", "Judge", "Benchmark", "Culture")
 _WEIGHT = Scale("weight", 0.0, None, better=None)
+Numbers = Sequence[Cell | float | None]
+"""The numbers of a row, in the order of its columns."""
 
 _ABOUT_SCORES = (
     "Judge: the judge's own score. Corrected: the score that people would give to all responses, by their ratings of a "
@@ -71,7 +74,39 @@ def checked_by_people(
     notes += [_ABOUT_THREE_LEVELS] * any(unit.has_three_levels for unit in units) + [_ABOUT_PANELS] * bool(panels)
     notes += dict.fromkeys(_of_sample_alone(each) for unit in units for each in unit.checked_runs if each.is_alone)
     bias_table, biases = judge_biases(_rated_responses(units))
-    tables = [_corrected_table([*units, *panels], tuple(notes)), _agreement_table(units), bias_table]
+    corrected = [
+        *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
+        *columns_of(OWN_SCALE, people="People alone"),
+        *columns_of(COUNT, rated="Rated", responses="Responses"),
+        *columns_of(_WEIGHT, weight="Weight"),
+    ]
+    agreed = [
+        *columns_of(COUNT, rated="Rated by both"),
+        *columns_of(ALPHA, between="Between people", alpha="Alpha", spearman="Spearman rho"),
+        *columns_of(OWN_SCALE, higher="Judge is higher by", apart="Apart"),
+    ]
+
+    def table(key: str, title: str, columns: Sequence[Column], rows: Iterable[Row], *notes: str) -> Table:
+        return Table(key, title, _HEADERS, tuple(columns), tuple(rows), notes=notes, question="judges")
+
+    def row(unit: CheckedUnit, judge: str, culture: str | None, values: Numbers, columns: Sequence[Column]) -> Row:
+        return row_of((unit.label, judge, unit.title, culture or ALL), values, columns, unit.key)
+
+    scores = (
+        row(unit, unit.graders, culture, unit.scores(culture), corrected)
+        for unit in (*units, *panels)
+        for culture in (None, *unit.cultures)
+    )
+    agreements = (
+        row(unit, unit.judged_by, culture, unit.agreement(culture), agreed)
+        for unit in units
+        for culture in (None, *unit.cultures)
+    )
+    tables = [
+        table("spotcheck", "Scores corrected by people", corrected, scores, *notes),
+        table("spotcheck_agreement", "Agreement of judge and people", agreed, agreements, _ABOUT_AGREEMENT),
+        bias_table,
+    ]
     return tables, [unit.checked for unit in units], biases
 
 
@@ -110,7 +145,8 @@ def panels_of(units: Sequence[CheckedUnit]) -> list[CheckedUnit]:
         if not unit.has_three_levels and not any(each.run.lexical for each in unit.checked_runs):
             responses = frozenset(each.population.fingerprint for each in unit.checked_runs)
             alike.setdefault((unit.measured.unit.key, responses), {}).setdefault(unit.judged_by, unit)
-    return [_Panel([*of_judges.values()]) for of_judges in alike.values() if len(of_judges) > 1]
+    judges = [[*of_judges.values()] for of_judges in alike.values() if len(of_judges) > 1]
+    return [CheckedUnit(own[0].measured, own[0].key, own[0].entrant, own[0].checked_runs, panel=own) for own in judges]
 
 
 def corrected_by_people(
@@ -152,6 +188,12 @@ class _CheckedRun(NamedTuple):
     def is_alone(self) -> bool:
         """Whether it is a judge's sample without another judge's readable verdicts on all responses."""
         return self.whole is None and self.run.result.subset is not None and self.run.result.graded_from is not None
+
+    @property
+    def weight(self) -> float:
+        """How many documents of its task a response is for, in a designed subset."""
+        subset = None if self.whole else self.run.result.subset
+        return 1.0 if subset is None else subset.of_documents / subset.documents
 
     @property
     def responses(self) -> Sequence[Response]:
@@ -212,55 +254,72 @@ def _why_absent(rated: Rated, place: int, candidates: Sequence[Population]) -> s
 
 
 class CheckedUnit:
-    """A unit of an entrant whose responses people rated a part of; ``cultures`` is empty where there is only one."""
+    """A unit of an entrant whose responses people rated a part of; ``cultures`` is empty where there is only one.
 
-    def __init__(self, measured: Measured, key: str, entrant: Entrant, checked: Sequence[_CheckedRun]) -> None:
+    ``panel`` are the units of several judges that graded the same responses, where they count as one judge.
+    """
+
+    def __init__(
+        self,
+        measured: Measured,
+        key: str,
+        entrant: Entrant,
+        checked: Sequence[_CheckedRun],
+        panel: Sequence[CheckedUnit] = (),
+    ) -> None:
         self.measured, self.key, self.entrant = measured, key, entrant
-        self.label, self.title = entrant.label, measured.unit.title
+        self.label, self.title = entrant.model if panel else entrant.label, measured.unit.title
         self.judged_by = " + ".join(dict.fromkeys(each.run.run.settings.judged_by for each in checked))
-        self.checked_runs = checked
+        if panel:
+            self.judged_by = f"a panel of {' and '.join(unit.judged_by for unit in panel)}"
+        self.checked_runs, self._panel = checked, panel
         self.has_three_levels = any(each.whole for each in checked)
         self._runs = [each.run for each in checked]
-        self._responses = [one for each in checked for one in each.responses]
-        self._own_scores = np.concatenate([_scores_of_sample(each) for each in checked])
+        every = [(one, (one.item, one.run)) for each in checked for one in each.responses]
+        given = [{(one.item, one.run): one.judged for one in each.population.responses} for each in checked]
+        of_sample = [
+            own.get((one.item, one.run), math.nan)
+            for own, each in zip(given, checked, strict=True)
+            for one in each.responses
+        ]
+        self._own_scores = np.array(of_sample)
         self._raters = _ratings(checked)
-        self._people = _means_of(self._raters)
+        people = _means_of(self._raters)
         reported = measured.reported.field_named(measured.reported.culture)
-        self._strata = _strata(checked, reported, ~np.isnan(self._people))
+        strata = _strata(checked, reported, ~np.isnan(people))
         if self.has_three_levels:
-            self._strata = pooled(self._strata, ~np.isnan(self._own_scores[None]))
-        sizes, of_tasks = Counter(self._strata), Counter(stratum.task for stratum in self._strata)
-        self._weights = {each.run.run.task: _weight(each) for each in checked}
+            strata = pooled(strata, ~np.isnan(self._own_scores[None]))
+        clusters = [one.cluster for one, _ in every]
+        self._clusters = clusters if len(set(clusters)) < len(clusters) else None
+        keys = [(stratum.task, *key) for stratum, (_, key) in zip(strata, every, strict=True)]
+        judge: Floats = np.array([one.judged for one, _ in every])
+        if panel:
+            by_judge = [dict(zip(unit.responses.keys, unit.responses.judge, strict=True)) for unit in panel]
+            table = [[own[key] for key in keys] for own in by_judge]
+            judge = weighted_panel(table, people, strata, clusters=self._clusters).scores
+        weights = {each.run.run.task: each.weight for each in checked}
+        better = self._own_scores if self.has_three_levels and not panel else None
+        self.responses: CheckedResponses = CheckedResponses(keys, judge, people, strata, clusters, weights, better)
+        sizes, of_tasks = Counter(strata), Counter(stratum.task for stratum in strata)
         self._shares = {  # the weight of a culture: its size, or its part of a task where tasks count the same
-            stratum: size / of_tasks[stratum.task] if measured.equal_parts else size * self._weights[stratum.task]
+            stratum: size / of_tasks[stratum.task] if measured.equal_parts else size * weights[stratum.task]
             for stratum, size in sizes.items()
         }
-        self._judge, self._better = self._levels()
-        self._corrected = self._mean(self._judge, self._better)
-        self._alone = self._mean(np.full(self._judge.size, np.nan))
-        present = {stratum.culture for stratum in self._strata} - {""}
+        self._corrected = self._mean(judge, better)
+        self._alone = self._mean(np.full(judge.size, np.nan))
+        present = {stratum.culture for stratum in strata} - {""}
         others = sorted(one for one in present if one not in reported.order)
         found = [*(one for one in reported.order if one in present), *others]
         self.cultures = found if len(found) > 1 else []
         missing: set[Flag] = {"incomplete"} if len(checked) < len(measured.tasks) else set()
         self._flags = measured.flags[key] | missing
 
-    def _levels(self) -> tuple[Floats, Floats | None]:
-        """Returns the scores that a judge gave to all responses, and those of a better judge of some."""
-        judge = np.array([one.judged for one in self._responses])
-        return judge, self._own_scores if self.has_three_levels else None
-
-    @property
-    def _clusters(self) -> list[str] | None:
-        clusters = [one.cluster for one in self._responses]
-        return clusters if len(set(clusters)) < len(clusters) else None
-
     def _mean(self, judge: Floats, better: Floats | None = None) -> CorrectedMean:
         scale = self.measured.unit.scale
         return corrected_mean(
             judge,
-            self._people,
-            self._strata,
+            self.responses.people,
+            self.responses.strata,
             shares=self._shares,
             better=better,
             clusters=self._clusters,
@@ -282,31 +341,13 @@ class CheckedUnit:
         return replace(cell, value=people.value, low=ends[0], high=ends[1], flags=flags)
 
     @property
-    def responses(self) -> CheckedResponses:
-        """The judge's and people's scores of its responses."""
-        return CheckedResponses(
-            keys=[
-                (stratum.task, one.item, one.run) for stratum, one in zip(self._strata, self._responses, strict=True)
-            ],
-            judge=self._judge,
-            people=self._people,
-            strata=self._strata,
-            clusters=[one.cluster for one in self._responses],
-            weights=self._weights,
-            better=self._better,
-        )
-
-    @property
     def graders(self) -> str:
         """Who graded its responses: of three levels, who graded how many."""
         if not self.has_three_levels:
             return self.judged_by
-        graded, every = (
-            sum(map(len, own))
-            for own in zip(*((each.population.responses, each.responses) for each in self.checked_runs), strict=True)
-        )
+        graded = sum(len(each.population.responses) for each in self.checked_runs)
         cheap = dict.fromkeys((each.run.whole or each.run).run.settings.judged_by for each in self.checked_runs)
-        return f"{self.judged_by} on {graded:,}, {' + '.join(cheap)} on {every:,}"
+        return f"{self.judged_by} on {graded:,}, {' + '.join(cheap)} on {len(self.responses.keys):,}"
 
     def over(self, culture: str | None) -> Corrected:
         """Returns the corrected mean of all responses, or of those of a culture."""
@@ -326,11 +367,11 @@ class CheckedUnit:
         found = self._corrected.more_ratings(width, shares=self._inside(culture), parts=parts)
         return None if found is None else {str(part): number for part, number in found.items()}
 
-    def scores(self, culture: str | None) -> list[Cell | float | None]:
+    def scores(self, culture: str | None) -> Numbers:
         """Returns the numbers of its row of scores, or of that of a culture."""
         corrected, alone = self.over(culture), self._alone.over(self._inside(culture))
         return [
-            self._own(culture),
+            None if self._panel else self._own(culture),  # a panel's scores are known up to a number
             self._cell(corrected, culture),
             self._cell(corrected, culture, is_set=True),
             self._cell(alone, culture),
@@ -359,57 +400,25 @@ class CheckedUnit:
         field = self.measured.reported.culture
         return ((field, culture),) if field and culture is not None else ()
 
-    def agreement(self, culture: str | None) -> list[Cell | float | None]:
+    def agreement(self, culture: str | None) -> Numbers:
         """Returns the numbers of its row of agreement, or of that of a culture."""
-        inside = np.array([culture in (None, stratum.culture) for stratum in self._strata])
+        responses = self.responses
+        inside = np.array([culture in (None, stratum.culture) for stratum in responses.strata])
         between = krippendorff_alpha(self._raters[:, inside]) if len(self._raters) > 1 else None
-        clusters = [one.cluster for one, is_in in zip(self._responses, inside, strict=True) if is_in]
-        found = agreement(self._people[inside], self._own_scores[inside], clusters=clusters)
+        clusters = [*compress(responses.clusters, inside)]
+        found = agreement(responses.people[inside], self._own_scores[inside], clusters=clusters)
         points = scale_of_differences(self.measured.unit.scale)
         statistics: dict[Statistic, Scale] = {"krippendorff_alpha": ALPHA, "spearman": ALPHA}
         statistics |= {"mean_error": points, "mean_absolute_error": points}
-        cells: list[Cell | float | None] = [found.pairs]
-        cells.append(None if between is None else Cell(known(between.value), ALPHA, note=between.reason or ""))
-        for name, scale in statistics.items():
-            one = found.estimates[name]
-            ends = (known(one.low), known(one.high))
-            cells.append(Cell(known(one.value), scale, *ends, n=found.pairs, note=one.reason or ""))
-        return cells
-
-
-class _Panel(CheckedUnit):
-    """Several judges that graded the same responses of an entrant, as one."""
-
-    def __init__(self, units: Sequence[CheckedUnit]) -> None:
-        self._units = units
-        first = units[0]
-        super().__init__(first.measured, first.key, first.entrant, first.checked_runs)
-        self.label = first.entrant.model
-        self.judged_by = f"a panel of {' and '.join(unit.judged_by for unit in units)}"
-
-    def _levels(self) -> tuple[Floats, None]:
-        by_judge = [
-            {(each.run.run.task, one.item, one.run): one.judged for each in unit.checked_runs for one in each.responses}
-            for unit in self._units
+        estimates = ((found.estimates[name], scale) for name, scale in statistics.items())
+        return [
+            found.pairs,
+            None if between is None else Cell(known(between.value), ALPHA, note=between.reason or ""),
+            *(
+                Cell(known(one.value), scale, known(one.low), known(one.high), n=found.pairs, note=one.reason or "")
+                for one, scale in estimates
+            ),
         ]
-        table = [[own[key] for key in by_judge[0]] for own in by_judge]
-        return weighted_panel(table, self._people, self._strata, clusters=self._clusters).scores, None
-
-    def scores(self, culture: str | None) -> list[Cell | float | None]:
-        """Returns the numbers of its row, without its own score: its scores are known up to a number."""
-        return [None, *super().scores(culture)[1:]]
-
-
-def _scores_of_sample(each: _CheckedRun) -> Floats:
-    """Returns the scores of a run's own judge, of all responses; NaN of those that aren't in its sample."""
-    given = {(one.item, one.run): one.judged for one in each.population.responses}
-    return np.array([given.get((one.item, one.run), math.nan) for one in each.responses])
-
-
-def _weight(each: _CheckedRun) -> float:
-    """Returns how many documents of its task a response is for, in a designed subset."""
-    subset = None if each.whole else each.run.result.subset
-    return 1.0 if subset is None else subset.of_documents / subset.documents
 
 
 def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.bool_]) -> list[Stratum]:
@@ -442,8 +451,7 @@ def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
 
 def _means_of(raters: Floats) -> Floats:
     """Returns the mean rating of each response; NaN without one."""
-    given = np.count_nonzero(~np.isnan(raters), axis=0)
-    means: Floats = np.where(given > 0, np.nansum(raters, axis=0) / np.maximum(given, 1), np.nan)
+    means: Floats = np.ma.masked_invalid(raters).mean(axis=0).filled(np.nan)
     return means
 
 
@@ -457,9 +465,6 @@ def _rated_responses(units: Sequence[CheckedUnit]) -> Iterator[JudgedResponse]:
                 yield JudgedResponse(each.run.run, response, rating)
 
 
-# Tables
-
-
 def _of_sample_alone(checked: _CheckedRun) -> str:
     run, subset, whole = checked.run.run, checked.run.result.subset, checked.run.whole
     assert subset is not None
@@ -470,40 +475,3 @@ def _of_sample_alone(checked: _CheckedRun) -> str:
         f"{file}, the score and the interval for these questions are of the {subset.documents:,} that "
         f"{run.settings.judged_by} graded."
     )
-
-
-def _row(
-    unit: CheckedUnit, judge: str, culture: str | None, values: Sequence[Cell | float | None], columns: Sequence[Column]
-) -> Row:
-    return replace(row_of((unit.label, judge, unit.title, culture or ALL), values, columns), entrant=unit.key)
-
-
-def _corrected_table(units: Sequence[CheckedUnit], notes: tuple[str, ...]) -> Table:
-    columns = [
-        *columns_of(OWN_SCALE, judge="Judge", corrected="Corrected", corrected_here="These questions"),
-        *columns_of(OWN_SCALE, people="People alone"),
-        *columns_of(COUNT, rated="Rated", responses="Responses"),
-        *columns_of(_WEIGHT, weight="Weight"),
-    ]
-    rows = [
-        _row(unit, unit.graders, culture, unit.scores(culture), columns)
-        for unit in units
-        for culture in (None, *unit.cultures)
-    ]
-    title = "Scores corrected by people"
-    return Table("spotcheck", title, _HEADERS, tuple(columns), tuple(rows), notes=notes, question="judges")
-
-
-def _agreement_table(units: Sequence[CheckedUnit]) -> Table:
-    columns = (
-        *columns_of(COUNT, rated="Rated by both"),
-        *columns_of(ALPHA, between="Between people", alpha="Alpha", spearman="Spearman rho"),
-        *columns_of(OWN_SCALE, higher="Judge is higher by", apart="Apart"),
-    )
-    rows = [
-        _row(unit, unit.judged_by, culture, unit.agreement(culture), columns)
-        for unit in units
-        for culture in (None, *unit.cultures)
-    ]
-    title, notes = "Agreement of judge and people", (_ABOUT_AGREEMENT,)
-    return Table("spotcheck_agreement", title, _HEADERS, columns, tuple(rows), notes=notes, question="judges")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from culture_tasks import published
 from culture_tasks.benchmarks.interface import Scale
@@ -39,17 +39,17 @@ def with_papers(table: Table, keys: Sequence[Keys], papers: Sequence[str]) -> Ta
 
 def _rows_below(table: Table, keys: Sequence[Keys], paper: PublishedTable) -> Iterator[Row]:
     places = _places(paper)
-    judge, headers = f"published ({paper.judge})" if paper.judge else "published", len(table.row_headers)
+    judge = f"published ({paper.judge})" if paper.judge else "published"
     for row in paper.rows:
         cells = tuple(
-            None if (at := places.get(own)) is None else _cell_below(paper, row, at, column.scale)
+            _cell_below(paper, row, places[own], column.scale) if own in places else None
             for own, column in zip(keys, table.columns, strict=True)
         )
         first = next(iter(row.keys.values()))
         labels = {1: (f"{row.name}, {judge}",), 2: (row.name, judge)}
         if any(cells):
-            texts = labels.get(headers, (first, row.name.removeprefix(first).strip(), judge))
-            yield Row(texts, cells, published=True)
+            other = (first, row.name.removeprefix(first).strip(), judge)
+            yield Row(labels.get(len(table.row_headers), other), cells, published=True)
 
 
 def _places(paper: PublishedTable) -> dict[Keys, int]:
@@ -167,22 +167,25 @@ def _as_printed(table: PublishedTable) -> Table:
     columns: list[Column] = []
     for at, column in enumerate(table.columns):
         measure = table.measures[column.measure]
-        better = None if measure.higher_is_better is None else "higher" if measure.higher_is_better else "lower"
-        scale = Scale(measure.unit, measure.low, measure.high, better=better)  # type: ignore[arg-type]
-        columns.append(Column(f"c{at}", column.label, scale))
-    rows: list[Row] = []
-    for row in table.rows:
-        own: list[Cell | None] = []
-        for at, printed in enumerate(row.cells):
-            if printed is None:
-                own.append(None)
-                continue
-            number, measure = published.number(printed), table.measures[row.measure or table.columns[at].measure]
-            unit = _unit(measure, columns[at].scale.unit)
-            scale = Scale(unit, measure.low, measure.high, better=None, digits=number.digits)
-            note = "" if number.deviation is None else f"standard deviation over runs {number.deviation}"
-            own.append(Cell(number.value, scale, flags=("published",), note=note))
-        rows.append(Row(tuple(row.keys.get(name, "") for name in headers), tuple(own), published=True))
+        better: Literal["higher", "lower"] = "higher" if measure.higher_is_better else "lower"
+        known = None if measure.higher_is_better is None else better
+        columns.append(Column(f"c{at}", column.label, Scale(measure.unit, measure.low, measure.high, better=known)))
+
+    def cell(row: PublishedRow, at: int, printed: str) -> Cell:
+        number, measure = published.number(printed), table.measures[row.measure or table.columns[at].measure]
+        unit = _unit(measure, columns[at].scale.unit)
+        scale = Scale(unit, measure.low, measure.high, better=None, digits=number.digits)
+        note = "" if number.deviation is None else f"standard deviation over runs {number.deviation}"
+        return Cell(number.value, scale, flags=("published",), note=note)
+
+    rows = (
+        Row(
+            tuple(row.keys.get(name, "") for name in headers),
+            tuple(None if printed is None else cell(row, at, printed) for at, printed in enumerate(row.cells)),
+            published=True,
+        )
+        for row in table.rows
+    )
     return Table(
         key=f"published_{table.name}",
         title=f"{table.paper.title}, {table.place} (published)",

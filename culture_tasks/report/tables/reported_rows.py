@@ -6,7 +6,7 @@ Like papers' rows they are added after all ranks, tests and means, and take no p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -57,21 +57,17 @@ def reported_rows(
             unused.append(UnusedFile(path, "foreign", "it has no score of a task, metric and scale of this report"))
             continue
         of_all = f"{len(matches)} of {counted(len(log.scores), 'score')}"
+        judges = dict.fromkeys(pair for score in matches for pair in score.judges.items())
+        facts = [f"judge {name}, {f'prompts {own}' if own else 'of unknown prompts'}" for name, own in judges]
+        facts += [f"the model's prompts {own}" for own in dict.fromkeys(score.prompts for score in matches) if own]
+        run_with = "; ".join([f"Run with {log.harness} {log.harness_version or 'unknown'}", *facts])
         note = (
             f"Reported by {log.reporter}, not measured here, and in no rank, test or mean: {log.model}, {of_all} of "
-            f"{path}. Run with {log.harness} {log.harness_version or 'unknown'}{''.join(_facts(matches))}."
+            f"{path}. {run_with}."
         )
         judge = " + ".join(dict.fromkeys(name for score in matches for name in score.judges))
         rows.append(ReportedRow(log.model, log.reporter, judge, cells, note))
     return rows, unused
-
-
-def _facts(scores: Sequence[ReportedScore]) -> Iterator[str]:
-    judges = dict.fromkeys(pair for score in scores for pair in score.judges.items())
-    for name, prompts in judges:
-        yield f"; judge {name}, {f'prompts {prompts}' if prompts else 'of unknown prompts'}"
-    for prompts in dict.fromkeys(score.prompts for score in scores if score.prompts):
-        yield f"; the model's prompts {prompts}"
 
 
 def _address(score: ReportedScore, keys: Mapping[str, str]) -> At | None:
