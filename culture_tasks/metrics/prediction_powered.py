@@ -21,7 +21,7 @@ import numpy as np
 from scipy import optimize, special
 
 from culture_tasks.metrics.comparison import Difference
-from culture_tasks.metrics.means import check_confidence, cluster_numbers, filled, two_lists
+from culture_tasks.metrics.means import centred, check_confidence, cluster_numbers, filled, stratum_means, two_lists
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -549,18 +549,18 @@ class _Fit:
             scores, predicted = scores + added, self.weight * f
             level = _level(people - predicted[rated], members, predicted[inside], codes[inside], people, ends)
             self.levels.append(level)
-        of_scores = _means(scores, codes)
+        of_scores = stratum_means(scores, codes)
         self.values = of_scores + level.means
-        departures = predicted - _means(predicted[inside], codes[inside])[codes]
+        departures = predicted - stratum_means(predicted[inside], codes[inside])[codes]
         of_judge = np.bincount(codes[inside], weights=departures[inside] ** 2) / np.maximum(size - 1, 1)
-        together = np.bincount(members, weights=2.0 * departures[rated] * level.off) / self.counts
+        together = stratum_means(2.0 * departures[rated] * level.off, members)
         self._variances = np.maximum(of_judge + together + level.spreads, 0.0)
         self._influence = (scores - of_scores[codes]) / self.sizes[codes]  # of each response on the mean of its stratum
         self._influence[rated] += level.off / self.counts[members]
 
     def _tuned(self, f: Floats, y: Floats, members: Numbers, sampling: Floats) -> float:
         """Returns the weight of a judge's scores, of the rated responses, for a mean with this sampling variance."""
-        of_f, of_y = f - _means(f, members)[members], y - _means(y, members)[members]
+        of_f, of_y = centred(f, members), centred(y, members)
         influence = self.shares**2 * sampling / np.maximum(self.counts - 1, 1)
         above = float(influence @ np.bincount(members, weights=of_f * of_y))
         below = float(influence @ np.bincount(members, weights=of_f**2))
@@ -623,7 +623,7 @@ def _level(
     ends: tuple[float, float] | None,
 ) -> _Level:
     """Takes residuals of the rated, and scores that are those predicted of people up to a constant in each stratum."""
-    means = _means(residuals, members)
+    means = stratum_means(residuals, members)
     off = residuals - means[members]
     squares, counts = np.bincount(members, weights=off**2), np.bincount(members)
     total = float(squares.sum())
@@ -656,8 +656,3 @@ class _Spread(NamedTuple):
         """Returns half the width of an interval that misses with this probability."""
         t = float(special.stdtrit(self.freedom, alpha / 2.0))
         return math.sqrt(t**2 * self.variance + math.log(alpha) ** 2 * self.unseen)
-
-
-def _means(values: Floats, codes: Numbers) -> Floats:
-    means: Floats = np.bincount(codes, weights=values) / np.bincount(codes)
-    return means
