@@ -386,13 +386,16 @@ def _mcnemar(ours: int, theirs: int, *, n: int, confidence: float) -> Difference
         return Difference(method=method, reason="no item has both scores")
     discordant, part = ours + theirs, 1.0 if method == "McNemar exact" else 0.5  # of the observed count's probability
 
+    def at_least(count: int, share: float) -> float:
+        if not 0 < count <= discordant:
+            return float(count <= 0)
+        return float(special.betainc(count, discordant - count + 1, share))
+
     def as_high(share: float) -> float:
-        at_least, more = special.bdtrc([ours - 1, ours], discordant, share)
-        return float(part * at_least + (1.0 - part) * more)
+        return part * at_least(ours, share) + (1.0 - part) * at_least(ours + 1, share)
 
     def as_low(share: float) -> float:
-        at_least, more = special.bdtrc([ours - 1, ours], discordant, share)
-        return 1.0 - float((1.0 - part) * at_least + part * more)
+        return 1.0 - (1.0 - part) * at_least(ours, share) - part * at_least(ours + 1, share)
 
     shares = _shares_in_doubt(as_high, as_low, confidence) if discordant else (0.0, 1.0)
     seen = proportion_interval(discordant, n, confidence)

@@ -296,12 +296,7 @@ def _too_many(distinct: int) -> str:
 
 
 class _Tables(NamedTuple):
-    """Joint counts of two raters' ratings, one table per resample.
-
-    Attributes:
-        values: The distinct ratings of both raters, ascending.
-        counts: ``counts[b, i, j]`` pairs have ``values[i]`` from the first rater and ``values[j]`` from the second.
-    """
+    """How often two raters gave each pair of the distinct values, ascending: a table of counts per resample."""
 
     values: Floats
     counts: Floats

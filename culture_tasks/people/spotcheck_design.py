@@ -36,11 +36,11 @@ def mark_of(text: str) -> str:
     return hashlib.sha256("".join(text.lstrip("'").split()).encode("utf-8", "replace")).hexdigest()
 
 
-class _Frozen(BaseModel):
+class _DesignPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Stratum(_Frozen):
+class DrawnStratum(_DesignPart):
     """The responses of one culture in one task of one model: how many there are, and how many were drawn."""
 
     culture: str
@@ -48,16 +48,16 @@ class Stratum(_Frozen):
     drawn: _Count
 
 
-class DrawnFrom(_Frozen):
+class DrawnFrom(_DesignPart):
     """The responses of one task of one model, with a hash of all of them."""
 
     model: str
     task: str
     fingerprint: _Sha256
-    strata: tuple[Stratum, ...]
+    strata: tuple[DrawnStratum, ...]
 
 
-class DrawnRow(_Frozen):
+class DrawnRow(_DesignPart):
     """One response that was drawn.
 
     Attributes:
@@ -79,7 +79,7 @@ class DrawnRow(_Frozen):
     highest: int
 
 
-class Design(_Frozen):
+class Design(_DesignPart):
     """What was drawn, in the order in which it is rated."""
 
     format: Literal[1] = 1
@@ -90,7 +90,7 @@ class Design(_Frozen):
     rows: Annotated[tuple[DrawnRow, ...], Field(min_length=1)]
 
 
-class Rated(_Frozen):
+class Rated(_DesignPart):
     """What was drawn, with people's ratings by rater and row, each on the scale of its row."""
 
     design: Design
