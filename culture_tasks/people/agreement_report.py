@@ -81,8 +81,7 @@ class AgreementReport:
             ],
             "paper": _published_json(data.like) if data.like and data.like.published else None,
         }
-        content = to_jsonable_python(content, inf_nan_mode="null")
-        return content
+        return {**to_jsonable_python(content, inf_nan_mode="null")}
 
     def as_text(self) -> str:
         """Returns what the command prints."""
