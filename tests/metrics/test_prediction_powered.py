@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
+from support.scripts import speed_script
 
 from culture_tasks.metrics import prediction_powered
 from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
 
 NAN = math.nan
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def worlds():
-    spec = importlib.util.spec_from_file_location("spotcheck_coverage", ROOT / "speed" / "spotcheck_coverage.py")
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, spec.name, module)
-        spec.loader.exec_module(module)
-        yield module
+WORLDS = speed_script("spotcheck_coverage")
 
 
 def test_worked_by_hand(monkeypatch):
@@ -94,9 +82,6 @@ def test_strata_count_by_their_size_or_by_their_shares_and_some_make_a_mean_of_t
     two = found.over({"a": 1, "b": 3})
     assert two.value == pytest.approx(a / 4 + b * 3 / 4)
     assert (two.rated, two.size) == (25, 75)
-    for shares in ({"d": 1.0}, {"a": 0.0}, {}):
-        with pytest.raises(ValueError, match="expected positive shares"):
-            found.over(shares)
 
 
 def test_responses_that_share_a_cluster_widen_the_interval_for_questions_alone():
@@ -144,22 +129,6 @@ def test_strata_without_ratings_leave_the_others_theirs():
     assert found.over({"b": 1, "d": 1}).reason == "d has no ratings yet"
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"people": [1.0]}, "two lists of one length"),
-        ({"strata": ["a"]}, "1 strata for 4 responses"),
-        ({"shares": {"all": -1.0}}, "expected one of at least 0"),
-        ({"shares": {"all": 0.0}}, "all shares are 0"),
-        ({"clusters": [1]}, "1 for 4 items"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(options, said):
-    given = {"judge": [1.0, 2.0, 3.0, 4.0], "people": [1.0, 2.0, 2.5, NAN], **options}
-    with pytest.raises(ValueError, match=said):
-        corrected_mean(**given)
-
-
 def test_how_many_more_ratings_a_width_needs():
     rng = np.random.default_rng(5)
     truth = rng.normal(6, 1.5, 2_000)
@@ -174,8 +143,6 @@ def test_how_many_more_ratings_a_width_needs():
     assert rated(100 + more).overall.high - rated(100 + more).overall.low == pytest.approx(0.7 * width, rel=0.1)
     assert found.more_ratings(2 * width) == {"all": 0}
     assert found.more_ratings(0.1 * width) is None  # the questions themselves differ too much
-    with pytest.raises(ValueError, match="positive"):
-        found.more_ratings(0.0)
 
 
 def test_more_ratings_go_where_they_narrow_the_interval_most():
@@ -288,8 +255,8 @@ def test_a_difference_of_three_levels_is_that_of_the_differences():
         ("tenths", 100, 0.92),
     ],
 )
-def test_the_interval_holds_the_truth_of_a_biased_judge(worlds, world, rated, least):
-    found = worlds.coverage(worlds.WORLDS[world], rated, draws=200, seed=12)
+def test_the_interval_holds_the_truth_of_a_biased_judge(world, rated, least):
+    found = WORLDS.coverage(WORLDS.WORLDS[world], rated, draws=200, seed=12)
     corrected, here = found["corrected"], found["corrected, these questions"]
     assert min(corrected.holds, here.holds) >= 0.92  # 0.95 less two standard errors of 200 draws
     assert corrected.least >= least  # the worst of the cultures
@@ -407,18 +374,9 @@ def test_a_difference_waits_for_ratings_of_both(people, strata, within, reason):
     assert math.isnan(found.low) == (reason is not None)
 
 
-def test_differences_that_make_no_sense_are_refused():
-    judge, people = ([1, 2, 3], [1, 2, 3]), ([1, 2, NAN], [1, 2, NAN])
-    with pytest.raises(ValueError, match="2 ratings for 3 items"):
-        corrected_difference(judge, ([1, 2], [1, 2]))
-    with pytest.raises(ValueError, match="expected positive shares"):
-        corrected_difference(judge, people).over({"ja": 1.0})
-    assert corrected_difference(([], []), ([], [])).over().reason == "there is no response"
-
-
 @pytest.mark.parametrize("world", ["differently", "against", "rarely wrong", "inverted", "scenarios"])
-def test_a_gate_on_corrected_differences_holds_whatever_the_bias_of_the_judge(worlds, world):
-    found = worlds.gates(worlds.TWO_MODELS[world], 100, draws=100, seed=3)
+def test_a_gate_on_corrected_differences_holds_whatever_the_bias_of_the_judge(world):
+    found = WORLDS.gates(WORLDS.TWO_MODELS[world], 100, draws=100, seed=3)
     for way in ("corrected", "corrected, different items", "corrected, designed sample"):
         assert found[way].holds >= 0.90  # 0.95 less two standard errors of 100 draws
         assert found[way].least >= 0.88  # the worst of three cultures
@@ -428,8 +386,8 @@ def test_a_gate_on_corrected_differences_holds_whatever_the_bias_of_the_judge(wo
 
 
 @pytest.mark.parametrize("world", ["ratings", "scenarios", "right or wrong"])
-def test_three_levels_hold_and_are_narrower_than_two(worlds, world):
-    found = worlds.levels(worlds.THREE_LEVELS[world], 60, draws=150, seed=5)
+def test_three_levels_hold_and_are_narrower_than_two(world):
+    found = WORLDS.levels(WORLDS.THREE_LEVELS[world], 60, draws=150, seed=5)
     for way in ("all three", "all three, these questions"):
         assert found[way].holds >= 0.91  # 0.95 less two standard errors of 150 draws
         assert found[way].least >= 0.89
@@ -438,16 +396,16 @@ def test_three_levels_hold_and_are_narrower_than_two(worlds, world):
 
 
 @pytest.mark.parametrize("world", ["complementary", "one good", "right or wrong"])
-def test_a_panel_holds_and_is_hardly_wider_than_the_best_judge(worlds, world):
-    found = worlds.panels(worlds.PANELS[world], 60, draws=150, seed=5)
+def test_a_panel_holds_and_is_hardly_wider_than_the_best_judge(world):
+    found = WORLDS.panels(WORLDS.PANELS[world], 60, draws=150, seed=5)
     assert found["panel"].holds >= 0.91
     assert found["panel"].least >= 0.89
     assert found["panel"].width < (0.95 if world == "complementary" else 1.05) * found["best judge"].width
 
 
 @pytest.mark.parametrize("world", ["uneven", "unequally wrong"])
-def test_an_interval_by_ratings_that_were_planned_holds(worlds, world):
-    found, neyman, proportional = worlds.planned(worlds.WORLDS[world], 60, draws=150, seed=5)
+def test_an_interval_by_ratings_that_were_planned_holds(world):
+    found, neyman, proportional = WORLDS.planned(WORLDS.WORLDS[world], 60, draws=150, seed=5)
     assert found.holds >= 0.91
     assert found.least >= 0.89
     assert found.width == pytest.approx(1.0, abs=0.15)
