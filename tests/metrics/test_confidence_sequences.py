@@ -60,7 +60,7 @@ def test_an_unchanged_judge_is_hardly_ever_called_changed(world):
 
 def test_a_shift_of_3_points_of_100_is_found_within_240_verdicts():
     for world, shift in ((0, 0.3), (2, 0.3), (8, 3.0)):  # a judge that repeats its ratings, ratings, points of 100
-        found = DRIFT.change(DRIFT.WORLDS[world], shift, size=240, every=20, runs=40)
+        found = DRIFT.change(DRIFT.WORLDS[world], shift, size=240, every=20, runs=20)
         assert found.median <= 120
         assert found.late <= 240
         assert found.held >= 0.95

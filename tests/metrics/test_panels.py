@@ -21,23 +21,15 @@ def world(noise, seed=1, rated=120):
     return np.array(judges), people
 
 
-@pytest.mark.parametrize(
-    ("noise", "heaviest"),
-    [
+def test_the_judge_that_predicts_people_weighs_most_and_is_left_where_others_add_nothing():
+    for noise, heaviest in (
         ([(0.5, 0.5), (4.0, 4.0), (4.0, 4.0)], [0, 0]),  # one good judge
         ([(0.5, 4.0), (4.0, 0.5)], [0, 1]),  # each is good in one culture
-    ],
-)
-def test_the_judge_that_predicts_people_weighs_most(noise, heaviest):
-    judges, people = world(noise)
-    panel = weighted_panel(judges, people, STRATA.tolist())
-    assert panel.weights.argmax(axis=1).tolist() == heaviest
-    assert (panel.weights >= 0.0).all()
-
-
-def test_one_judge_is_left_where_the_others_add_nothing():
-    judges, people = world([(0.5, 0.5), (9.0, 9.0)])
-    weights = weighted_panel(judges, people, STRATA.tolist()).weights
+    ):
+        weights = weighted_panel(*world(noise), STRATA.tolist()).weights
+        assert weights.argmax(axis=1).tolist() == heaviest
+        assert (weights >= 0.0).all()
+    weights = weighted_panel(*world([(0.5, 0.5), (9.0, 9.0)]), STRATA.tolist()).weights
     assert weights[:, 1] == pytest.approx(0.0, abs=0.02)
     assert np.ptp(weights[:, 0]) < 0.05
 
