@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
@@ -17,6 +17,7 @@ from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import (
     OptionalLabel,
     RowTable,
+    TableRow,
     Text,
     fingerprint,
     none_if_blank,
@@ -60,10 +61,8 @@ OptionalRating = Annotated[Rating | None, BeforeValidator(none_if_blank)]
 """A rating, or None; an empty field of a CSV file counts as none."""
 
 
-class ResponseRow(BaseModel):
+class ResponseRow(TableRow):
     """One row of a table of responses; :func:`aliases` has other names of its columns."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: Text
     reference: Text | Annotated[list[Text], Field(min_length=1)] | None = None

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from culture_tasks.data.tables import OptionalLabel, OptionalText, RowTable, read_file, validated
+from culture_tasks.data.tables import OptionalLabel, OptionalText, RowTable, TableRow, read_file, validated
 from culture_tasks.errors import DataError
 from culture_tasks.people.rated_responses import OptionalRating
 from culture_tasks.results.samples import damage
@@ -143,10 +143,8 @@ def _read(path: Path, kind: type[_Content], made_by: str) -> _Content:
 # The files that raters return: CSV, saved by the page or filled in by hand
 
 
-class _Returned(BaseModel):
+class _Returned(TableRow):
     """One line of a returned sheet; all but the row and the rating may be missing."""
-
-    model_config = ConfigDict(extra="forbid")
 
     row: str
     rating: OptionalRating
