@@ -98,13 +98,9 @@ def grade(judges: Mapping[str, Judge], responses: Sequence[RatedResponse], track
 
 
 class GroupAgreement(NamedTuple):
-    """Two raters on some of the responses.
+    """Two raters on some of the responses: all of them, those of a language, or those of a category.
 
-    Attributes:
-        label: The group: ``all``, a language code, or a category.
-        responses: Number of responses.
-        outcomes: For each judge, the number of verdicts by outcome.
-        agreement: Statistics over the responses that both rated.
+    ``outcomes`` are the numbers of each judge's verdicts; the agreement is over the responses that both rated.
     """
 
     dimension: Dimension

@@ -58,15 +58,9 @@ class DrawnFrom(_DesignPart):
 
 
 class DrawnRow(_DesignPart):
-    """One response that was drawn.
+    """One response that was drawn, of the population with this number, from 0, and the ratings on offer.
 
-    Attributes:
-        row: Its name on the sheet, which says nothing of where it comes from.
-        population: Which of the populations it is of, from 0.
-        run: Which of several responses to the item.
-        mark: Hash of its text.
-        lowest: Lowest rating on offer.
-        highest: Highest rating on offer.
+    ``row`` is its name on the sheet, which says nothing of where it comes from, ``mark`` the hash of its text.
     """
 
     row: Annotated[str, Field(pattern="^[0-9a-f]{12}$")]

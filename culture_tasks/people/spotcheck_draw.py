@@ -37,12 +37,8 @@ LEAST = 5
 class SheetResponse:
     """One response to one item; question, references and text are as the judge is shown them, without reasoning.
 
-    Attributes:
-        run: Which of several responses to the item, from 0.
-        culture: The culture that the item is of, by its benchmark's field of cultures.
-        image: Name of the item's image; empty without one.
-        scale: The scale that ratings are mapped to.
-        judged: The judge's score on that scale; NaN where it gave none.
+    ``run`` is which of several responses to the item, from 0; ``judged`` the judge's score on the scale, NaN where it
+    gave none. The name of the image is empty without one.
     """
 
     item: str
@@ -268,7 +264,6 @@ class _Entry(NamedTuple):
     response: SheetResponse
     language: str
     image: str | None
-    ratings: Sequence[int]
     rubric: int
 
 
@@ -289,8 +284,8 @@ def write_sheets(
         # Han characters look otherwise in Chinese than in Japanese, so that the language is that of the script.
         languages = (language_of_script(text) for text in (response.text, response.question))
         language = next((language for language in languages if language != UNKNOWN), "")
-        ratings, rubric = range(row.lowest, row.highest + 1), list(rubrics).index(response.rubric.name)
-        entries.append(_Entry(row, response, language, thumbnails.address(response.image), ratings, rubric))
+        rubric = list(rubrics).index(response.rubric.name)
+        entries.append(_Entry(row, response, language, thumbnails.address(response.image), rubric))
     missing = [entry for entry in entries if entry.response.image and entry.image is None]
     if images is not None and missing:
         raise SettingsError(
