@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import textwrap
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import reading_data, rubric_named, rubrics
-from culture_tasks.cli.options import AddParser, add_json, at_least, between_0_and_1, print_json, rated_data, unwritable
+from culture_tasks.cli.options import (
+    AddParser,
+    add_json,
+    at_least,
+    between_0_and_1,
+    print_json,
+    rated_data,
+    unwritable,
+    with_progress,
+)
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges import selection
 from culture_tasks.people.agreement_report import AgreementReport, write_report
@@ -86,7 +95,7 @@ def _run(options: argparse.Namespace) -> int:
     human = human_rater(data.responses)
     with ExitStack() as stack:
         judges = {str(spec): stack.enter_context(closing(selection.make_judge(spec, settings))) for spec in specs}
-        graded = grade(judges, data.responses, _show_progress if sys.stderr.isatty() else None)
+        graded = grade(judges, data.responses, partial(with_progress, what="verdicts"))
     raters = [*([human] if human else []), *graded]
     report = AgreementReport(
         data=data,
@@ -123,8 +132,3 @@ def _specs(options: argparse.Namespace, settings: Settings) -> list[selection.Ju
             "agreement: the same judge is named twice. Name two different ones, or just one to compare it with people."
         )
     return specs
-
-
-def _show_progress(done: int, total: int) -> None:
-    if done == total or done % max(1, total // 200) == 0:
-        print(f"\rverdicts: {done} of {total}", end="\n" if done == total else "", file=sys.stderr, flush=True)

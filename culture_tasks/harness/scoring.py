@@ -285,12 +285,13 @@ class JudgedDocument:
         return record
 
     def _score(self, verdict: Verdict) -> float | None:
-        """Maps a rating from the rubric's range to the scale's, end to end."""
-        if verdict.score is None:
-            return None
-        rubric, low, high = self._rubric, self._scale.low or 0.0, self._scale.high or 0.0
-        place = low + (verdict.score - rubric.lowest) * (high - low) / (rubric.highest - rubric.lowest)
-        return place / self._scale.times
+        return None if verdict.score is None else on_scale(verdict.score, self._rubric, self._scale) / self._scale.times
+
+
+def on_scale(rating: float, rubric: Rubric, scale: Scale) -> float:
+    """Maps a rating from the rubric's range to the scale's, end to end."""
+    low, high = scale.low or 0.0, scale.high or 0.0
+    return low + (rating - rubric.lowest) * (high - low) / (rubric.highest - rubric.lowest)
 
 
 def item_of(described: Mapping[str, Any], response: str) -> JudgeItem:

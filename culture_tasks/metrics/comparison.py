@@ -384,27 +384,22 @@ def _mcnemar(ours: int, theirs: int, *, n: int, confidence: float) -> Difference
     method: Method = "McNemar exact" if ours + theirs < EXACT_BELOW else "McNemar mid-p"
     if n == 0:
         return Difference(method=method, reason="no item has both scores")
-    mid = method == "McNemar mid-p"
-    discordant = ours + theirs
-    as_high, as_low = _tails(ours, discordant, mid=mid)
+    discordant, part = ours + theirs, 1.0 if method == "McNemar exact" else 0.5  # of the observed count's probability
+
+    def at_least(count: int, share: float) -> float:
+        if not 0 < count <= discordant:
+            return float(count <= 0)
+        return float(special.betainc(count, discordant - count + 1, share))
+
+    def as_high(share: float) -> float:
+        return part * at_least(ours, share) + (1.0 - part) * at_least(ours + 1, share)
+
+    def as_low(share: float) -> float:
+        return 1.0 - (1.0 - part) * at_least(ours, share) - part * at_least(ours + 1, share)
+
     shares = _shares_in_doubt(as_high, as_low, confidence) if discordant else (0.0, 1.0)
     seen = proportion_interval(discordant, n, confidence)
     low, high = _share_times_size(shares, (seen.low, seen.high))
     sd = math.sqrt(max(discordant - (ours - theirs) ** 2 / n, 0.0) / max(n - 1, 1))
     p = min(1.0, 2.0 * min(as_high(0.5), as_low(0.5))) if discordant else 1.0
     return Difference((ours - theirs) / n, low, high, p, n, method, clusters=n, differing=discordant, sd=sd)
-
-
-def _tails(k: int, m: int, *, mid: bool) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """The chances of k of m or more, and of k or fewer, by the share; mid-p counts half of that of k itself."""
-
-    def at_least(count: int, share: float) -> float:
-        return 1.0 if count <= 0 else 0.0 if count > m else float(special.betainc(count, m - count + 1, share))
-
-    def as_high(share: float) -> float:
-        return (at_least(k, share) + at_least(k + 1, share)) / 2.0 if mid else at_least(k, share)
-
-    def as_low(share: float) -> float:
-        return 1.0 - (at_least(k, share) + at_least(k + 1, share)) / 2.0 if mid else 1.0 - at_least(k + 1, share)
-
-    return as_high, as_low

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import special
 
-from culture_tasks.metrics.means import check_confidence, cluster_numbers, two_lists
+from culture_tasks.metrics.means import centred, check_confidence, cluster_numbers, two_lists
 from culture_tasks.text import tokens
 
 if TYPE_CHECKING:
@@ -114,13 +114,13 @@ def probe_effect(
     of_each = cluster_numbers(["all"] * x.size if strata is None else strata, both)
     groups = cluster_numbers(clusters, both)
     d, x = d[both], x[both]
-    differs = np.bincount(of_each, weights=np.abs(_within(x, of_each)) > _TINY * np.abs(x).max()) > 0
+    differs = np.bincount(of_each, weights=np.abs(centred(x, of_each)) > _TINY * np.abs(x).max()) > 0
     tells = differs[of_each]
     if not tells.any():
         return ProbeEffect(reason="no two responses that compare differ in it")
     is_binary = bool(np.isin(x, (0.0, 1.0)).all())
     strata_numbers, groups = (np.unique(codes[tells], return_inverse=True)[1] for codes in (of_each, groups))
-    d, x = _within(d[tells], strata_numbers), _within(x[tells], strata_numbers)
+    d, x = centred(d[tells], strata_numbers), centred(x[tells], strata_numbers)
     span = 1.0 if is_binary else float(np.ptp(np.quantile(x, (0.05, 0.95))))
     found = ProbeEffect(span=span, n=x.size, clusters=int(groups.max()) + 1)
     squares = float(x @ x)
@@ -138,13 +138,6 @@ def probe_effect(
     reach = float(special.stdtrit(freedom, (1.0 + confidence) / 2.0)) * error
     p = 2.0 * float(special.stdtr(freedom, -abs(value) / error))
     return found._replace(value=value, low=value - reach, high=value + reach, p=p)
-
-
-def _within(values: Floats, strata: Numbers) -> Floats:
-    """Returns values less the mean of their stratum."""
-    means: Floats = np.bincount(strata, weights=values) / np.maximum(np.bincount(strata), 1)
-    centred: Floats = values - means[strata]
-    return centred
 
 
 def _adjusted(unit: Floats, strata: Numbers, groups: Numbers) -> Floats:

@@ -166,12 +166,9 @@ def contributions(scores: Floats, strata: NDArray[np.integer] | None, shares: Fl
     if strata is None:
         return scores
     known = ~np.isnan(scores)
-    codes = numbered(strata[known])[1]
-    weights = counts(strata[known], shares)
-    sizes = np.bincount(codes)
-    means = np.bincount(codes, weights=scores[known]) / sizes
+    weights, codes = counts(strata[known], shares), numbered(strata[known])[1]
     values = np.full(scores.size, np.nan)
-    values[known] = (weights * scores[known]).sum() / max(codes.size, 1) + weights * (scores[known] - means[codes])
+    values[known] = (weights * scores[known]).sum() / max(codes.size, 1) + weights * centred(scores[known], codes)
     return values
 
 
@@ -183,6 +180,19 @@ def counts(strata: NDArray[np.integer], shares: Floats | None = None) -> Floats:
     return weights
 
 
+def stratum_means(values: Floats, strata: Numbers, many: int = 0) -> Floats:
+    """Returns the mean of each stratum, numbered from 0; 0 in one without values."""
+    sums, sizes = (np.bincount(strata, weights=own, minlength=many) for own in (values, None))
+    means: Floats = sums / np.maximum(sizes, 1)
+    return means
+
+
+def centred(values: Floats, strata: Numbers) -> Floats:
+    """Returns the departures from the means of strata."""
+    departures: Floats = values - stratum_means(values, strata)[strata]
+    return departures
+
+
 def filled(scores: Floats, strata: Numbers, many: int) -> Floats:
     """Returns the scores with the mean of its stratum, numbered from 0 to ``many``, in place of one that is NaN.
 
@@ -191,10 +201,7 @@ def filled(scores: Floats, strata: Numbers, many: int) -> Floats:
         [1.0, 1.0, 3.0, 5.0]
     """
     known = ~np.isnan(scores)
-    sums = np.bincount(strata[known], weights=scores[known], minlength=many)
-    means = sums / np.maximum(np.bincount(strata[known], minlength=many), 1)
-    found: Floats = np.where(known, scores, means[strata])
-    return found
+    return np.where(known, scores, stratum_means(scores[known], strata[known], many)[strata])
 
 
 def ratio_contributions(above: Floats, below: Floats) -> Floats:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import optimize
 
-from culture_tasks.metrics.means import cluster_numbers, filled
+from culture_tasks.metrics.means import centred, cluster_numbers, filled
 from culture_tasks.metrics.prediction_powered import FEW_DIFFERING
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from culture_tasks.metrics.means import Clusters, Floats, Numbers
 
@@ -26,7 +26,7 @@ _PRIOR = 10.0
 """Ratings that the weights of all strata count for in those of one, and equal weights in those of all."""
 
 
-class Panel(NamedTuple):
+class JudgePanel(NamedTuple):
     """A panel of judges.
 
     Attributes:
@@ -40,7 +40,7 @@ class Panel(NamedTuple):
 
 def weighted_panel(
     judges: ArrayLike, people: ArrayLike, strata: Sequence[Hashable], *, clusters: Clusters | None = None
-) -> Panel:
+) -> JudgePanel:
     """Weights several judges by people's ratings of a random part of the responses.
 
     Formula: the score of a response is the sum over judges of w_hj (f_j - mean of f_j over stratum h), with one of four
@@ -96,15 +96,15 @@ def weighted_panel(
     every = np.ones(y.size, dtype=np.bool_)
     codes = cluster_numbers(strata, every)
     many = int(codes.max(initial=-1)) + 1
-    x = np.stack([_centred(filled(own, codes, many), codes) for own in table], axis=1)
+    x = np.stack([centred(filled(own, codes, many), codes) for own in table], axis=1)
     rated = np.flatnonzero(~np.isnan(y))
     units = cluster_numbers(clusters, every)[rated]
     if rated.size < 2 * _FOLDS or np.unique(units).size < _FOLDS:
-        return Panel(x.mean(axis=1), np.full((many, len(table)), 1.0 / len(table)))
+        return JudgePanel(x.mean(axis=1), np.full((many, len(table)), 1.0 / len(table)))
     differing = np.count_nonzero(~(np.abs(table - y)[:, rated] == 0.0), axis=1)  # a missing score is none that agrees
     if differing.min() < FEW_DIFFERING:
         alone = np.arange(len(table)) == differing.argmin()
-        return Panel(table[differing.argmin()], np.tile(alone.astype(np.float64), (many, 1)))
+        return JudgePanel(table[differing.argmin()], np.tile(alone.astype(np.float64), (many, 1)))
     part = _parts(units, codes[rated])
     f, of_rated, members = x[rated], y[rated], codes[rated]
     learned = [
@@ -113,17 +113,14 @@ def weighted_panel(
     weights: Floats = np.mean(learned, axis=0)
     scores = (x * weights[codes]).sum(axis=1)
     scores[rated] = (f * np.stack(learned)[part, members]).sum(axis=1)
-    return Panel(scores, weights)
+    return JudgePanel(scores, weights)
 
 
 def _parts(clusters: Numbers, members: Numbers) -> Numbers:
     """Returns the part of each rated response: clusters stay together, and strata are divided evenly."""
     names, first, numbers = np.unique(clusters, return_index=True, return_inverse=True)
     order = np.lexsort((np.random.default_rng(0).random(names.size), members[first]))
-    parts = np.empty(names.size, dtype=np.intp)
-    parts[order] = np.arange(names.size) % _FOLDS
-    found: Numbers = parts[numbers]
-    return found
+    return np.asarray(order.argsort()[numbers] % _FOLDS)
 
 
 def _learned(x: Floats, y: Floats, members: Numbers, part: Numbers, strata: int) -> Floats:
@@ -133,7 +130,7 @@ def _learned(x: Floats, y: Floats, members: Numbers, part: Numbers, strata: int)
         chosen = part == k
         sets = _sets(x[~chosen], y[~chosen], members[~chosen], strata)
         predicted[:, chosen] = [(x[chosen] * one[members[chosen]]).sum(axis=1) for one in sets]
-    errors = np.stack([_centred(y - one, members) ** 2 for one in predicted])
+    errors = np.stack([centred(y - one, members) ** 2 for one in predicted])
     fixed = errors[: x.shape[1] + 1].mean(axis=1)  # of one judge, or of all alike
     sets = _sets(x, y, members, strata)
     simplest = [int(fixed.argmin()), len(sets) - 2, len(sets) - 1]
@@ -146,7 +143,7 @@ def _learned(x: Floats, y: Floats, members: Numbers, part: Numbers, strata: int)
 
 def _sets(x: Floats, y: Floats, members: Numbers, strata: int) -> list[Floats]:
     """Returns the sets of weights, the simpler ones first, each with a row per stratum."""
-    x, y = np.stack([_centred(own, members) for own in x.T], axis=1), _centred(y, members)
+    x, y = np.stack([centred(own, members) for own in x.T], axis=1), centred(y, members)
     many = x.shape[1]
     sets = [_slope(own, y) * np.eye(many)[at] for at, own in enumerate(x.T)]
     alike = np.full(many, _slope(x.mean(axis=1), y) / many)
@@ -168,10 +165,3 @@ def _shrunk(x: Floats, y: Floats, towards: Floats) -> Floats:
     found, _ = optimize.nnls(np.concatenate([x, ridge]), np.concatenate([y, ridge @ towards]))
     weights: Floats = found
     return weights
-
-
-def _centred(values: Floats, codes: NDArray[np.intp]) -> Floats:
-    """Returns the departures from the means of strata."""
-    counts = np.maximum(np.bincount(codes), 1)
-    departures: Floats = values - (np.bincount(codes, weights=values) / counts)[codes]
-    return departures

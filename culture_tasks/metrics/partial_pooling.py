@@ -169,14 +169,10 @@ def pooled(items: ScoredItems, places: int) -> list[PlaceScore | None]:
 
 
 class _Cells(NamedTuple):
-    """The cells of benchmarks (rows) and places (columns); 0 without items.
+    """The cells of benchmarks (rows) and places (columns), 0 without items: means less 50, and sampling variances.
 
-    Attributes:
-        means: Mean of each cell, less 50.
-        variances: Its sampling variance, without the benchmark's common one.
-        common: Sampling variance that all cells of a benchmark have in common.
-        abilities: Weight of each ability (first axis) in each cell.
-        overall: Weight of each ability in the mean of all benchmarks.
+    Besides, all cells of a benchmark have the variance ``common`` together. ``abilities`` are the weights of each
+    ability (first axis) in each cell, ``overall`` those in the mean of all benchmarks.
     """
 
     means: Floats
@@ -234,13 +230,9 @@ def _sampling_variances(
 ) -> tuple[Floats, Floats]:
     """Returns the variance that each cell's mean has by itself, and the one that a benchmark's cells have in common.
 
-    Args:
-        influence: Standard deviation of each score times its weight in the mean of its cell.
-        residuals: Deviation of each score in the place of its standard deviation.
-        inflation: What makes a squared residual unbiased; 0 where all scores are alike at an end of the scale.
-        cell: Cell of each score.
-        cluster: Its cluster.
-        shape: Numbers of benchmarks and places.
+    Of each score, ``influence`` is its standard deviation times its weight in the mean of its cell, ``residuals`` its
+    deviation in place of its standard deviation, and ``inflation`` makes the squared one unbiased (0 where all scores
+    are alike at an end of the scale). ``shape`` are the numbers of benchmarks and places.
     """
     many, row, span = shape[0] * shape[1], np.repeat(np.arange(shape[0]), shape[1]), int(cluster.max()) + 1
     owners, owner = np.unique(cell * span + cluster, return_inverse=True)

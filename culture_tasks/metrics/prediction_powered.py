@@ -21,7 +21,7 @@ import numpy as np
 from scipy import optimize, special
 
 from culture_tasks.metrics.comparison import Difference
-from culture_tasks.metrics.means import check_confidence, cluster_numbers, filled, two_lists
+from culture_tasks.metrics.means import centred, check_confidence, cluster_numbers, filled, stratum_means, two_lists
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -79,7 +79,7 @@ class CorrectedMean:
 
     overall: Corrected
     strata: Mapping[Hashable, Corrected]
-    _fit: _Fit | None = None
+    _fits: tuple[_Fit, ...] = ()
 
     def over(self, shares: Mapping[Any, float]) -> Corrected:
         """The corrected mean over the strata with these shares, such as those of one culture.
@@ -98,9 +98,9 @@ class CorrectedMean:
         if unknown or not any(share > 0.0 for share in shares.values()):
             raise ValueError(f"over: {dict(shares)}; expected positive shares of some of {list(self.strata)}.")
         inside = {label: self.strata[label] for label, share in shares.items() if share > 0.0}
-        if self._fit is None or any(math.isnan(one.value) for one in inside.values()):
+        if not self._fits or any(math.isnan(one.value) for one in inside.values()):
             return _waiting(inside)
-        return self._fit.at(self._of_rated(shares))
+        return _at(self._fits, self._of_rated(shares))
 
     @property
     def _rated(self) -> list[Hashable]:
@@ -109,9 +109,9 @@ class CorrectedMean:
 
     def _of_rated(self, shares: Mapping[Any, float]) -> Floats:
         """Returns the shares of the strata that have a mean, which add up to 1."""
-        found = np.array([shares.get(label, 0.0) for label in self._rated], dtype=np.float64)
-        parts: Floats = found / found.sum()
-        return parts
+        parts = np.array([shares.get(label, 0.0) for label in self._rated], dtype=np.float64)
+        weights: Floats = parts / parts.sum()
+        return weights
 
     def more_ratings(
         self, width: float, *, shares: Mapping[Any, float] | None = None, parts: Mapping[Any, Hashable] | None = None
@@ -147,14 +147,35 @@ class CorrectedMean:
         if not width > 0.0:
             raise ValueError(f"more_ratings: width={width}; expected a positive number.")
         found = self.overall if shares is None else self.over(shares)
-        if self._fit is None or found.reason:
+        if not self._fits or found.reason:
             return None
+        weights = self._fits[0].shares if shares is None else self._of_rated(shares)
         named = [label if parts is None else parts[label] for label in self._rated]
         order = list(dict.fromkeys(named))
-        weights = self._fit.shares if shares is None else self._of_rated(shares)
-        more = self._fit.more_ratings(width, weights, np.array([order.index(part) for part in named], dtype=np.intp))
+        codes = np.array([order.index(part) for part in named], dtype=np.intp)
+        counts, graded = self._fits[0].counts, self._fits[0].levels[-1].sizes
+        present, most = (np.bincount(codes, weights=numbers) for numbers in (counts, graded))
+        widest = max(self._fits, key=lambda one: one.spread(weights).reach(one.alpha)).levels[-1]
+        squares = weights**2 * (widest.spreads + widest.unseen / counts.sum())
+        allocation = np.sqrt(np.bincount(codes, weights=squares / counts) * present)
+
+        def ratings(factor: float) -> Floats:
+            numbers: Floats = np.ceil(np.clip(factor * allocation, present, most))
+            return numbers
+
+        def is_enough(factor: float) -> bool:
+            more = np.minimum(graded, counts * (ratings(factor) / present)[codes])
+            return 2.0 * _half_width(self._fits, weights, more) <= width
+
+        few, enough = 0.0, float((most / np.maximum(allocation, _TINY)).max())
+        if not is_enough(enough):
+            return None
+        while ratings(enough).sum() - ratings(few).sum() > 1 and enough - few > _TINY * enough:
+            middle = (few + enough) / 2.0
+            few, enough = (few, middle) if is_enough(middle) else (middle, enough)
+        more = ratings(few if is_enough(few) else enough) - present
         inside = {part for part, weight in zip(named, weights, strict=True) if weight > 0.0}
-        return None if more is None else {part: n for part, n in zip(order, more, strict=True) if part in inside}
+        return {part: int(number) for part, number in zip(order, more, strict=True) if part in inside}
 
 
 def corrected_mean(
@@ -269,23 +290,23 @@ def corrected_mean(
         people=y[rated & inside],
         rated=rated[inside],
         codes=numbers,
-        shares=weights,
+        shares=weights / weights.sum() if weights.any() else weights,
         clusters=None if clusters is None else cluster_numbers(clusters, inside),
         ends=ends,
-        confidence=confidence,
+        alpha=1.0 - confidence,
     )
 
-    def fitted(better: Floats | None) -> _Fit:
+    def fitted(better: Floats | None) -> tuple[_Fit, ...]:
+        fit = fit_of(f[inside], better=better)
         differing = np.count_nonzero(np.abs((f[inside] if better is None else better) - y[inside]) > 0.0)
-        people_alone = fit_of(np.full(numbers.size, np.nan)) if differing < FEW_DIFFERING else None
-        return fit_of(f[inside], better=better, at_least=people_alone)
+        return (fit, fit_of(np.full(numbers.size, np.nan))) if differing < FEW_DIFFERING else (fit,)
 
-    fit = fitted(middle)
+    fits = fitted(middle)
     if middle is not None:
-        fit = min(fit, fitted(None), key=lambda one: one.half_width(one.shares))
+        fits = min(fits, fitted(None), key=lambda own: _half_width(own, own[0].shares))
     scored = [label for label, is_usable in zip(labels, usable, strict=True) if is_usable]
-    by_stratum |= {label: fit.at(alone) for label, alone in zip(scored, np.eye(weights.size), strict=True)}
-    return CorrectedMean(fit.at(weights) if usable.all() else _waiting(by_stratum), by_stratum, fit)
+    by_stratum |= {label: _at(fits, alone) for label, alone in zip(scored, np.eye(weights.size), strict=True)}
+    return CorrectedMean(_at(fits, fits[0].shares) if usable.all() else _waiting(by_stratum), by_stratum, fits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,14 +378,12 @@ class CorrectedDifference:
         return found._replace(difference=value, low=value - half, high=value + half, p=p)
 
     def _spreads(self, shares: Mapping[Any, float]) -> list[_Spread]:
-        weights = [mean._of_rated(shares) for mean in self._means]
-        fits = [mean._fit.versions for mean in self._means if mean._fit is not None]
-        if len(fits) == 1:
-            return [one.spread(weights[0]) for one in fits[0]]
-        first, second = fits
+        first, *others = ((mean._fits, mean._of_rated(shares)) for mean in self._means)
+        if not others:
+            return [one.spread(first[1]) for one in first[0]]
         return [
-            one.spread(weights[0]).less(other.spread(weights[1]), one.shared_variance(other, weights[0]))
-            for one, other in dict.fromkeys(((first[0], second[0]), (first[-1], second[-1])))
+            one.spread(first[1]).less(other.spread(others[0][1]), one.shared_variance(other, first[1]))
+            for one, other in {(first[0][at], others[0][0][at]) for at in (0, -1)}
         ]
 
 
@@ -474,8 +493,30 @@ def _waiting(strata: Mapping[Any, Corrected]) -> Corrected:
     )
 
 
+def _half_width(fits: Sequence[_Fit], shares: Floats, counts: Floats | None = None, *, in_set: bool = False) -> float:
+    """Returns half the width of an interval, with these numbers of ratings by stratum or the present ones."""
+    return max(one.spread(shares, counts, in_set=in_set).reach(one.alpha) for one in fits)
+
+
+def _at(fits: Sequence[_Fit], shares: Floats) -> Corrected:
+    """Returns the corrected mean over the strata with these shares; no interval is narrower than that of any fit."""
+    fit, inside = fits[0], shares > 0.0
+    value = float(shares @ fit.values)
+    rated, size = int(fit.counts[inside].sum()), int(fit.sizes[inside].sum())
+    point = Corrected(value, rated=rated, size=size, weight=fit.weight)
+    reach, in_set = (_half_width(fits, shares, in_set=in_set) for in_set in (False, True))
+    if not reach > 0.0:
+        return point._replace(reason="the ratings show no spread")
+    return point._replace(low=value - reach, high=value + reach, set_low=value - in_set, set_high=value + in_set)
+
+
 class _Fit:
-    """The strata with their weight, values and variances; the overall mean and that of each differ in shares alone."""
+    """Strata with their values and variances; the overall mean and that of each differ in shares alone.
+
+    Attributes:
+        levels: What each judge's scores tell of people's: the judge of all responses, then a better one of some.
+        values: The corrected mean of each stratum.
+    """
 
     def __init__(
         self,
@@ -487,174 +528,113 @@ class _Fit:
         shares: Floats,
         clusters: Numbers | None,
         ends: tuple[float, float] | None,
-        confidence: float,
+        alpha: float,
         better: Floats | None = None,
-        at_least: _Fit | None = None,
     ) -> None:
-        """Takes the judge's scores of all responses, people's of the rated ones alone, and strata as numbers.
-
-        A better judge's scores are those of some of all; without one it is as if the judge itself were the better one,
-        and had been asked twice.
-        """
-        self._at_least = at_least  # no interval is narrower than its
-        self.shares = shares / shares.sum() if shares.any() else shares
-        self._codes, self._clusters, self._confidence = codes, clusters, confidence
-        judge = filled(judge, codes, shares.size)
-        graded = np.ones(rated.size, dtype=np.bool_) if better is None else rated | ~np.isnan(better)
-        better = judge if better is None else filled(better, codes, shares.size)
-        members, inner = codes[rated], codes[graded]
-        self._sizes, self._graded, self._counts = np.bincount(codes), np.bincount(inner), np.bincount(members)
-        self._weight = self._tuned(better[rated], people, members, 1.0 / self._counts - 1.0 / self._graded)
-        cheap = self._tuned(judge[rated], people, members, 1.0 / self._graded - 1.0 / self._sizes)
-        predicted = self._weight * better
-        scores = cheap * judge  # of which the mean over all responses is the estimate less that of the residuals
-        scores[graded] += (self._sizes / self._graded)[inner] * (predicted - cheap * judge)[graded]
-        inside = _Residuals.of(people - predicted[rated], predicted[graded], people, inner, members, ends)
-        self._beyond = _Residuals.of(people - cheap * judge[rated], cheap * judge, people, codes, members, ends)
-        self._unseen, self._spreads, off = inside.unseen, inside.spreads, inside.off
-        of_scores = _means(scores, codes)
-        self._values = of_scores + inside.means
-        departures = predicted - _means(predicted[graded], inner)[codes]
-        of_judge = np.bincount(inner, weights=departures[graded] ** 2) / np.maximum(self._graded - 1, 1)
-        together = np.bincount(members, weights=2.0 * departures[rated] * off) / self._counts
-        self._variances = np.maximum(of_judge + together + self._spreads, 0.0)
-        self._departures = scores - of_scores[codes]  # of each response from the mean of its stratum
-        self._departures[rated] += (self._sizes / self._counts)[members] * off
+        """Takes the judges' scores of all responses, people's of the rated ones alone, and strata as numbers."""
+        self.shares, self.alpha = shares, alpha
+        self._codes, self._clusters = codes, clusters
+        members = codes[rated]
+        self.sizes, self.counts = np.bincount(codes), np.bincount(members)
+        judges = [(judge, np.ones(rated.size, dtype=np.bool_))]
+        if better is not None:
+            judges.append((better, rated | ~np.isnan(better)))
+        numbers = [*(np.bincount(codes[inside]) for _, inside in judges), self.counts]
+        scores = predicted = np.zeros(rated.size)  # the mean of scores is the estimate less that of the residuals
+        self.levels: list[_Level] = []
+        for (given, inside), size, fewer in zip(judges, numbers, numbers[1:], strict=False):
+            f = filled(given, codes, shares.size)
+            self.weight = self._tuned(f[rated], people, members, 1.0 / fewer - 1.0 / size)
+            added = np.where(inside, (self.sizes / size)[codes] * (self.weight * f - predicted), 0.0)
+            scores, predicted = scores + added, self.weight * f
+            level = _level(people - predicted[rated], members, predicted[inside], codes[inside], people, ends)
+            self.levels.append(level)
+        of_scores = stratum_means(scores, codes)
+        self.values = of_scores + level.means
+        departures = predicted - stratum_means(predicted[inside], codes[inside])[codes]
+        of_judge = np.bincount(codes[inside], weights=departures[inside] ** 2) / np.maximum(size - 1, 1)
+        together = stratum_means(2.0 * departures[rated] * level.off, members)
+        self._variances = np.maximum(of_judge + together + level.spreads, 0.0)
+        self._influence = (scores - of_scores[codes]) / self.sizes[codes]  # of each response on the mean of its stratum
+        self._influence[rated] += level.off / self.counts[members]
 
     def _tuned(self, f: Floats, y: Floats, members: Numbers, sampling: Floats) -> float:
         """Returns the weight of a judge's scores, of the rated responses, for a mean with this sampling variance."""
-        of_f, of_y = f - _means(f, members)[members], y - _means(y, members)[members]
-        influence = self.shares**2 * sampling / np.maximum(self._counts - 1, 1)
+        of_f, of_y = centred(f, members), centred(y, members)
+        influence = self.shares**2 * sampling / np.maximum(self.counts - 1, 1)
         above = float(influence @ np.bincount(members, weights=of_f * of_y))
         below = float(influence @ np.bincount(members, weights=of_f**2))
         return min(max(above / below, 0.0), LARGEST_WEIGHT) if below > 0.0 else 0.0
 
-    def at(self, shares: Floats) -> Corrected:
-        """Returns the corrected mean over the strata with these shares."""
-        shares = shares / shares.sum()
-        inside = shares > 0.0
-        value = float(shares @ self._values)
-        rated, size = int(self._counts[inside].sum()), int(self._sizes[inside].sum())
-        point = Corrected(value, rated=rated, size=size, weight=self._weight)
-        reach, in_set = (self.half_width(shares, in_set=in_set) for in_set in (False, True))
-        if not reach > 0.0:
-            return point._replace(reason="the ratings show no spread")
-        point = point._replace(low=value - reach, high=value + reach)
-        return point._replace(set_low=value - in_set, set_high=value + in_set)
-
-    @property
-    def versions(self) -> tuple[_Fit, ...]:
-        """Itself, and that of people alone where no interval may be narrower than theirs."""
-        return (self,) if self._at_least is None else (self, self._at_least)
-
-    def more_ratings(self, width: float, shares: Floats, parts: Numbers) -> list[int] | None:
-        """Returns how many more ratings of each part, as the strata are numbered, make an interval this narrow."""
-        present, most = (np.bincount(parts, weights=numbers) for numbers in (self._counts, self._graded))
-        widest = max(self.versions, key=lambda one: one.spread(shares).reach(1.0 - self._confidence))
-        squares = shares**2 * (widest._spreads + widest._unseen / self._counts.sum())
-        allocation = np.sqrt(np.bincount(parts, weights=squares / self._counts) * present)
-
-        def ratings(factor: float) -> Floats:
-            numbers: Floats = np.ceil(np.clip(factor * allocation, present, most))
-            return numbers
-
-        def is_enough(factor: float) -> bool:
-            counts = np.minimum(self._graded, self._counts * (ratings(factor) / present)[parts])
-            return 2.0 * self.half_width(shares, counts) <= width
-
-        few, enough = 0.0, float((most / np.maximum(allocation, _TINY)).max())
-        if not is_enough(enough):
-            return None
-        while ratings(enough).sum() - ratings(few).sum() > 1 and enough - few > _TINY * enough:
-            middle = (few + enough) / 2.0
-            few, enough = (few, middle) if is_enough(middle) else (middle, enough)
-        factor = few if is_enough(few) else enough
-        return [int(number) for number in ratings(factor) - present]
-
-    def half_width(self, shares: Floats, counts: Floats | None = None, *, in_set: bool = False) -> float:
-        """Returns half the width of an interval, with these numbers of ratings by stratum or the present ones."""
-        alpha = 1.0 - self._confidence
-        return max(one.spread(shares, counts, in_set=in_set).reach(alpha) for one in self.versions)
-
     def spread(self, shares: Floats, counts: Floats | None = None, *, in_set: bool = False) -> _Spread:
         """Returns how uncertain the mean is for questions like these, or for these very responses."""
-        counts = self._counts.astype(np.float64) if counts is None else counts
+        counts = self.counts.astype(np.float64) if counts is None else counts
         inside, all_rated = shares > 0.0, float(counts.sum())
         rated = min(all_rated, float(counts[inside].sum()) + _PRIOR)
         freedom = max(1.0, min(rated - np.count_nonzero(inside), all_rated - inside.size) - 1.0)
-        sampling, first = (
-            shares**2 * (1.0 / counts - 1.0 / self._graded),
-            shares**2 * (1.0 / self._graded - 1.0 / self._sizes),
-        )
-        variance = float(sampling @ self._spreads + first @ self._beyond.spreads)
-        unseen, beyond = self._unseen / rated, self._beyond.unseen / rated * float(first.sum())
+        variance = unseen = 0.0
+        for level, fewer in zip(self.levels, [*(level.sizes for level in self.levels[1:]), counts], strict=True):
+            sampling = shares**2 * (1.0 / fewer - 1.0 / level.sizes)
+            variance += float(sampling @ level.spreads)
+            unseen += level.unseen / rated * float(sampling.sum())
         if in_set:
-            return _Spread(variance, freedom, unseen * float(sampling.sum()) + beyond)
-        fewer = freedom if self._clusters is None else max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
-        return _Spread(variance + self._lasting(shares), fewer, unseen * float((shares**2 / counts).sum()) + beyond)
+            return _Spread(variance, freedom, unseen)
+        # Variance that is there even where all responses are rated: that of the questions.
+        variance += float((shares**2 * self._variances / self.sizes).sum())
+        if self._clusters is not None:
+            freedom = max(1.0, min(freedom, self._clusters_of(shares) - 1.0))
+            influence = self._influence * shares[self._codes]
+            variance += max(self.shared_variance(self, shares) - float(influence @ influence), 0.0)
+        return _Spread(variance, freedom, unseen + level.unseen / rated * float((shares**2 / level.sizes).sum()))
 
     def shared_variance(self, other: _Fit, shares: Floats) -> float:
         """Returns the covariance with the mean of another model's responses to the same items."""
-        one, two = (fit._departures * (shares / fit._sizes)[fit._codes] for fit in (self, other))
+        one, two = (fit._influence * shares[fit._codes] for fit in (self, other))
         if self._clusters is None:
             return float(one @ two)
         many = self._clusters_of(shares)
         sums = (np.bincount(self._clusters, weights=influence) for influence in (one, two))
         return many / max(many - 1, 1) * float(np.dot(*sums))
 
-    def _lasting(self, shares: Floats) -> float:
-        """Returns the variance that is there even where all responses are rated: that of the questions."""
-        found = float((shares**2 * self._variances / self._sizes).sum())
-        if self._clusters is None:
-            return found
-        influence = self._departures * (shares / self._sizes)[self._codes]
-        sums = np.bincount(self._clusters, weights=influence)
-        many = self._clusters_of(shares)
-        products = many / max(many - 1, 1) * float(sums @ sums) - float(influence @ influence)
-        return found + max(products, 0.0)
-
     def _clusters_of(self, shares: Floats) -> int:
-        return 0 if self._clusters is None else np.unique(self._clusters[shares[self._codes] > 0.0]).size
+        return 0 if self._clusters is None else np.count_nonzero(np.bincount(self._clusters[shares[self._codes] > 0.0]))
 
 
-class _Residuals(NamedTuple):
-    """The residuals of people's scores from those that a judge's predict, by stratum.
+class _Level(NamedTuple):
+    """What a judge's scores leave of people's in each stratum: means of the residuals, and departures from them.
 
-    Attributes:
-        means: Their mean in each stratum.
-        off: Departure of each from it.
-        spreads: Their variance in each stratum, which borrows from that over all.
-        unseen: Square of an error that the ratings may have missed.
+    ``spreads`` is their variance, ``unseen`` the square of an error that the ratings may have missed, and ``sizes``
+    the number of responses with a score of the judge.
     """
 
+    sizes: Numbers
     means: Floats
     off: Floats
     spreads: Floats
     unseen: float
 
-    @classmethod
-    def of(
-        cls,
-        residuals: Floats,
-        scores: Floats,
-        people: Floats,
-        codes: Numbers,
-        members: Numbers,
-        ends: tuple[float, float] | None,
-    ) -> _Residuals:
-        """Takes residuals of the rated, predicted scores up to a constant, and the strata of both."""
-        means = _means(residuals, members)
-        off = residuals - means[members]
-        squares, counts = np.bincount(members, weights=off**2), np.bincount(members)
-        total = float(squares.sum())
-        similar = float((off**4).sum()) / total if total else 0.0
-        predicted = scores + means[codes]
-        low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
-        farthest = np.maximum(predicted - low, high - predicted)
-        freedom, of_each = members.size - counts.size - 1.0, counts * (1.0 - 1.0 / members.size) - 1.0
-        # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
-        spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
-        return cls(means, off, spreads, max(similar, float((farthest**2).mean()) - total))
+
+def _level(
+    residuals: Floats,
+    members: Numbers,
+    scores: Floats,
+    codes: Numbers,
+    people: Floats,
+    ends: tuple[float, float] | None,
+) -> _Level:
+    """Takes residuals of the rated, and scores that are those predicted of people up to a constant in each stratum."""
+    means = stratum_means(residuals, members)
+    off = residuals - means[members]
+    squares, counts = np.bincount(members, weights=off**2), np.bincount(members)
+    total = float(squares.sum())
+    similar = float((off**4).sum()) / total if total else 0.0
+    predicted = scores + means[codes]
+    low, high = ends or (min(predicted.min(), people.min()), max(predicted.max(), people.max()))
+    farthest = np.maximum(predicted - low, high - predicted)
+    freedom, of_each = members.size - counts.size - 1.0, counts * (1.0 - 1.0 / members.size) - 1.0
+    # The variance over all strata stands in for as many ratings as _PRIOR says; of one stratum alone it is its own.
+    spreads = (squares + _PRIOR * total / freedom) / (of_each + _PRIOR)
+    return _Level(np.bincount(codes), means, off, spreads, max(similar, float((farthest**2).mean()) - total))
 
 
 class _Spread(NamedTuple):
@@ -676,8 +656,3 @@ class _Spread(NamedTuple):
         """Returns half the width of an interval that misses with this probability."""
         t = float(special.stdtrit(self.freedom, alpha / 2.0))
         return math.sqrt(t**2 * self.variance + math.log(alpha) ** 2 * self.unseen)
-
-
-def _means(values: Floats, codes: Numbers) -> Floats:
-    means: Floats = np.bincount(codes, weights=values) / np.bincount(codes)
-    return means

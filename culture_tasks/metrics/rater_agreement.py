@@ -296,12 +296,7 @@ def _too_many(distinct: int) -> str:
 
 
 class _Tables(NamedTuple):
-    """Joint counts of two raters' ratings, one table per resample.
-
-    Attributes:
-        values: The distinct ratings of both raters, ascending.
-        counts: ``counts[b, i, j]`` pairs have ``values[i]`` from the first rater and ``values[j]`` from the second.
-    """
+    """How often two raters gave each pair of the distinct values, ascending: a table of counts per resample."""
 
     values: Floats
     counts: Floats
@@ -358,18 +353,14 @@ def _centred(scores: Floats, counts: Floats) -> tuple[Floats, Floats]:
     return centred, (counts * centred**2).sum(axis=1)
 
 
-def _mid_ranks(counts: Floats) -> Floats:
-    """Mid-rank of each value less one half: the ratings below it, and half of those at it."""
-    return np.asarray(counts.cumsum(axis=1) - counts / 2.0)
-
-
 def _kendall(tables: _Tables) -> Floats:
-    surplus = tables.counts * _below_minus_above(_below_minus_above(tables.counts, 1), 2)
+    surplus = tables.counts * _below_minus_above(_below_minus_above(tables.counts), 2)
     untied = (counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1) for counts in tables.by_rater)
     return _ratio(surplus.sum(axis=(1, 2)), np.sqrt(math.prod(untied)))
 
 
-def _below_minus_above(counts: Floats, axis: int) -> Floats:
+def _below_minus_above(counts: Floats, axis: int = 1) -> Floats:
+    """The ratings below each value less those above it: twice its mid-rank, less a constant."""
     return np.asarray(2.0 * counts.cumsum(axis=axis) - counts - counts.sum(axis=axis, keepdims=True))
 
 
@@ -383,7 +374,7 @@ def _alpha(values: Floats, coincidences: Floats, level: Level) -> Floats:
     if level == "nominal":
         distances = np.broadcast_to(1.0 - np.eye(values.size), coincidences.shape)
     else:
-        places = _mid_ranks(totals) if level == "ordinal" else np.broadcast_to(values, totals.shape)
+        places = _below_minus_above(totals) if level == "ordinal" else np.broadcast_to(values, totals.shape)
         distances = (places[:, :, None] - places[:, None, :]) ** 2
     observed = (coincidences * distances).sum(axis=(1, 2))
     expected = np.einsum("bc,bck,bk->b", totals, distances, totals)
@@ -403,7 +394,7 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 _KERNELS: Mapping[Statistic, Callable[[_Tables], Floats]] = {
     "pearson": lambda tables: _correlation(tables, lambda _: tables.values),
-    "spearman": lambda tables: _correlation(tables, _mid_ranks),
+    "spearman": lambda tables: _correlation(tables, _below_minus_above),
     "kendall_tau_b": _kendall,
     "krippendorff_alpha": lambda tables: _alpha(
         tables.values, tables.counts + tables.counts.transpose(0, 2, 1), "ordinal"

@@ -11,13 +11,13 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from culture_tasks.metrics.intervals import Interval, mean_interval, share_interval, t_quantile, wilson
-from culture_tasks.metrics.means import cluster_numbers, cluster_sums
+from culture_tasks.metrics.means import cluster_numbers, stratum_means
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -75,18 +75,16 @@ def _drawn(items: Sequence[str], clusters: Sequence[str], strata: Sequence[str],
     ]
     order = sorted(range(size), key=keys.__getitem__)
     left = set(range(size))
-    visits = (order[int((_number(seed) + step * _GOLDEN) % 1.0 * size)] for step in range(size * 4))
+    steps = (order[int((_number(seed) + step * _GOLDEN) % 1.0 * size)] for step in range(size * 4))
+    visits = chain(steps, order)  # what the steps don't meet in so many rounds comes last
     recent: list[str] = []
     while left:
         place: int | None = None
         if len(recent) % _SECOND == _SECOND - 1:
             others = [one for one in members[recent[-(_SECOND // 2)]] if one in left]
             place = min(others, key=keys.__getitem__, default=None)
-        while place is None:
-            visited = next(visits, None)
-            if visited is None:  # the steps have not met it after so many rounds
-                visited = next(one for one in order if one in left)
-            place = visited if visited in left else None
+        if place is None:
+            place = next(one for one in visits if one in left)
         left.remove(place)
         recent.append(clusters[place])
         yield place
@@ -154,14 +152,10 @@ def subset_interval(
 
 
 class _Error(NamedTuple):
-    """The variance of an estimate of the mean of all items, and its degrees of freedom."""
+    """The variance of an estimate of the mean of all items, and the quantile of t that multiplies its root."""
 
     variance: float
-    freedom: float
-
-    @property
-    def quantile(self) -> float:
-        return t_quantile(0.95, self.freedom + 1.0)
+    quantile: float
 
 
 def _error_of_mean(scores: Floats, numbers: Numbers, drawn_from: SamplingFrame) -> _Error:
@@ -169,14 +163,14 @@ def _error_of_mean(scores: Floats, numbers: Numbers, drawn_from: SamplingFrame) 
     of_items = max(1.0 / n - 1.0 / drawn_from.items, 0.0)
     squares = _mean_squares(scores, numbers)
     if n == many:
-        return _Error(squares.between * max(drawn_from.spread, of_items), many - 1.0)
+        return _Error(squares.between * max(drawn_from.spread, of_items), t_quantile(0.95, many))
     if squares.between <= squares.within:  # no effect of clusters to be seen
-        return _Error(float(np.var(scores, ddof=1)) * of_items, n - 1.0)
+        return _Error(float(np.var(scores, ddof=1)) * of_items, t_quantile(0.95, n))
     factor = drawn_from.spread / squares.per_cluster
     parts = factor * squares.between, (of_items - factor) * squares.within
     variance = max(sum(parts), 0.0)
     spread = parts[0] ** 2 / (many - 1) + parts[1] ** 2 / (n - many)
-    return _Error(variance, max(variance**2 / spread, 1.0) if spread else many - 1.0)
+    return _Error(variance, t_quantile(0.95, 1.0 + (max(variance**2 / spread, 1.0) if spread else many - 1.0)))
 
 
 def _with_ends(found: Interval, error: _Error, *, shares: bool) -> Interval:
@@ -333,7 +327,7 @@ class _MeanSquares(NamedTuple):
 
 def _mean_squares(scores: Floats, numbers: Numbers) -> _MeanSquares:
     counts = np.bincount(numbers).astype(np.float64)
-    means = cluster_sums(scores[:, None], numbers)[:, 0] / counts
+    means = stratum_means(scores, numbers)
     n, many = scores.size, counts.size
     between = float(np.sum(counts * (means - scores.mean()) ** 2)) / (many - 1)
     within = float(np.sum((scores - means[numbers]) ** 2)) / (n - many) if n > many else math.nan

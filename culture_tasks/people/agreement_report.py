@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_jsonable_python
 
 from culture_tasks import __version__
 from culture_tasks.metrics.rater_agreement import STATISTICS, Statistic
@@ -49,7 +50,7 @@ class AgreementReport:
     def to_json(self) -> dict[str, Any]:
         """Returns everything but the single ratings as JSON data; NaN becomes null, with the reason beside it."""
         data = self.data
-        return {
+        content: dict[str, Any] = {
             "culture_tasks": __version__,
             "data": {
                 "origin": data.origin,
@@ -64,11 +65,11 @@ class AgreementReport:
                 {
                     "name": rater.name,
                     "identities": [identity.json for identity in rater.identities],
-                    "endpoints": list(rater.endpoints),
-                    "outcomes": dict(Counter(rater.outcomes)),
+                    "endpoints": rater.endpoints,
+                    "outcomes": dict(rater.outcomes),
                 }
                 for rater in self.raters
-                if rater.outcomes is not None
+                if rater.verdicts
             ],
             "comparisons": [
                 {
@@ -80,6 +81,7 @@ class AgreementReport:
             ],
             "paper": _published_json(data.like) if data.like and data.like.published else None,
         }
+        return {**to_jsonable_python(content, inf_nan_mode="null")}
 
     def as_text(self) -> str:
         """Returns what the command prints."""
@@ -99,7 +101,7 @@ class AgreementReport:
         return "\n\n".join(filter(None, parts)) + "\n"
 
     def _rows(self, comparison: RaterAgreement) -> list[list[str]]:
-        like = self.data.like if comparison.first.outcomes is None else None
+        like = None if comparison.first.verdicts else self.data.like
         rows: list[list[str]] = []
         for group in comparison.groups:
             mark = " (low)" if group.coverage < self.options["least_coverage"] else ""
@@ -120,8 +122,8 @@ class AgreementReport:
         if data.verbatim:
             yield f"responses identical to a reference, which any judge rates high: {data.verbatim}"
         for rater in self.raters:
-            if rater.outcomes is not None:
-                yield f"judge: {rater.description}; verdicts: {_counts(Counter(rater.outcomes))}"
+            if rater.verdicts:
+                yield f"judge: {rater.description}; verdicts: {_counts(rater.outcomes)}"
         how = f"{self.options['resamples']} resamples of questions, seed {self.options['seed']}"
         yield f"in parentheses: {self.options['confidence']:.0%} bootstrap percentile intervals, {how}"
         yield "coverage: share of the responses that both raters rated; the others are left out of all statistics"
@@ -139,7 +141,7 @@ def write_report(report: AgreementReport, folder: Path) -> list[Path]:
     write_csv(paths[2], _STATISTICS_HEADER, _statistics_rows(report))
     header = ["row", "language", "category", "rubric", "question"]
     for rater in report.raters:
-        judged = [f"{rater.name} outcome", f"{rater.name} error"] if rater.outcomes is not None else []
+        judged = [f"{rater.name} outcome", f"{rater.name} error"] if rater.verdicts else []
         header += [rater.description, *judged]
     write_csv(paths[3], header, _ratings_rows(report))
     return paths
@@ -152,30 +154,31 @@ _STATISTICS_HEADER = (
 
 
 def _statistics_rows(report: AgreementReport) -> Iterator[list[str | float | None]]:
-    for one in report.comparisons:
-        for group in one.groups:
-            counts = [group.agreement.pairs, group.agreement.clusters, group.responses, group.coverage]
-            verdicts = "; ".join(f"{name}: {_counts(counted)}" for name, counted in group.outcomes.items())
-            who = [verdicts, one.first.description, one.second.description, report.data.origin, report.data.fingerprint]
-            for name, statistic in group.agreement.estimates.items():
-                place = [one.first.name, one.second.name, group.dimension, group.label, name]
-                numbers = map(_or_none, statistic[:3])
-                yield [*place, *numbers, report.options["confidence"], statistic.reason, *counts, *who]
+    data = report.data
+    for one, as_json in zip(report.comparisons, report.to_json()["comparisons"], strict=True):
+        for group in as_json["groups"]:
+            counts = [group[name] for name in ("n", "questions", "responses", "coverage")]
+            verdicts = "; ".join(f"{name}: {_counts(counted)}" for name, counted in group["outcomes"].items())
+            who = [verdicts, one.first.description, one.second.description, data.origin, data.fingerprint]
+            for name, found in group["statistics"].items():
+                *numbers, reason = found.values()
+                place = [one.first.name, one.second.name, group["by"], group["group"], name]
+                yield [*place, *numbers, report.options["confidence"], reason, *counts, *who]
 
 
 def _ratings_rows(report: AgreementReport) -> Iterator[list[str | float | None]]:
     for index, one in enumerate(report.data.responses):
         row: list[str | float | None] = [one.row, one.language, one.category, one.rubric, one.item.question]
         for rater in report.raters:
-            row.append(_or_none(rater.ratings[index]))
-            if rater.outcomes is not None:
-                row += [rater.outcomes[index], rater.errors[index]]
+            row.append(None if math.isnan(rater.ratings[index]) else rater.ratings[index])
+            if rater.verdicts:
+                row += [rater.verdicts[index].outcome, rater.verdicts[index].error]
         yield row
 
 
 def _group_json(group: GroupAgreement) -> dict[str, Any]:
     statistics = {
-        name: {**dict(zip(("value", "low", "high"), map(_or_none, one[:3]), strict=True)), "reason": one.reason}
+        name: {"value": one.value, "low": one.low, "high": one.high, "reason": one.reason}
         for name, one in group.agreement.estimates.items()
     }
     return {
@@ -209,10 +212,6 @@ def _notes(comparison: RaterAgreement) -> list[str]:
 
 def _counts(counted: Mapping[Any, int]) -> str:
     return ", ".join(f"{count} {outcome}" for outcome, count in sorted(counted.items())) or "none"
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 def _published_json(ratings: HumanRatings) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from culture_tasks.benchmarks.human_ratings import OffersHumanRatings
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named, rubrics
@@ -17,6 +17,7 @@ from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import (
     OptionalLabel,
     RowTable,
+    TableRow,
     Text,
     fingerprint,
     none_if_blank,
@@ -60,10 +61,8 @@ OptionalRating = Annotated[Rating | None, BeforeValidator(none_if_blank)]
 """A rating, or None; an empty field of a CSV file counts as none."""
 
 
-class ResponseRow(BaseModel):
+class ResponseRow(TableRow):
     """One row of a table of responses; :func:`aliases` has other names of its columns."""
-
-    model_config = ConfigDict(extra="forbid")
 
     question: Text
     reference: Text | Annotated[list[Text], Field(min_length=1)] | None = None
@@ -136,14 +135,10 @@ def check_rating(where: str, column: str, rating: float, rubric: Rubric, way_out
 
 @dataclass(frozen=True, slots=True)
 class RatedResponse:
-    """A response with its human rating.
+    """A response in a row of the source, with its human rating on the rubric's scale, None without one.
 
-    Attributes:
-        row: Row in the source, as messages count it.
-        human: The human rating on the rubric's scale; None if judges are compared without people.
-        rubric: Name of the rubric that grades it.
-        category: A benchmark's category, another category of the data, or ``none``.
-        language: Language code of the question, or ``und``.
+    The category is a benchmark's, another one of the data, or ``none``; the language is that of the question, as a code
+    or ``und``.
     """
 
     row: int
@@ -156,12 +151,9 @@ class RatedResponse:
 
 @dataclass(frozen=True, slots=True)
 class RatedResponses:
-    """The responses that are to be graded, in the order of the source, and a hash of them.
+    """The responses that are to be graded, in the order of the source (a file or a data set), and a hash of them.
 
-    Attributes:
-        origin: File, or name of the Hub data set.
-        like: The rated responses whose layout these have; their paper's figures may stand beside these.
-        skipped: Rows that were left out because they can't be used.
+    ``like`` are the rated responses whose layout these have; their paper's figures may stand beside these.
     """
 
     origin: str

@@ -17,13 +17,13 @@ from culture_tasks.metrics.rater_agreement import Agreement, agreement
 from culture_tasks.people.rated_responses import known_categories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from culture_tasks.judges.judge import Judge
-    from culture_tasks.judges.rubric.verdicts import JudgeIdentity, Outcome
+    from culture_tasks.judges.judge import Judge, Ticket
+    from culture_tasks.judges.rubric.verdicts import JudgeIdentity, Outcome, Verdict
     from culture_tasks.people.rated_responses import RatedResponse
 
-    Progress = Callable[[int, int], None]
+    Track = Callable[[Sequence[Ticket]], Iterable[Ticket]]
 
 HUMAN = "human"
 
@@ -34,19 +34,23 @@ _log = logging.getLogger(__name__)
 class Rater:
     """Who rated the responses: people, or a judge as the user names it; a rating is NaN where there is none.
 
-    Attributes:
-        outcomes: The outcome of each verdict; None for people.
-        errors: Why there is no rating, for each response; empty for people.
-        identities: The judge with each rubric that was used; empty for people.
-        endpoints: The endpoints that answered, without secrets.
+    A judge has a verdict of each response, and its identity with each rubric that was used.
     """
 
     name: str
     ratings: tuple[float, ...]
-    outcomes: tuple[Outcome, ...] | None = None
-    errors: tuple[str | None, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
     identities: tuple[JudgeIdentity, ...] = ()
-    endpoints: tuple[str, ...] = ()
+
+    @property
+    def endpoints(self) -> list[str]:
+        """The endpoints that answered, without secrets."""
+        return sorted({verdict.endpoint for verdict in self.verdicts if verdict.endpoint})
+
+    @property
+    def outcomes(self) -> Counter[Outcome]:
+        """The number of verdicts by outcome."""
+        return Counter(verdict.outcome for verdict in self.verdicts)
 
     @property
     def description(self) -> str:
@@ -69,12 +73,8 @@ def human_rater(responses: Sequence[RatedResponse]) -> Rater | None:
     return Rater(HUMAN, tuple(math.nan if response.human is None else response.human for response in responses))
 
 
-def grade(
-    judges: Mapping[str, Judge], responses: Sequence[RatedResponse], progress: Progress | None = None
-) -> list[Rater]:
-    """Has every judge grade every response; all verdicts are asked for before the first is awaited.
-
-    Progress is called with the number of verdicts so far and of all, as they arrive.
+def grade(judges: Mapping[str, Judge], responses: Sequence[RatedResponse], track: Track = iter) -> list[Rater]:
+    """Has every judge grade every response; all verdicts are requested before the first is awaited, in ``track``.
 
     Raises:
         JudgeError: If a judge can't be used at all; a verdict that fails is an outcome.
@@ -83,43 +83,24 @@ def grade(
     distinct = dict.fromkeys((response.rubric, response.item) for response in responses)
     for judge in judges.values():
         judge.check([(rubrics[name], item) for name, item in distinct], responses_known=True)
-    tickets = {
-        name: [judge.submit(rubrics[response.rubric], response.item) for response in responses]
-        for name, judge in judges.items()
-    }
-    total = len(judges) * len(responses)
-    _log.info("agreement: %d verdicts requested", total)
+    tickets = [judge.submit(rubrics[one.rubric], one.item) for judge in judges.values() for one in responses]
+    _log.info("agreement: %d verdicts requested", len(tickets))
+    every = [ticket.verdict() for ticket in track(tickets)]
     raters: list[Rater] = []
     for name, judge in judges.items():
-        verdicts = []
-        for done, ticket in enumerate(tickets[name], start=len(raters) * len(responses) + 1):
-            verdicts.append(ticket.verdict())
-            if progress is not None:
-                progress(done, total)
-        scored = sum(verdict.outcome == "scored" for verdict in verdicts)
-        if scored < len(verdicts):
-            _log.warning("agreement: %s scored %d of %d responses", name, scored, len(verdicts))
-        raters.append(
-            Rater(
-                name=name,
-                ratings=tuple(math.nan if verdict.score is None else verdict.score for verdict in verdicts),
-                outcomes=tuple(verdict.outcome for verdict in verdicts),
-                errors=tuple(verdict.error for verdict in verdicts),
-                identities=tuple(map(judge.identity, rubrics.values())),
-                endpoints=tuple(sorted({verdict.endpoint for verdict in verdicts if verdict.endpoint})),
-            )
-        )
+        verdicts, every = tuple(every[: len(responses)]), every[len(responses) :]
+        ratings = tuple(math.nan if verdict.score is None else verdict.score for verdict in verdicts)
+        rater = Rater(name, ratings, verdicts, tuple(map(judge.identity, rubrics.values())))
+        if rater.outcomes["scored"] < len(verdicts):
+            _log.warning("agreement: %s scored %d of %d responses", name, rater.outcomes["scored"], len(verdicts))
+        raters.append(rater)
     return raters
 
 
 class GroupAgreement(NamedTuple):
-    """Two raters on some of the responses.
+    """Two raters on some of the responses: all of them, those of a language, or those of a category.
 
-    Attributes:
-        label: The group: ``all``, a language code, or a category.
-        responses: Number of responses.
-        outcomes: For each judge, the number of verdicts by outcome.
-        agreement: Statistics over the responses that both rated.
+    ``outcomes`` are the numbers of each judge's verdicts; the agreement is over the responses that both rated.
     """
 
     dimension: Dimension
@@ -156,10 +137,10 @@ def compare(
     """
     comparisons: list[RaterAgreement] = []
     for first, second in itertools.combinations(raters, 2):
-        judges = {rater.name: rater.outcomes for rater in (first, second) if rater.outcomes is not None}
+        judges = {rater.name: rater.verdicts for rater in (first, second) if rater.verdicts}
         groups: list[GroupAgreement] = []
         for (dimension, label), rows in _groups(responses).items():
-            outcomes = {name: dict(Counter(own[row] for row in rows)) for name, own in judges.items()}
+            outcomes = {name: dict(Counter(own[row].outcome for row in rows)) for name, own in judges.items()}
             found = agreement(
                 [first.ratings[row] for row in rows],
                 [second.ratings[row] for row in rows],

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from culture_tasks.data.tables import OptionalLabel, OptionalText, RowTable, read_file, validated
+from culture_tasks.data.tables import OptionalLabel, OptionalText, RowTable, TableRow, read_file, validated
 from culture_tasks.errors import DataError
 from culture_tasks.people.rated_responses import OptionalRating
 from culture_tasks.results.samples import damage
@@ -36,11 +36,11 @@ def mark_of(text: str) -> str:
     return hashlib.sha256("".join(text.lstrip("'").split()).encode("utf-8", "replace")).hexdigest()
 
 
-class _Frozen(BaseModel):
+class _DesignPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Stratum(_Frozen):
+class DrawnStratum(_DesignPart):
     """The responses of one culture in one task of one model: how many there are, and how many were drawn."""
 
     culture: str
@@ -48,25 +48,19 @@ class Stratum(_Frozen):
     drawn: _Count
 
 
-class DrawnFrom(_Frozen):
+class DrawnFrom(_DesignPart):
     """The responses of one task of one model, with a hash of all of them."""
 
     model: str
     task: str
     fingerprint: _Sha256
-    strata: tuple[Stratum, ...]
+    strata: tuple[DrawnStratum, ...]
 
 
-class DrawnRow(_Frozen):
-    """One response that was drawn.
+class DrawnRow(_DesignPart):
+    """One response that was drawn, of the population with this number, from 0, and the ratings on offer.
 
-    Attributes:
-        row: Its name on the sheet, which says nothing of where it comes from.
-        population: Which of the populations it is of, from 0.
-        run: Which of several responses to the item.
-        mark: Hash of its text.
-        lowest: Lowest rating on offer.
-        highest: Highest rating on offer.
+    ``row`` is its name on the sheet, which says nothing of where it comes from, ``mark`` the hash of its text.
     """
 
     row: Annotated[str, Field(pattern="^[0-9a-f]{12}$")]
@@ -79,7 +73,7 @@ class DrawnRow(_Frozen):
     highest: int
 
 
-class Design(_Frozen):
+class Design(_DesignPart):
     """What was drawn, in the order in which it is rated."""
 
     format: Literal[1] = 1
@@ -90,7 +84,7 @@ class Design(_Frozen):
     rows: Annotated[tuple[DrawnRow, ...], Field(min_length=1)]
 
 
-class Rated(_Frozen):
+class Rated(_DesignPart):
     """What was drawn, with people's ratings by rater and row, each on the scale of its row."""
 
     design: Design
@@ -143,10 +137,8 @@ def _read(path: Path, kind: type[_Content], made_by: str) -> _Content:
 # The files that raters return: CSV, saved by the page or filled in by hand
 
 
-class _Returned(BaseModel):
+class _Returned(TableRow):
     """One line of a returned sheet; all but the row and the rating may be missing."""
-
-    model_config = ConfigDict(extra="forbid")
 
     row: str
     rating: OptionalRating

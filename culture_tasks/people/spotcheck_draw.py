@@ -18,13 +18,13 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.benchmarks.reporting import NO_GROUP
 from culture_tasks.errors import DataError, SettingsError, nearest
-from culture_tasks.harness.scoring import item_of
+from culture_tasks.harness.scoring import item_of, on_scale
 from culture_tasks.judges.rubric.rubrics import Rubric, shortened
 from culture_tasks.judges.rubric.verdicts import JudgeItem
 from culture_tasks.pages.markup import as_markup, asset, content_security_policy, templates_of
 from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.people.rated_responses import UNKNOWN, language_of_script
-from culture_tasks.people.spotcheck_design import COLUMNS, Design, DrawnFrom, DrawnRow, Stratum, mark_of
+from culture_tasks.people.spotcheck_design import COLUMNS, Design, DrawnFrom, DrawnRow, DrawnStratum, mark_of
 from culture_tasks.results.loaded_runs import Names, load, newest
 from culture_tasks.results.logged_samples import JudgedSample, judged_samples
 from culture_tasks.text_tables import write_csv
@@ -34,15 +34,11 @@ LEAST = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class SheetResponse:
     """One response to one item; question, references and text are as the judge is shown them, without reasoning.
 
-    Attributes:
-        run: Which of several responses to the item, from 0.
-        culture: The culture that the item is of, by its benchmark's field of cultures.
-        image: Name of the item's image; empty without one.
-        scale: The scale that ratings are mapped to.
-        judged: The judge's score on that scale; NaN where it gave none.
+    ``run`` is which of several responses to the item, from 0; ``judged`` the judge's score on the scale, NaN where it
+    gave none. The name of the image is empty without one.
     """
 
     item: str
@@ -62,15 +58,11 @@ class Response:
         """Hash of its text."""
         return mark_of(self.text)
 
-    def on_scale(self, rating: float) -> float:
-        """Returns a rating, such as a person's, on the scale of the scores: end to end, as a judge's is mapped."""
-        return _on_scale(rating, self.rubric, self.scale)
-
 
 class Population(NamedTuple):
     """All responses of one task of one run, in the order of the file, and their hash, whoever judged them."""
 
-    responses: tuple[Response, ...]
+    responses: tuple[SheetResponse, ...]
     fingerprint: str
 
 
@@ -86,7 +78,7 @@ class SheetDraw(NamedTuple):
     """What was drawn, with the response of each of its rows."""
 
     design: Design
-    responses: tuple[Response, ...]
+    responses: tuple[SheetResponse, ...]
 
 
 def read_population(samples_file: Path) -> Population:
@@ -108,14 +100,14 @@ def read_population(samples_file: Path) -> Population:
     return Population(responses, digest.hexdigest())
 
 
-def _responses(sample: JudgedSample) -> Iterator[Response]:
+def _responses(sample: JudgedSample) -> Iterator[SheetResponse]:
     record = sample.record
     known = benchmarks().get(record.benchmark)
     culture = record.groups.get(known.report().culture) if known else None
     for number, run in enumerate(record.runs):
         item = item_of(sample.as_logged, run.response)
         rating = run.rating if number in sample.scored else None
-        yield Response(
+        yield SheetResponse(
             item=record.item,
             run=number,
             culture=NO_GROUP if culture is None else culture,
@@ -126,13 +118,8 @@ def _responses(sample: JudgedSample) -> Iterator[Response]:
             image=record.image,
             rubric=sample.rubric,
             scale=record.scale,
-            judged=math.nan if rating is None else _on_scale(rating, sample.rubric, record.scale),
+            judged=math.nan if rating is None else on_scale(rating, sample.rubric, record.scale),
         )
-
-
-def _on_scale(rating: float, rubric: Rubric, scale: Scale) -> float:
-    low, high = scale.low or 0.0, scale.high or 0.0
-    return low + (rating - rubric.lowest) * (high - low) / (rubric.highest - rubric.lowest)
 
 
 def judged_tasks(named: Sequence[str], tasks: Sequence[str] = ()) -> list[JudgedTask]:
@@ -183,7 +170,7 @@ def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed
     Raises:
         SettingsError: If there are too few for the strata, or there are no responses of a culture.
     """
-    strata: dict[tuple[int, str], list[tuple[str, str, Response]]] = {}
+    strata: dict[tuple[int, str], list[tuple[str, str, SheetResponse]]] = {}
     for place, source in enumerate(sources):
         for response in source.population.responses:
             item = f"{response.item}\n{response.run}"
@@ -194,28 +181,27 @@ def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed
     if isinstance(number, int):
         shares = _shares(sizes, number, "")
     else:
-        cultures = sorted({culture for _, culture in strata})
-        if unknown := [culture for culture in number if culture not in cultures]:
-            raise SettingsError(
-                f"spotcheck: -n {unknown[0]}={number[unknown[0]]}: no responses of such a culture."
-                f"{nearest(unknown[0], cultures)} There are {', '.join(cultures)}."
-            )
-        shares = Counter()
+        shares, cultures = Counter(), sorted({culture for _, culture in strata})
         for culture, own in number.items():
+            if culture not in cultures:
+                raise SettingsError(
+                    f"spotcheck: -n {culture}={own}: no responses of such a culture."
+                    f"{nearest(culture, cultures)} There are {', '.join(cultures)}."
+                )
             shares += _shares({one: size for one, size in sizes.items() if one[1] == culture}, own, f"{culture}=")
-    chosen = [
+    drawn = [
         (turn, name, place, response)
         for (place, culture), members in strata.items()
         for turn, name, response in sorted(members, key=itemgetter(0))[: shares[place, culture]]
     ]
-    chosen.sort(key=itemgetter(0, 1))
+    drawn.sort(key=itemgetter(0, 1))
     populations = [
         DrawnFrom(
             model=source.model,
             task=source.task,
             fingerprint=source.population.fingerprint,
             strata=tuple(
-                Stratum(culture=culture, size=len(members), drawn=shares[of, culture])
+                DrawnStratum(culture=culture, size=len(members), drawn=shares[of, culture])
                 for (of, culture), members in strata.items()
                 if of == place
             ),
@@ -233,7 +219,7 @@ def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed
             lowest=response.rubric.lowest,
             highest=response.rubric.highest,
         )
-        for _, name, place, response in chosen
+        for _, name, place, response in drawn
     ]
     design = Design(
         culture_tasks=__version__,
@@ -242,7 +228,7 @@ def draw(sources: Sequence[JudgedTask], number: int | Mapping[str, int], *, seed
         populations=tuple(populations),
         rows=tuple(rows),
     )
-    return SheetDraw(design, tuple(response for *_, response in chosen))
+    return SheetDraw(design, tuple(response for *_, response in drawn))
 
 
 def _sha256(text: str) -> str:
@@ -275,10 +261,9 @@ class _Entry(NamedTuple):
     """One response as a sheet shows it."""
 
     row: DrawnRow
-    response: Response
+    response: SheetResponse
     language: str
     image: str | None
-    ratings: Sequence[int]
     rubric: int
 
 
@@ -299,8 +284,8 @@ def write_sheets(
         # Han characters look otherwise in Chinese than in Japanese, so that the language is that of the script.
         languages = (language_of_script(text) for text in (response.text, response.question))
         language = next((language for language in languages if language != UNKNOWN), "")
-        ratings, rubric = range(row.lowest, row.highest + 1), list(rubrics).index(response.rubric.name)
-        entries.append(_Entry(row, response, language, thumbnails.address(response.image), ratings, rubric))
+        rubric = list(rubrics).index(response.rubric.name)
+        entries.append(_Entry(row, response, language, thumbnails.address(response.image), rubric))
     missing = [entry for entry in entries if entry.response.image and entry.image is None]
     if images is not None and missing:
         raise SettingsError(
@@ -318,7 +303,7 @@ def write_sheets(
     return paths
 
 
-def _rubrics(responses: Sequence[Response]) -> dict[str, str]:
+def _rubrics(responses: Sequence[SheetResponse]) -> dict[str, str]:
     """Returns what the judge is told of each rubric, with dots in place of what it grades."""
     dots = JudgeItem("…", ("…",), "…", "…")
     return {

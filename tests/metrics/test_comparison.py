@@ -90,8 +90,7 @@ def test_mcnemar_by_hand():
     # Discordant: 1 for the first, 6 for the second. Exact: 2 * (1 + 7) / 2^7 = 0.125
     # Clopper-Pearson's interval of 1 of 7 is 0.003610 to 0.578723: 2 * share - 1 is -0.992780 to 0.157447
     # Wilson's interval of 7 of 20 is 0.181192 to 0.567145: -0.992780 * 0.567145 and 0.157447 * 0.567145
-    a, b = [1] * 1 + [0] * 6 + [1] * 9 + [0] * 4, [0] * 1 + [1] * 6 + [1] * 9 + [0] * 4
-    result = mcnemar(a, b)
+    result = mcnemar([1] + [0] * 6 + [1] * 9 + [0] * 4, [0] + [1] * 6 + [1] * 9 + [0] * 4)
     assert result[:4] == pytest.approx((-0.25, -0.563051, 0.089295, 0.125), abs=1e-5)
     assert (result.n, result.method) == (20, "McNemar exact")
     agreed = mcnemar([1, 0, 1], [1, 0, 1])
@@ -130,20 +129,6 @@ def test_at_the_extremes(test):
     alone = test([1.0, 2.0], [0.0, 0.0], ["a", "a"])
     assert (alone.difference, alone.reason) == (1.5, "one cluster: its spread can't be known")
     assert alone.p == pytest.approx(1.0 if test is paired_permutation else math.nan, nan_ok=True)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: paired_difference([1.0], [1.0, 2.0]), "one length"),
-        (lambda: paired_permutation([math.inf], [1.0]), "infinite"),
-        (lambda: paired_permutation([1.0], [1.0], resamples=0), "resamples=0"),
-        (lambda: mcnemar([math.nan], [2.0]), "another number"),
-    ],
-)
-def test_bad_arguments_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
 
 
 @given(pairs, CONFIDENCES)
@@ -189,22 +174,15 @@ def test_ends_by_hand():
 
 
 def test_the_bootstrap_of_a_mean_is_nearly_the_t_test():
-    rng = np.random.default_rng(3)
-    clusters = np.repeat(np.arange(40), 3)
-    ours = rng.normal(size=120) + np.repeat(rng.normal(size=40), 3)
-    theirs = ours + 0.3 + np.repeat(rng.normal(size=40), 3)
+    ours, theirs, clusters = two_models(np.random.default_rng(3), 40, 3, 0.3)
     exact = paired_difference(ours, theirs, clusters)
     again = [replicates(lambda at, own=own: float(own[at].mean()), clusters) for own in (ours, theirs)]
     found = paired_bootstrap(float((ours - theirs).mean()), again[0] - again[1], n=120, clusters=40)
-    assert found.difference == pytest.approx(exact.difference)
     assert (found.clusters, found.method) == (40, "cluster bootstrap")
-    assert found.sd == pytest.approx(exact.sd, rel=0.1)
+    assert (found.difference, found.sd) == (pytest.approx(exact.difference), pytest.approx(exact.sd, rel=0.1))
     assert found.low == pytest.approx(exact.low, abs=0.05)
     assert at_confidence(found, 0.99).low < found.low
     assert (found.p <= 0.05) == (found.high < 0 or found.low > 0)
-
-
-def test_a_bootstrap_without_spread_has_no_interval():
     for drawn, p, reason in (
         ([0.5] * 100, 2.0**-9, "every resample has the same difference"),
         ([0.0] * 100, 1.0, "every resample has the same difference"),

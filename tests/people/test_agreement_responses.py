@@ -65,9 +65,8 @@ def test_a_csv_file_gives_the_same(tmp_path):
     assert [(one.item, one.human) for one in found.responses] == [(one.item, 3.0) for one in expected.responses]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_bad_rows_are_named_or_left_out(tmp_path, caplog):
+    for change, message in (
         ({"human_rating": 11}, r"row 2, field 'human_rating': found 11\. Expected a number from 1 to 10"),
         ({"human_rating": "good"}, r"row 2, field 'human_rating': found 'good'"),
         ({"human_rating": True}, r"row 2, field 'human_rating': found True"),
@@ -76,20 +75,15 @@ def test_a_csv_file_gives_the_same(tmp_path):
         ({"category": "Literature"}, r"row 2, field 'category': care: unknown category .* Did you mean 'Literacy'"),
         ({"rubric": None}, r"row 2: no rubric for the category 'none'.*--rubric"),
         ({"rubric": "lave", "human_rating": 2}, r"different scales: care_literacy \(1 to 10\), lave \(1 to 2\)"),
-    ],
-)
-def test_a_bad_row_is_named(tmp_path, change, message):
-    with pytest.raises(DataError, match=message):
-        load(saved(tmp_path, [OWN_ROW, OWN_ROW | change]), None)
-
-
-def test_invalid_rows_can_be_left_out(tmp_path, caplog):
-    path = saved(tmp_path, [OWN_ROW | {"human_rating": 0}, OWN_ROW, OWN_ROW | {"question": None}])
-    loaded = load(path, None, skip_invalid=True)
+    ):
+        with pytest.raises(DataError, match=message):
+            load(saved(tmp_path, [OWN_ROW, OWN_ROW | change]), None)
+    bad = OWN_ROW | {"human_rating": 0}
+    loaded = load(saved(tmp_path, [bad, OWN_ROW, OWN_ROW | {"question": None}]), None, skip_invalid=True)
     assert (len(loaded.responses), loaded.skipped, loaded.responses[0].row) == (1, 2, 2)
     assert "2 of 3 rows left out; the first:" in caplog.text
     with pytest.raises(DataError, match="none of the 1 rows can be used"):
-        load(saved(tmp_path, [OWN_ROW | {"human_rating": 0}]), None, skip_invalid=True)
+        load(saved(tmp_path, [bad]), None, skip_invalid=True)
 
 
 def test_limit_and_sample(tmp_path):
@@ -142,9 +136,8 @@ def test_any_benchmark_can_offer_ratings(tmp_path, with_sayings):
         load(saved(tmp_path, [row | {"category": "sad"}]), None)
 
 
-@pytest.mark.parametrize(
-    ("text", "column", "culture", "language"),
-    [
+def test_the_language_is_that_of_the_column_the_culture_or_the_script():
+    for text, column, culture, language in (
         ("a question in no such script", None, "Native (Chinese)", "zh"),
         ("a question in no such script", None, "native - Japanese", "ja"),
         ("قهوة وتمر", None, "Foreign (Japanese)", "ar"),
@@ -156,7 +149,5 @@ def test_any_benchmark_can_offer_ratings(tmp_path, with_sayings):
         ("日本人说的“侘び”在中文里怎么翻译", None, None, "zh"),
         ("What does the word 茶 mean?", None, None, "und"),
         ("12:30?", None, None, "und"),
-    ],
-)
-def test_the_language_is_that_of_the_column_the_culture_or_the_script(text, column, culture, language):
-    assert language_of(text, language=column, culture=culture) == language
+    ):
+        assert language_of(text, language=column, culture=culture) == language, text

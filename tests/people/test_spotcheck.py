@@ -44,6 +44,23 @@ def checked(drawn, tmp_path):
     return shutil.copytree(drawn, tmp_path / "checked")
 
 
+def items_of(sizes):
+    return [(f"{language}-{number}", language) for language, size in sizes.items() for number in range(size)]
+
+
+def corrected(folder, judge, sizes=SIZES, better=None):
+    """What is expected of the rows that were drawn, where people say the truth."""
+    items, languages = zip(*items_of(sizes), strict=True)
+    chosen = {row["item"] for row in rows_of(folder)}
+    people = [truth(item) if item in chosen else np.nan for item in items]
+    scores = judge(people, languages) if callable(judge) else judge
+    return corrected_mean(scores, people, languages, better=better, ends=(1, 10))
+
+
+def verdicts(bias=1.0, sizes=SIZES):
+    return [judged(item, bias) for item, _ in items_of(sizes)]
+
+
 def score(folder, *ratings, results="runs", sheet="sheet", options=()):
     files = [str(file) for file in ratings]
     return main(["spotcheck", "score", str(folder / sheet), *files, "--results", str(folder / results), *options])
@@ -87,23 +104,16 @@ def test_the_corrected_score_is_that_of_all_tasks_and_cultures(checked, capsys):
     printed = json.loads(capsys.readouterr().out)["tables"]
     assert [table["key"] for table in printed] == list(tables(checked))
     found = tables(checked)["spotcheck"]
-    items = [(f"{language}-{number}", language) for language, size in SIZES.items() for number in range(size)]
-    chosen = {row["item"] for row in rows_of(checked)}
-    expected = corrected_mean(
-        [judged(item) for item, _ in items],
-        [truth(item) if item in chosen else np.nan for item, _ in items],
-        [language for _, language in items],
-        ends=(1, 10),
-    )
+    expected = corrected(checked, verdicts())
     row = cells(found)
     assert row["corrected"].value == row["corrected_here"].value == pytest.approx(expected.overall.value)
     assert row["corrected"].low == pytest.approx(expected.overall.low)
     assert row["corrected_here"].high == pytest.approx(expected.overall.set_high)
     assert row["weight"].value == pytest.approx(expected.overall.weight)
     assert (row["rated"].value, row["responses"].value) == (45, 180)
-    assert row["judge"].value == pytest.approx(np.mean([judged(item) for item, _ in items]))
+    assert row["judge"].value == pytest.approx(np.mean(verdicts()))
     assert cells(found, "ja")["corrected"].value == pytest.approx(expected.strata["ja"].value)
-    everyone = np.mean([truth(item) for item, _ in items])
+    everyone = np.mean([truth(item) for item, _ in items_of(SIZES)])
     assert row["corrected_here"].low < everyone < row["corrected_here"].high < row["judge"].low
 
 
@@ -219,21 +229,14 @@ def test_people_rate_a_part_of_the_sample_that_a_better_judge_graded(tmp_path, c
     rate(tmp_path)
     assert "judge-2 on 67, judge-1 on 180" in capsys.readouterr().out
     found = tables(tmp_path)
-    items = [(f"{language}-{number}", language) for language, size in SIZES.items() for number in range(size)]
     of_sample = {each["care_rating"]["item"] for own in graded.values() for each in own}
-    chosen = {row["item"] for row in rows_of(tmp_path)}
-    expected = corrected_mean(
-        [judged(item, 2.0) for item, _ in items],
-        [truth(item) if item in chosen else np.nan for item, _ in items],
-        [language for _, language in items],
-        better=[judged(item, 0.3) if item in of_sample else np.nan for item, _ in items],
-        ends=(1, 10),
-    )
+    better = [judged(item, 0.3) if item in of_sample else np.nan for item, _ in items_of(SIZES)]
+    expected = corrected(tmp_path, verdicts(2.0), better=better)
     row = cells(found["spotcheck"])
     assert (row["corrected"].value, row["corrected"].low) == pytest.approx(expected.overall[:2])
     assert (row["rated"].value, row["responses"].value) == (45, 180)
     assert cells(found["spotcheck"], "ja")["corrected_here"].high == pytest.approx(expected.strata["ja"].set_high)
-    errors = [judged(item, 0.3) - truth(item) for item in sorted(chosen)]
+    errors = [judged(item, 0.3) - truth(item) for item in sorted(row["item"] for row in rows_of(tmp_path))]
     assert cells(found["spotcheck_agreement"])["higher"].value == pytest.approx(np.mean(errors))
     assert "people rated a part of the sample" in " ".join(found["spotcheck"].notes)
 
@@ -270,17 +273,13 @@ def test_a_panel_of_judges_is_one_more_row_and_one_more_column(checked):
     [row] = [row for row in found["spotcheck"].rows if "panel" in row.labels[1] and row.labels[-1] == "all"]
     assert row.labels[:2] == ("toy/model", "a panel of judge-2 and judge-1")
     own = dict(zip((column.key for column in found["spotcheck"].columns), row.cells, strict=True))
-    items = [(f"{language}-{number}", language) for language, size in sorted(SIZES.items()) for number in range(size)]
-    chosen = {row["item"] for row in rows_of(checked)}
-    people = [truth(item) if item in chosen else np.nan for item, _ in items]
-    languages = [language for _, language in items]
-    panel = weighted_panel([[judged(item, bias) for item, _ in items] for bias in (-0.5, 1.0)], people, languages)
-    expected = corrected_mean(panel.scores, people, languages, ends=(1, 10)).overall
+    sizes = dict(sorted(SIZES.items()))
+    judges = [verdicts(bias, sizes) for bias in (-0.5, 1.0)]
+    expected = corrected(checked, lambda *people: weighted_panel(judges, *people).scores, sizes).overall
     assert own["judge"] is None
     assert (own["corrected"].value, own["corrected"].low) == pytest.approx(expected[:2])
-    judges = found["judges"]
-    beside = dict(zip((column.key for column in judges.columns), judges.rows[0].cells, strict=True))
-    assert beside["weighted"].value == pytest.approx(expected.value)
+    weighted = [column.key for column in found["judges"].columns].index("weighted")
+    assert found["judges"].rows[0].cells[weighted].value == pytest.approx(expected.value)
     assert len([row for row in found["spotcheck_agreement"].rows if row.labels[-1] == "all"]) == 2
 
 
@@ -318,14 +317,7 @@ def test_ratings_that_are_missing_are_no_harm_unless_they_were_skipped(checked, 
     assert "all: Arabic and Chinese have no ratings yet" in said
     found = tables(checked)["spotcheck"]
     assert cells(found, "ja")["corrected"].low < cells(found, "ja")["corrected"].high
-    assert cells(found, "ar")["corrected"].note == "no ratings yet"
-    assert cells(found)["corrected"].value is None
-
-
-def test_a_larger_draw_takes_earlier_ratings(checked):
-    ratings = write_ratings(checked / "sheet", checked / "amina.csv")
-    assert draw(checked, 90, sheet="more") == 0
-    assert score(checked, ratings, sheet="more") == 0
+    assert (cells(found, "ar")["corrected"].note, cells(found)["corrected"].value) == ("no ratings yet", None)
 
 
 def edited(path, change):
@@ -340,36 +332,25 @@ def set_in(line, **values):
     return lambda lines: lines[line].update(values)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
+def test_ratings_that_cannot_be_right_are_named_and_what_a_spreadsheet_changes_is_read(checked, capsys):
+    sheet, again = checked / "sheet" / "sheet.csv", {"rating": "9", "rater": " sheet "}
+    original = edited(sheet, lambda lines: [line.update(rating="5") for line in lines]).read_bytes()
+    for change, said in (
         (set_in(0, row="0123456789ab", rating="5"), r"row 2, field 'row': '0123456789ab' wasn't drawn"),
         (set_in(1, rating="11"), r"row 3, field 'rating': found 11\. Expected a number from 1 to 10"),
-        (
-            set_in(0, response="another"),
-            r"row 2, field 'response': not the response that was drawn .* sorted by itself",
-        ),
+        (set_in(0, response="another"), r"row 2, field 'response': not the response that .* sorted by itself"),
         (lambda lines: [line.pop("rating") for line in lines], r"no column 'rating'"),
         (lambda lines: [line.update(rating="") for line in lines], r"no rating in"),
-        (
-            lambda lines: lines.append(lines[0] | {"rating": "9", "rater": " sheet "}),
-            r"row 47, field 'rating': found 9, while sheet gave 5 elsewhere",
-        ),
-    ],
-)
-def test_ratings_that_cannot_be_right_are_named(checked, capsys, change, said):
-    sheet = edited(checked / "sheet" / "sheet.csv", lambda lines: [line.update(rating="5") for line in lines])
-    assert score(checked, edited(sheet, change)) == 1
-    assert re.search(said, capsys.readouterr().err)
-    assert not (checked / "sheet" / "rated.json").exists()
-
-
-def test_a_sheet_that_a_spreadsheet_saved_is_read(checked):
-    def change(lines):
-        for line in lines:
-            line.update(rating="7", response=line["response"].replace(" ", "\r\n"))
-
-    assert score(checked, edited(checked / "sheet" / "sheet.csv", change)) == 0
+        (lambda lines: lines.append(lines[0] | again), r"row 47, field 'rating': found 9, while sheet gave 5 else"),
+    ):
+        assert score(checked, edited(sheet, change)) == 1
+        assert re.search(said, capsys.readouterr().err)
+        assert not (checked / "sheet" / "rated.json").exists()
+        sheet.write_bytes(original)
+    wrapped = edited(
+        sheet, lambda lines: [line.update(response=line["response"].replace(" ", "\r\n")) for line in lines]
+    )
+    assert score(checked, wrapped) == 0
 
 
 def test_other_results_are_refused(checked, capsys):
@@ -539,6 +520,9 @@ def test_images_are_shown_or_missed(tmp_path, capsys):
 
 
 def test_what_cannot_be_drawn_is_refused_and_a_sheet_is_never_overwritten(runs, capsys):
+    write_run(runs / "others" / "runs", "toy/model", {"mmlu": [{"doc_id": 0, "acc": 1.0}]})
+    assert draw(runs / "others", 9) == 1
+    assert "no responses that a judge grades" in capsys.readouterr().err
     for number, options, said in (
         (14, [], r"-n 14 is too few for 3 strata .* which need 5 each\. Choose at least -n 15"),
         (20, ["--tasks", "care_zn"], r"--tasks 'care_zn' fits no judged task\. Did you mean 'care_zh'"),
@@ -551,9 +535,3 @@ def test_what_cannot_be_drawn_is_refused_and_a_sheet_is_never_overwritten(runs, 
     assert draw(runs, 30) == 1
     assert "has the sheet of another draw" in capsys.readouterr().err
     assert (runs / "sheet" / "sheet.csv").read_bytes() == before
-
-
-def test_results_without_judged_responses_are_named(tmp_path, capsys):
-    write_run(tmp_path / "runs", "toy/model", {"mmlu": [{"doc_id": 0, "acc": 1.0}]})
-    assert draw(tmp_path, 9) == 1
-    assert "no responses that a judge grades" in capsys.readouterr().err

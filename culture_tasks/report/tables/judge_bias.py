@@ -10,7 +10,7 @@ from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.metrics.judge_bias import ProbeEffect, log_length, model_families, probe_effect, word_overlaps
 from culture_tasks.metrics.significance import holm
 from culture_tasks.people.rated_responses import language_of_script
-from culture_tasks.people.spotcheck_draw import Response
+from culture_tasks.people.spotcheck_draw import SheetResponse
 from culture_tasks.report.model import Cell, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.observations import known
@@ -32,7 +32,7 @@ class JudgedResponse(NamedTuple):
     """A response with the judge's score and the mean of people's ratings, and the run that it is of."""
 
     run: Run
-    response: Response
+    response: SheetResponse
     people: float
 
 

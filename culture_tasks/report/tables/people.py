@@ -17,12 +17,13 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import title_of
 from culture_tasks.benchmarks.reporting import NO_GROUP, Field, Floats, Where
 from culture_tasks.errors import DataError, SettingsError
+from culture_tasks.harness.scoring import on_scale
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.panels import weighted_panel
 from culture_tasks.metrics.prediction_powered import Corrected, CorrectedMean, corrected_mean
 from culture_tasks.metrics.rater_agreement import Statistic, agreement, krippendorff_alpha
 from culture_tasks.people.spotcheck_design import Rated, doubts
-from culture_tasks.people.spotcheck_draw import Population, Response, read_population
+from culture_tasks.people.spotcheck_draw import Population, SheetResponse, read_population
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
@@ -190,13 +191,7 @@ class _CheckedRun(NamedTuple):
         return self.whole is None and self.run.result.subset is not None and self.run.result.graded_from is not None
 
     @property
-    def weight(self) -> float:
-        """How many documents of its task a response is for, in a designed subset."""
-        subset = None if self.whole else self.run.result.subset
-        return 1.0 if subset is None else subset.of_documents / subset.documents
-
-    @property
-    def responses(self) -> Sequence[Response]:
+    def responses(self) -> Sequence[SheetResponse]:
         """All responses, with the scores of the judge that has one of all."""
         return (self.whole or self.population).responses
 
@@ -445,7 +440,9 @@ def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
         for one in each.responses:
             name = rows.get((one.item, one.run), "")
             given = [each.rated.ratings.get(rater, {}).get(name) for rater in raters]
-            columns.append(np.array([math.nan if rating is None else one.on_scale(rating) for rating in given]))
+            columns.append(
+                np.array([math.nan if rating is None else on_scale(rating, one.rubric, one.scale) for rating in given])
+            )
     return np.stack(columns, axis=1)
 
 
