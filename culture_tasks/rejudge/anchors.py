@@ -43,7 +43,6 @@ from culture_tasks.metrics.confidence_sequences import sequence_interval
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.subsets import draw
 from culture_tasks.rejudge.rejudging import find_runs, judged_tasks
-from culture_tasks.results.logged_samples import JudgedSample
 from culture_tasks.results.samples import LoggedJudge, damage
 from culture_tasks.text import storable
 
@@ -170,7 +169,7 @@ def make_anchor(
         raise DataError(f"anchor: {conflict}. Choose with --judge and --tasks, or name fewer results.")
     # One response of each cluster, whatever its rating, and of several ratings of it the newest; and of responses that
     # are the same to the judge, which it rates once, one.
-    one_each = dict(sorted(found, key=lambda each: _name_of([each[1].task, each[1].question, each[1].response])))
+    one_each = dict(sorted(found, key=lambda each: _hash_of([each[1].task, each[1].question, each[1].response])))
     distinct = {(row.judge.rubric, row.item): cluster for cluster, row in one_each.items()}
     clusters, rows = list(distinct.values()), [one_each[cluster] for cluster in distinct.values()]
     strata = [f"{row.task}\n{row.culture}\n{row.rating:+020.6f}" for row in rows]
@@ -191,42 +190,37 @@ def _rated_rows(results: Sequence[Path]) -> Iterator[tuple[str, AnchorRow]]:
     """Yields the cluster and the row of each response that a judge rated, those of the oldest run first."""
     for run in find_runs(results):
         for task in judged_tasks(run.files):
+            known = benchmarks().get(task.samples[0].record.benchmark)
             for sample in task.samples:
                 record = sample.record
-                known = benchmarks().get(record.benchmark)
                 culture = record.groups.get(known.report().culture) if known else None
-                for row in _rows_of(sample, task.name, culture or "", run.files.time):
-                    yield f"{record.benchmark}\n{record.cluster}", row
+                for rated in sample.scored.values():
+                    item = item_of(sample.as_logged, rated.response)
+                    content = {
+                        "format": 1,
+                        "task": task.name,
+                        "culture": storable(culture or ""),
+                        "judge": sample.judge.model_dump(mode="json"),
+                        "question": storable(item.question),
+                        "references": [storable(reference) for reference in item.references],
+                        "response": storable(item.response),
+                        "language": storable(item.language),
+                        "rating": rated.rating,
+                        "reply_model": rated.reply_model and storable(rated.reply_model),
+                        "rated": run.files.time.isoformat(),
+                    }
+                    if item.references:
+                        row = AnchorRow.model_validate({**content, "row": _hash_of(content)})
+                        yield f"{record.benchmark}\n{record.cluster}", row
 
 
-def _rows_of(sample: JudgedSample, task: str, culture: str, rated: datetime) -> Iterator[AnchorRow]:
-    for run in sample.scored.values():
-        item = item_of(sample.as_logged, run.response)
-        if not item.references:
-            continue
-        content = {
-            "format": 1,
-            "task": task,
-            "culture": storable(culture),
-            "judge": sample.judge.model_dump(mode="json"),
-            "question": storable(item.question),
-            "references": [storable(reference) for reference in item.references],
-            "response": storable(item.response),
-            "language": storable(item.language),
-            "rating": run.rating,
-            "reply_model": run.reply_model and storable(run.reply_model),
-            "rated": rated.isoformat(),
-        }
-        yield AnchorRow.model_validate({**content, "row": _name_of(content)})
-
-
-def _name_of(content: Any) -> str:
+def _hash_of(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _conflict(rows: Iterable[AnchorRow]) -> str:
     """Says why rows have no common judge or scale; empty where they have."""
-    judges = {_name_of(row.judge.model_dump(mode="json")): row.judge for row in rows}
+    judges = {_hash_of(row.judge.model_dump(mode="json")): row.judge for row in rows}
     if len(names := sorted({judge.name for judge in judges.values()})) > 1:
         return f"verdicts of {len(names)} judges ({', '.join(names)})"
     rubrics = sorted(judge.rubric for judge in judges.values())
@@ -251,16 +245,20 @@ def read_anchor(path: Path) -> Anchor:
     content = _content(path)
     if not content:
         raise DataError(f"anchor: {path}: {'no such file' if content is None else 'it is empty'}. {_MADE_BY}")
-    rows = [row for _, row in _lines(path, content, AnchorRow)]
-    for number, row in enumerate(rows, start=1):
-        where = f"anchor: {path}, line {number}"
-        if row.row != _name_of(row.model_dump(mode="json", exclude={"row"})):
+    rows: list[AnchorRow] = []
+    for where, row in _lines(path, content, AnchorRow):
+        if row.row != _hash_of(row.model_dump(mode="json", exclude={"row"})):
             raise DataError(f"{where}, field 'row': not the hash of the rest, which was changed. {_MADE_BY}")
         try:
             rubric = rubric_named(row.judge.rubric)
         except JudgeError as error:
             raise DataError(f"{where}: {error} Install the package that the benchmark comes from.") from None
-        _check_rating(where, row.rating, rubric)
+        if not rubric.lowest <= row.rating <= rubric.highest:
+            raise DataError(
+                f"{where}, field 'rating': found {row.rating:g}. Expected a number from {rubric.lowest} to "
+                f"{rubric.highest}, the scale of {rubric.name}."
+            )
+        rows.append(row)
     if len({row.row for row in rows}) < len(rows):
         raise DataError(f"anchor: {path}: the same response twice. {_MADE_BY}")
     if conflict := _conflict(rows):
@@ -276,26 +274,11 @@ def read_history(anchor: Anchor) -> list[NewVerdict]:
     """
     path = anchor.history_file
     history: list[NewVerdict] = []
-    for number, line in _lines(path, _whole_lines(_content(path) or b""), NewVerdict):
-        where = f"anchor: {path}, line {number}"
-        row = anchor.by_name.get(line.row)
-        if row is None:
+    for where, line in _lines(path, _whole_lines(_content(path) or b""), NewVerdict):
+        if line.row not in anchor.by_name:
             raise DataError(f"{where}, field 'row': {line.row} isn't in {anchor.path}. Move it elsewhere.")
-        if (line.outcome == "scored") != (line.rating is not None):
-            raise DataError(f"{where}, field 'rating': found {line.rating} with outcome {line.outcome}.")
-        if line.rating is not None:
-            _check_rating(where, line.rating, anchor.rubrics[row.judge.rubric])
-        if history and line.round not in (history[-1].round, history[-1].round + 1):
-            raise DataError(f"{where}, field 'round': found {line.round} after {history[-1].round}. Undo the change.")
         history.append(line)
     return history
-
-
-def _whole_lines(content: bytes) -> bytes:
-    return content[: content.rfind(b"\n") + 1]
-
-
-_Kind = TypeVar("_Kind", AnchorRow, NewVerdict)
 
 
 def _content(path: Path) -> bytes | None:
@@ -307,20 +290,21 @@ def _content(path: Path) -> bytes | None:
         raise DataError(f"anchor: {path} can't be read ({error.strerror}). {_MADE_BY}") from None
 
 
-def _lines(path: Path, content: bytes, kind: type[_Kind]) -> Iterator[tuple[int, _Kind]]:
+def _whole_lines(content: bytes) -> bytes:
+    return content[: content.rfind(b"\n") + 1]
+
+
+_Kind = TypeVar("_Kind", AnchorRow, NewVerdict)
+
+
+def _lines(path: Path, content: bytes, kind: type[_Kind]) -> Iterator[tuple[str, _Kind]]:
+    """Yields the place of each line, for messages, with its content."""
     for number, line in enumerate(content.splitlines(), start=1):
+        where = f"anchor: {path}, line {number}"
         try:
-            yield number, kind.model_validate_json(line)
+            yield where, kind.model_validate_json(line)
         except ValidationError as error:
-            raise DataError(f"anchor: {path}, line {number}, {damage(error)}. {_MADE_BY}") from None
-
-
-def _check_rating(where: str, rating: float, rubric: Rubric) -> None:
-    if not rubric.lowest <= rating <= rubric.highest:
-        raise DataError(
-            f"{where}, field 'rating': found {rating:g}. Expected a number from {rubric.lowest} to {rubric.highest}, "
-            f"the scale of {rubric.name}."
-        )
+            raise DataError(f"{where}, {damage(error)}. {_MADE_BY}") from None
 
 
 # Asking again

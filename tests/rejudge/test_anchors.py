@@ -303,9 +303,6 @@ def test_other_files_are_refused(tmp_path, server, capsys):
     ("change", "said"),
     [
         ({"row": "0" * 16}, "isn't in"),
-        ({"rating": 12.0}, "Expected a number from 1 to 10"),
-        ({"rating": None}, "found None with outcome scored"),
-        ({"round": 3}, "field 'round': found 3 after 1"),
         ({"date": "yesterday"}, "field 'date'"),
     ],
 )
