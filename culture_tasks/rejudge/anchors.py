@@ -1,21 +1,14 @@
 """Has a judge behind the same name changed? An anchor set of responses with their ratings, and the judge asked again.
 
-The sampling model: in a round, the judge rates each response of the set once, in an order fixed beforehand. As long as
-the judge is the same, the old and the new rating of a response might have come in the other order, so that the
-difference new - old has mean 0, whatever the response, and however much ratings vary. So the differences of a round
-have a confidence sequence (:mod:`culture_tasks.metrics.confidence_sequences`), which may be looked at any day.
+The sampling model, which ``docs/drift.md`` explains: in a round, the judge rates each response of the set once, in an
+order fixed beforehand. As long as it is the same, the difference of the new and the old rating has mean 0. So the
+differences of a round have a confidence sequence (:mod:`culture_tasks.metrics.confidence_sequences`), which may be
+looked at any day; round k gives a false alarm with a chance of at most 0.05 / (k (k + 1)), which is 0.05 over all
+rounds.
 
-In the next round the same responses come again, and their differences depend on the earlier ones in no known way: a
-judge that repeats itself gives the same ones. So each round has its own sequence, and round k gives a false alarm with
-a chance of at most 0.05 / (k (k + 1)); over all rounds that is 0.05.
-
-A difference counts as a quarter of the scale, or one point, at most. An unchanged judge's differences are as likely up
-as down, so that their mean stays 0. A small change is found with a quarter of the verdicts, since the interval needn't
-allow for rare differences of the whole scale.
-
-Two things would break this. Ratings of responses that are chosen by their rating, such as the highest, tend towards the
-mean when they are repeated: the draw gives every response the same chance. Ratings of several responses to one question
-may change together: the draw takes one response of each cluster.
+Two things would break this: responses that are chosen by their rating, whose new ratings tend towards the mean, and
+several responses to one question, whose ratings may change together. The draw gives every response the same chance,
+and takes one of each cluster.
 """
 
 from __future__ import annotations
