@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named
 from culture_tasks.errors import DataError, JudgeError
@@ -45,15 +45,11 @@ _Row = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 _Rating = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class _Identity(LoggedJudge, extra="forbid"):
+    """Who gave a rating."""
 
 
-class _Identity(LoggedJudge):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class AnchorRow(_Line):
+class AnchorRow(BaseModel, extra="forbid", frozen=True):
     """One response of an anchor set.
 
     Attributes:
@@ -84,7 +80,7 @@ class AnchorRow(_Line):
         return JudgeItem(self.question, self.references, self.response, self.language)
 
 
-class NewVerdict(_Line):
+class NewVerdict(BaseModel, extra="forbid", frozen=True):
     """One line of the history: what the judge said when a look asked it again."""
 
     row: _Row

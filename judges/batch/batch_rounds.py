@@ -18,7 +18,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from culture_tasks.errors import DataError, JudgeUnreachableError, SettingsError
 from culture_tasks.judges.batch.batch_endpoint import (
@@ -90,10 +90,8 @@ class _Reply(NamedTuple):
     times: int  # how many batches it was in that have ended
 
 
-class _Batch(BaseModel):
+class _Batch(BaseModel, extra="forbid"):
     """A batch, as far as it is."""
-
-    model_config = ConfigDict(extra="forbid")
 
     model: str  # who is asked
     names: list[str]  # the requests
@@ -104,9 +102,7 @@ class _Batch(BaseModel):
     results: Literal["not fetched", "given up"] | None = None
 
 
-class _State(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _State(BaseModel, extra="forbid"):
     format: Literal[1] = 1
     endpoint: str
     batches: list[_Batch] = []
