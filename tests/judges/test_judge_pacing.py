@@ -140,7 +140,7 @@ LIMITS = {
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
 @pytest.mark.parametrize("rate", [10.0, 0.1])
 def test_a_steady_rate_limit_loses_nothing_and_is_used_well(rate, limit, tells):
-    requests = max(30, int(400 * rate))
+    requests = max(30, int(200 * rate))
     endpoint = Limited(rate, tells=tells, **limit)
     outcome = run(endpoint, requests)
     assert outcome.lost == 0
@@ -177,14 +177,14 @@ def test_an_endpoint_that_does_not_slow_down_is_driven_at_the_ceiling():
     assert endpoint.most_in_flight == 64
 
 
-@pytest.mark.parametrize(("concurrency", "share"), [(8, 0.3), (64, 0.3), (256, 0.05)])
+@pytest.mark.parametrize(("concurrency", "share"), [(8, 0.3), (64, 0.3), (128, 0.05)])
 def test_a_lone_complaint_delays_its_own_request_alone(concurrency, share):
-    chance, requests = random.Random(1), 50 * concurrency
+    chance, requests = random.Random(1), 25 * concurrency
     endpoint = Replying(lambda: chance.uniform(0.07, 0.13), lambda _: problem(429) if chance.random() < share else None)
     outcome = run(endpoint, requests, concurrency=concurrency)
     assert outcome.lost == 0
-    # 50 rounds of 0.1 s, and the waits of a request that was refused seven times in a row: 61.5 s at most.
-    rounds = 1.2 * 50 * 0.1 / (1 - share)
+    # 25 rounds of 0.1 s, and the waits of a request that was refused seven times in a row: 61.5 s at most.
+    rounds = 1.2 * 25 * 0.1 / (1 - share)
     assert outcome.seconds < rounds + 61.5
     assert sorted(outcome.ended)[int(0.9 * requests)] < rounds
 
