@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from culture_tasks.errors import SettingsError
 
@@ -44,14 +44,12 @@ class Tokens(Protocol):
     def batch_completion_tokens(self) -> int: ...  # noqa: D102
 
 
-class Price(BaseModel):
+class Price(BaseModel, extra="forbid", frozen=True):
     """The price of a model: of a million tokens that it reads and writes, of an hour that it runs, or both.
 
     ``cached_input`` is that of tokens from the endpoint's prompt cache, where it differs; ``batch`` what a request in a
     batch costs, as a share of the price.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: _Amount | None = None
     output: _Amount | None = None
@@ -98,13 +96,11 @@ def whole_sum(parts: Iterable[float | None]) -> float | None:
     return sum(known) if known and len(known) == len(amounts) else None
 
 
-class Prices(BaseModel):
+class Prices(BaseModel, extra="forbid", frozen=True):
     """A file of prices, by name of the model or judge or by a pattern of names; the first that fits counts.
 
     Models that it doesn't have cost their list price, which is in USD. The date is that of reading the source.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     currency: Annotated[str, Field(min_length=1, max_length=10)]
     date: datetime.date | None = None

@@ -1,21 +1,14 @@
 """Has a judge behind the same name changed? An anchor set of responses with their ratings, and the judge asked again.
 
-The sampling model: in a round, the judge rates each response of the set once, in an order fixed beforehand. As long as
-the judge is the same, the old and the new rating of a response might have come in the other order, so that the
-difference new - old has mean 0, whatever the response, and however much ratings vary. So the differences of a round
-have a confidence sequence (:mod:`culture_tasks.metrics.confidence_sequences`), which may be looked at any day.
+The sampling model, which ``docs/drift.md`` explains: in a round, the judge rates each response of the set once, in an
+order fixed beforehand. As long as it is the same, the difference of the new and the old rating has mean 0. So the
+differences of a round have a confidence sequence (:mod:`culture_tasks.metrics.confidence_sequences`), which may be
+looked at any day; round k gives a false alarm with a chance of at most 0.05 / (k (k + 1)), which is 0.05 over all
+rounds.
 
-In the next round the same responses come again, and their differences depend on the earlier ones in no known way: a
-judge that repeats itself gives the same ones. So each round has its own sequence, and round k gives a false alarm with
-a chance of at most 0.05 / (k (k + 1)); over all rounds that is 0.05.
-
-A difference counts as a quarter of the scale, or one point, at most. An unchanged judge's differences are as likely up
-as down, so that their mean stays 0. A small change is found with a quarter of the verdicts, since the interval needn't
-allow for rare differences of the whole scale.
-
-Two things would break this. Ratings of responses that are chosen by their rating, such as the highest, tend towards the
-mean when they are repeated: the draw gives every response the same chance. Ratings of several responses to one question
-may change together: the draw takes one response of each cluster.
+Two things would break this: responses that are chosen by their rating, whose new ratings tend towards the mean, and
+several responses to one question, whose ratings may change together. The draw gives every response the same chance,
+and takes one of each cluster.
 """
 
 from __future__ import annotations
@@ -31,7 +24,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
 from culture_tasks.benchmarks.registry import benchmarks, rubric_named
 from culture_tasks.errors import DataError, JudgeError
@@ -43,7 +36,6 @@ from culture_tasks.metrics.confidence_sequences import sequence_interval
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.subsets import draw
 from culture_tasks.rejudge.rejudging import find_runs, judged_tasks
-from culture_tasks.results.logged_samples import JudgedSample
 from culture_tasks.results.samples import LoggedJudge, damage
 from culture_tasks.text import storable
 
@@ -53,15 +45,11 @@ _Row = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 _Rating = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class _Identity(LoggedJudge, extra="forbid"):
+    """Who gave a rating."""
 
 
-class _Identity(LoggedJudge):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class AnchorRow(_Line):
+class AnchorRow(BaseModel, extra="forbid", frozen=True):
     """One response of an anchor set.
 
     Attributes:
@@ -92,7 +80,7 @@ class AnchorRow(_Line):
         return JudgeItem(self.question, self.references, self.response, self.language)
 
 
-class NewVerdict(_Line):
+class NewVerdict(BaseModel, extra="forbid", frozen=True):
     """One line of the history: what the judge said when a look asked it again."""
 
     row: _Row
@@ -170,7 +158,7 @@ def make_anchor(
         raise DataError(f"anchor: {conflict}. Choose with --judge and --tasks, or name fewer results.")
     # One response of each cluster, whatever its rating, and of several ratings of it the newest; and of responses that
     # are the same to the judge, which it rates once, one.
-    one_each = dict(sorted(found, key=lambda each: _name_of([each[1].task, each[1].question, each[1].response])))
+    one_each = dict(sorted(found, key=lambda each: _hash_of([each[1].task, each[1].question, each[1].response])))
     distinct = {(row.judge.rubric, row.item): cluster for cluster, row in one_each.items()}
     clusters, rows = list(distinct.values()), [one_each[cluster] for cluster in distinct.values()]
     strata = [f"{row.task}\n{row.culture}\n{row.rating:+020.6f}" for row in rows]
@@ -191,42 +179,37 @@ def _rated_rows(results: Sequence[Path]) -> Iterator[tuple[str, AnchorRow]]:
     """Yields the cluster and the row of each response that a judge rated, those of the oldest run first."""
     for run in find_runs(results):
         for task in judged_tasks(run.files):
+            known = benchmarks().get(task.samples[0].record.benchmark)
             for sample in task.samples:
                 record = sample.record
-                known = benchmarks().get(record.benchmark)
                 culture = record.groups.get(known.report().culture) if known else None
-                for row in _rows_of(sample, task.name, culture or "", run.files.time):
-                    yield f"{record.benchmark}\n{record.cluster}", row
+                for rated in sample.scored.values():
+                    item = item_of(sample.as_logged, rated.response)
+                    content = {
+                        "format": 1,
+                        "task": task.name,
+                        "culture": storable(culture or ""),
+                        "judge": sample.judge.model_dump(mode="json"),
+                        "question": storable(item.question),
+                        "references": [storable(reference) for reference in item.references],
+                        "response": storable(item.response),
+                        "language": storable(item.language),
+                        "rating": rated.rating,
+                        "reply_model": rated.reply_model and storable(rated.reply_model),
+                        "rated": run.files.time.isoformat(),
+                    }
+                    if item.references:
+                        row = AnchorRow.model_validate({**content, "row": _hash_of(content)})
+                        yield f"{record.benchmark}\n{record.cluster}", row
 
 
-def _rows_of(sample: JudgedSample, task: str, culture: str, rated: datetime) -> Iterator[AnchorRow]:
-    for run in sample.scored.values():
-        item = item_of(sample.as_logged, run.response)
-        if not item.references:
-            continue
-        content = {
-            "format": 1,
-            "task": task,
-            "culture": storable(culture),
-            "judge": sample.judge.model_dump(mode="json"),
-            "question": storable(item.question),
-            "references": [storable(reference) for reference in item.references],
-            "response": storable(item.response),
-            "language": storable(item.language),
-            "rating": run.rating,
-            "reply_model": run.reply_model and storable(run.reply_model),
-            "rated": rated.isoformat(),
-        }
-        yield AnchorRow.model_validate({**content, "row": _name_of(content)})
-
-
-def _name_of(content: Any) -> str:
+def _hash_of(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _conflict(rows: Iterable[AnchorRow]) -> str:
     """Says why rows have no common judge or scale; empty where they have."""
-    judges = {_name_of(row.judge.model_dump(mode="json")): row.judge for row in rows}
+    judges = {_hash_of(row.judge.model_dump(mode="json")): row.judge for row in rows}
     if len(names := sorted({judge.name for judge in judges.values()})) > 1:
         return f"verdicts of {len(names)} judges ({', '.join(names)})"
     rubrics = sorted(judge.rubric for judge in judges.values())
@@ -251,16 +234,20 @@ def read_anchor(path: Path) -> Anchor:
     content = _content(path)
     if not content:
         raise DataError(f"anchor: {path}: {'no such file' if content is None else 'it is empty'}. {_MADE_BY}")
-    rows = [row for _, row in _lines(path, content, AnchorRow)]
-    for number, row in enumerate(rows, start=1):
-        where = f"anchor: {path}, line {number}"
-        if row.row != _name_of(row.model_dump(mode="json", exclude={"row"})):
+    rows: list[AnchorRow] = []
+    for where, row in _lines(path, content, AnchorRow):
+        if row.row != _hash_of(row.model_dump(mode="json", exclude={"row"})):
             raise DataError(f"{where}, field 'row': not the hash of the rest, which was changed. {_MADE_BY}")
         try:
             rubric = rubric_named(row.judge.rubric)
         except JudgeError as error:
             raise DataError(f"{where}: {error} Install the package that the benchmark comes from.") from None
-        _check_rating(where, row.rating, rubric)
+        if not rubric.lowest <= row.rating <= rubric.highest:
+            raise DataError(
+                f"{where}, field 'rating': found {row.rating:g}. Expected a number from {rubric.lowest} to "
+                f"{rubric.highest}, the scale of {rubric.name}."
+            )
+        rows.append(row)
     if len({row.row for row in rows}) < len(rows):
         raise DataError(f"anchor: {path}: the same response twice. {_MADE_BY}")
     if conflict := _conflict(rows):
@@ -276,26 +263,11 @@ def read_history(anchor: Anchor) -> list[NewVerdict]:
     """
     path = anchor.history_file
     history: list[NewVerdict] = []
-    for number, line in _lines(path, _whole_lines(_content(path) or b""), NewVerdict):
-        where = f"anchor: {path}, line {number}"
-        row = anchor.by_name.get(line.row)
-        if row is None:
+    for where, line in _lines(path, _whole_lines(_content(path) or b""), NewVerdict):
+        if line.row not in anchor.by_name:
             raise DataError(f"{where}, field 'row': {line.row} isn't in {anchor.path}. Move it elsewhere.")
-        if (line.outcome == "scored") != (line.rating is not None):
-            raise DataError(f"{where}, field 'rating': found {line.rating} with outcome {line.outcome}.")
-        if line.rating is not None:
-            _check_rating(where, line.rating, anchor.rubrics[row.judge.rubric])
-        if history and line.round not in (history[-1].round, history[-1].round + 1):
-            raise DataError(f"{where}, field 'round': found {line.round} after {history[-1].round}. Undo the change.")
         history.append(line)
     return history
-
-
-def _whole_lines(content: bytes) -> bytes:
-    return content[: content.rfind(b"\n") + 1]
-
-
-_Kind = TypeVar("_Kind", AnchorRow, NewVerdict)
 
 
 def _content(path: Path) -> bytes | None:
@@ -307,20 +279,21 @@ def _content(path: Path) -> bytes | None:
         raise DataError(f"anchor: {path} can't be read ({error.strerror}). {_MADE_BY}") from None
 
 
-def _lines(path: Path, content: bytes, kind: type[_Kind]) -> Iterator[tuple[int, _Kind]]:
+def _whole_lines(content: bytes) -> bytes:
+    return content[: content.rfind(b"\n") + 1]
+
+
+_Kind = TypeVar("_Kind", AnchorRow, NewVerdict)
+
+
+def _lines(path: Path, content: bytes, kind: type[_Kind]) -> Iterator[tuple[str, _Kind]]:
+    """Yields the place of each line, for messages, with its content."""
     for number, line in enumerate(content.splitlines(), start=1):
+        where = f"anchor: {path}, line {number}"
         try:
-            yield number, kind.model_validate_json(line)
+            yield where, kind.model_validate_json(line)
         except ValidationError as error:
-            raise DataError(f"anchor: {path}, line {number}, {damage(error)}. {_MADE_BY}") from None
-
-
-def _check_rating(where: str, rating: float, rubric: Rubric) -> None:
-    if not rubric.lowest <= rating <= rubric.highest:
-        raise DataError(
-            f"{where}, field 'rating': found {rating:g}. Expected a number from {rubric.lowest} to {rubric.highest}, "
-            f"the scale of {rubric.name}."
-        )
+            raise DataError(f"{where}, {damage(error)}. {_MADE_BY}") from None
 
 
 # Asking again

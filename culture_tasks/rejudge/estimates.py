@@ -112,21 +112,15 @@ class Estimator:
         if self.settings.subset is not None:
             documents, _ = drawn(task.name, documents, *self.settings.subset)
         rows = documents.rows[:limit]
-        asked = [expected for row in rows if scorer.is_judged and (expected := scorer.expected(row)) is not None]
-        if not asked:
-            return [Estimate(task.name, questions=len(rows))]
-        found: dict[str, Estimate] = {}
-        for rubric, item in asked:
-            model = judge_of(rubric.model)
-            prompt = self._tokens(rubric.messages(item, delimiters=self.settings.judge_delimiters == "on"))
-            one = self._requests(
-                Estimate(task.name, model, questions=1, verdicts=repeats),
-                rubric,
-                prompt=Bounds(prompt, prompt + task.decoding.max_tokens),
-                times=repeats,
-            )
-            found[model] = found[model] + one if model in found else one
-        return list(found.values())
+        estimates = []
+        for row in rows if scorer.is_judged else ():
+            if (expected := scorer.expected(row)) is not None:
+                rubric, item = expected
+                prompt = self._tokens(rubric.messages(item, delimiters=self.settings.judge_delimiters == "on"))
+                one = Estimate(task.name, judge_of(rubric.model), questions=1, verdicts=repeats)
+                longest = prompt + task.decoding.max_tokens
+                estimates.append(self._with_requests(one, rubric, prompt=Bounds(prompt, longest), times=repeats))
+        return list(summed(estimates).values()) or [Estimate(task.name, questions=len(rows))]
 
     def of_responses(self, task: str, judge: BatchJudge, items: Sequence[tuple[Rubric, JudgeItem]]) -> Estimate:
         """Estimates the cost of grading known responses; those that the judge's cache has cost nothing."""
@@ -136,10 +130,10 @@ class Estimator:
         total = Estimate(task, judge.model, len({item.question for _, item in items}), len(items), kept)
         for job in open_jobs:
             prompt = self._tokens(job.request.chat)
-            total = self._requests(total, job.rubric, prompt=Bounds(prompt, prompt), times=1)
+            total = self._with_requests(total, job.rubric, prompt=Bounds(prompt, prompt), times=1)
         return total
 
-    def _requests(self, of: Estimate, rubric: Rubric, *, prompt: Bounds, times: int) -> Estimate:
+    def _with_requests(self, of: Estimate, rubric: Rubric, *, prompt: Bounds, times: int) -> Estimate:
         """Adds requests with prompts of this length, and their replies."""
         kept = [stats for stats in self.replies if (stats.model, stats.rubric) == (of.judge, rubric.name)]
         replies, tokens = sum(each.completions for each in kept), sum(each.usage.completion_tokens for each in kept)
@@ -149,12 +143,8 @@ class Estimator:
         is_measured = replies >= FEWEST_REPLIES and tokens > 0
         if is_measured:
             sent, reply = times * (replies / first if first else 1.0), Bounds(tokens / replies, tokens / replies)
-        return replace(
-            of,
-            requests=of.requests + sent,
-            tokens_in=of.tokens_in + prompt.times(sent),
-            tokens_out=of.tokens_out + reply.times(sent),
-            measured=of.measured and is_measured,
+        return of + Estimate(
+            of.task, requests=sent, tokens_in=prompt.times(sent), tokens_out=reply.times(sent), measured=is_measured
         )
 
     def _tokens(self, messages: Sequence[Message]) -> int:
@@ -206,11 +196,17 @@ def money_text(amount: Bounds | None) -> str:
     return amount.text(lambda end: f"{end:,.{digits}f}")
 
 
-def total_by_judge(estimates: Iterable[Estimate]) -> Mapping[str, Estimate]:
-    """Returns the sums by judge, without tasks that no judge grades."""
-    totals: dict[str, Estimate] = {}
+def summed(estimates: Iterable[Estimate]) -> dict[tuple[str, str], Estimate]:
+    """Returns the sums by task and judge, without tasks that no judge grades."""
+    sums: dict[tuple[str, str], Estimate] = {}
     for each in estimates:
         if each.judge:
-            before = totals.get(each.judge)
-            totals[each.judge] = replace(each, task="all") if before is None else before + each
-    return totals
+            key = each.task, each.judge
+            sums[key] = sums[key] + each if key in sums else each
+    return sums
+
+
+def total_by_judge(estimates: Iterable[Estimate]) -> Mapping[str, Estimate]:
+    """Returns the sums by judge, without tasks that no judge grades."""
+    sums = summed(replace(each, task="all") for each in estimates)
+    return {judge: total for (_, judge), total in sums.items()}

@@ -78,11 +78,9 @@ class TaskToGrade:
         """The judged metrics that a run of the task can have."""
         first = self.samples[0]
         known = metrics_of(self.name, first.record.benchmark, self.metric).get(self.metric)
-        return (
-            first.metrics
-            if known is None
-            else judged_metrics(self.metric, first.parts, aggregation_of(known, is_main=True))
-        )
+        if known is None:
+            return first.metrics
+        return judged_metrics(self.metric, first.parts, aggregation_of(known, is_main=True))
 
     @property
     def new_records(self) -> TaskRecords:
@@ -153,13 +151,8 @@ def _read(path: Path) -> RunFiles:
 
 def judged_tasks(run: RunFiles) -> list[TaskToGrade]:
     """Reads the tasks of a run that a judge grades."""
-    tasks = []
-    for name in run.logged_tasks():
-        path = run.samples_file(name)
-        samples = judged_samples(path)
-        if samples:
-            tasks.append(TaskToGrade(name, samples))
-    return tasks
+    logged = ((name, judged_samples(run.samples_file(name))) for name in run.logged_tasks())
+    return [TaskToGrade(name, samples) for name, samples in logged if samples]
 
 
 def sampled(run: RunFiles, task: TaskToGrade, number: int) -> TaskToGrade:
@@ -268,8 +261,7 @@ def finish(
     judged = {
         task.name: [record for records in task.records for record in judged_records(records.values())] for task in tasks
     }
-    costs = judge_costs(judged, prices)
-    if costs:
+    if costs := judge_costs(judged, prices):
         results[COSTS] = costs
     results.setdefault("config", {})[GRADED_FROM] = run.result_file.name
     if wanted := max((task.subset.documents for task in tasks if task.subset), default=0):

@@ -18,7 +18,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from culture_tasks.errors import DataError, JudgeUnreachableError, SettingsError
 from culture_tasks.judges.batch.batch_endpoint import (
@@ -32,7 +32,7 @@ from culture_tasks.judges.batch.batch_endpoint import (
 from culture_tasks.judges.completions import Answer, Completion, Problem
 from culture_tasks.judges.endpoint.asker import limit_of
 from culture_tasks.judges.endpoint.endpoint_judge import EndpointJudge
-from culture_tasks.judges.endpoint.jobs import VerdictJob, kept_answer, open_requests
+from culture_tasks.judges.endpoint.jobs import VerdictJob, open_requests
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeItem, Usage
 from culture_tasks.settings import Settings
@@ -56,7 +56,7 @@ class BatchJudge(EndpointJudge):
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Notes an item."""
-        self.unfinished.append(self._job(rubric, item))
+        self.unfinished.append(VerdictJob(self._by, rubric, item, progress=self._progress))
         return self.unfinished[-1]
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
@@ -66,14 +66,14 @@ class BatchJudge(EndpointJudge):
 
     def sent_sampling(self, rubric: Rubric) -> Mapping[str, Any]:
         """Returns the sampling parameters that requests by a rubric are sent with now."""
-        return self.engine.asker.adaptations.apply(self._by.wording(rubric).sampling, self._by.most_tokens)
+        return self._by.adaptations.apply(self._by.wording(rubric).sampling, self._by.most_tokens)
 
     def adopt_sampling(self, rubric: Rubric, sent: Mapping[str, Any]) -> None:
         """Takes over the sampling parameters that an earlier batch was sent with."""
-        self.engine.asker.adaptations.adopt(self._by.wording(rubric).sampling, sent)
+        self._by.adaptations.adopt(self._by.wording(rubric).sampling, sent)
 
     def open_jobs(
-        self, answer: Callable[[VerdictJob, Answer | None], Answer | None] = kept_answer
+        self, answer: Callable[[VerdictJob, Answer | None], Answer | None] = lambda _, kept: kept
     ) -> dict[str, VerdictJob]:
         """Returns a job for each open request, by the name of its line; all others are answered."""
         open_ = open_requests(self.unfinished, self.engine.cache, answer)
@@ -90,10 +90,8 @@ class _Reply(NamedTuple):
     times: int  # how many batches it was in that have ended
 
 
-class _Batch(BaseModel):
+class _Batch(BaseModel, extra="forbid"):
     """A batch, as far as it is."""
-
-    model_config = ConfigDict(extra="forbid")
 
     model: str  # who is asked
     names: list[str]  # the requests
@@ -104,9 +102,7 @@ class _Batch(BaseModel):
     results: Literal["not fetched", "given up"] | None = None
 
 
-class _State(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class _State(BaseModel, extra="forbid"):
     format: Literal[1] = 1
     endpoint: str
     batches: list[_Batch] = []
@@ -287,11 +283,11 @@ class BatchRounds:
         self._requested.add(name)
         reply = self._replies.get(name)
         if reply is None:
-            return kept_answer(job, kept)
+            return kept
         result = self._settled(reply, job)
         if not isinstance(result, Completion):
             problem = None if result is None else Answer(result, attempts=reply.times)
-            return kept_answer(job, kept) or problem
+            return kept or problem
         if name in self._used:
             return Answer(result)
         self._used.add(name)
@@ -304,7 +300,7 @@ class BatchRounds:
         if isinstance(result, Problem):
             return None if result.retry and may_go_on else result
         sent = reply.sent.get(job.rubric.name, job.request.sampling)
-        if may_go_on and result.is_cut_off_by_thinking and job.adaptations.grow(sent, job.by.most_tokens):
+        if may_go_on and result.is_cut_off_by_thinking and job.by.adaptations.grow(sent, job.by.most_tokens):
             return None
         return replace(result, usage=reply.usage + result.usage, sampling=sent)
 

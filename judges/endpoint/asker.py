@@ -51,13 +51,13 @@ class Asker:
     concurrency: int
     patience: Patience
     budget: Budget | None = None
+    adaptations: Adaptations = field(default_factory=lambda: Adaptations())
     resting: int = field(default=0, init=False)  # requests that wait after a fault, and let others go first
     _client: Client | None = field(default=None, init=False)
     _last_problem: Problem = field(default=Problem("the judge was closed", retry=False), init=False)
     _news: str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.adaptations = Adaptations()
         self.gate = Gate(self.concurrency, self.patience)
 
     async def ask(

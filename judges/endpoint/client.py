@@ -29,8 +29,6 @@ _HEADERS = {
 }
 # A judge that thinks for 128,000 tokens writes half a megabyte, or 1.5 MB where every character is escaped.
 _LONGEST_BODY = 2 * 1024 * 1024
-# A body that is announced to be no longer is read at once, and unpacks to a thousand times as much at most.
-_SMALL_BODY = 16 * 1024
 _LONGEST_MESSAGE = 300
 _TOO_MANY_TOKENS = 2**53  # some JSON readers and databases lose digits of larger integers
 _PASSING = (408, 409, 429)
@@ -56,10 +54,6 @@ class Reply(NamedTuple):
     wait: float | None = None  # seconds for which the endpoint asked to be left alone, or None
 
 
-class _OverlongBodyError(Exception):
-    """A body that is longer than any completion."""
-
-
 class Client:
     """Asks one endpoint; each request has ``timeout`` seconds. To be made, used and closed inside an event loop."""
 
@@ -82,13 +76,11 @@ class Client:
             async with asyncio.timeout(self._timeout):
                 post = self._session.post(self._url, data=body, proxy=self._proxy, allow_redirects=False)
                 async with post as response:
-                    text = (await _whole(response)).decode("utf-8", "replace")
+                    text = (await _body(response)).decode("utf-8", "replace")
         except TimeoutError:
             return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True))
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
             return Reply(Problem(f"no trusted connection: {self._described(error)}", retry=False, unsent=True))
-        except _OverlongBodyError as error:
-            return Reply(Problem(f"unreadable reply: {error}", retry=False))
         except (aiohttp.ClientError, OSError) as error:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             return Reply(Problem(f"no reply: {self._described(error)}", retry=True, unsent=unsent))
@@ -106,18 +98,12 @@ class Client:
         return self._address.secrets.hidden(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 
-async def _whole(response: aiohttp.ClientResponse) -> bytes:
-    """Reads a body, unpacked where a server packed it unasked; of an error's body the beginning is enough."""
-    if response.content_length is not None and response.content_length <= _SMALL_BODY:
-        return await response.read()
-    body = bytearray()
-    async for part in response.content.iter_any():
-        body += part
-        if len(body) > _LONGEST_BODY:
-            if response.status >= 400:
-                break
-            raise _OverlongBodyError(f"the body is too long: over {_LONGEST_BODY:,} bytes")
-    return bytes(body)
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    """Reads a body, unpacked where a server packed it unasked, and no further than a completion can reach."""
+    try:
+        return await response.content.readexactly(_LONGEST_BODY)
+    except asyncio.IncompleteReadError as whole:
+        return whole.partial
 
 
 def _socket(address: aiohttp.AddrInfoType) -> socket.socket:

@@ -76,18 +76,16 @@ class EndpointJudge(Judge):
             settings=settings,
         )
         self._progress = JudgingProgress(f"judge {model}")
-        self._run_began = time.time()
         self._engine: Engine | None = None
         self._lock = threading.Lock()
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far."""
-        engine, sampling = self._engine, self._by.wording(rubric).sampling
-        return self._by.identity(rubric, sampling if engine is None else engine.asker.adaptations.apply(sampling))
+        return self._by.identity(rubric)
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Asks for a verdict on one item; identical requests are asked once."""
-        job = self._job(rubric, item)
+        job = VerdictJob(self._by, rubric, item, progress=self._progress)
         self.engine.submit(job)
         return job
 
@@ -96,20 +94,16 @@ class EndpointJudge(Judge):
 
         The reply isn't kept. Returns None where nothing was asked, or a rate limit or a content filter leaves it open.
         """
-        self._run_began = time.time()
         items, engine, by = list(expected), self.engine, self._by
+        by.run_began = time.time()
         with engine.check_lock:
-            adaptations = engine.asker.adaptations
-            if not items or engine.is_checked:
-                return None
-            if responses_known and is_at_hand(engine.cache, adaptations=adaptations, by=by, expected=items):
+            if not items or engine.is_checked or (responses_known and is_at_hand(engine.cache, by, items)):
                 return None
             who = f"judge {by.model}: {self.address.shown}"
             if self.address.is_keyless_openai:
                 raise JudgeUnreachableError(f"{who} needs a key. {WAYS_OUT}")
             rubric, item = items[0]
-            question = replace(item, response=item.references[0])
-            job = VerdictJob(by, rubric, question, progress=None, adaptations=adaptations)
+            job = VerdictJob(by, rubric, replace(item, response=item.references[0]))
             while not job.is_resolved:
                 answer = engine.run(engine.asker.ask(job.request, patience=_PATIENCE_BEFORE_A_RUN))
                 if isinstance(problem := answer.reply, Problem):
@@ -137,10 +131,6 @@ class EndpointJudge(Judge):
         if engine is not None:
             engine.close()
 
-    def _job(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
-        adaptations, began = self.engine.asker.adaptations, self._run_began
-        return VerdictJob(self._by, rubric, item, progress=self._progress, adaptations=adaptations, run_began=began)
-
     @property
     def engine(self) -> Engine:
         """What answers this process's jobs, made on first use."""
@@ -149,7 +139,7 @@ class EndpointJudge(Judge):
             return engine
         with self._lock:
             if self._engine is None or self._engine.pid != os.getpid():
-                self._engine = Engine(self.address, self._settings, self._patience)
+                self._engine = Engine(self.address, self._settings, self._patience, self._by.adaptations)
             return self._engine
 
     def _advice(self, problem: Problem) -> str:
@@ -173,13 +163,11 @@ class EndpointJudge(Judge):
         return "See what the endpoint says."
 
 
-def is_at_hand(
-    cache: CacheThread, *, adaptations: Adaptations, by: JudgedBy, expected: Sequence[tuple[Rubric, JudgeItem]]
-) -> bool:
+def is_at_hand(cache: CacheThread, by: JudgedBy, expected: Sequence[tuple[Rubric, JudgeItem]]) -> bool:
     """Whether the cache holds a score for each response; takes over what it tells of the endpoint's parameters."""
     for start in range(0, len(expected), _JOBS_PER_LOOKUP):
         some = expected[start : start + _JOBS_PER_LOOKUP]
-        jobs = [VerdictJob(by, rubric, item, progress=None, adaptations=adaptations) for rubric, item in some]
+        jobs = [VerdictJob(by, rubric, item) for rubric, item in some]
         if open_requests(jobs, cache) or any(job.verdict().outcome != "scored" for job in jobs):
             return False
     logger.info("judge %s: every verdict is in the cache, so the judge is not asked", by.model)
@@ -189,7 +177,7 @@ def is_at_hand(
 class Engine:
     """Answers one judge's jobs. Its public methods are called from any thread but the event loop's."""
 
-    def __init__(self, address: Address, settings: Settings, patience: Patience) -> None:
+    def __init__(self, address: Address, settings: Settings, patience: Patience, adaptations: Adaptations) -> None:
         self.pid = os.getpid()  # a forked child needs another engine
         self.is_checked = False  # whether the judge has given a readable verdict
         self.check_lock = threading.Lock()
@@ -202,6 +190,7 @@ class Engine:
             concurrency=settings.judge_concurrency,
             patience=patience,
             budget=shared_budget(settings),
+            adaptations=adaptations,
         )
         self._loop = _shared_loop()
         atexit.register(self.close)

@@ -9,6 +9,7 @@ import os
 import secrets
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, NamedTuple
@@ -56,6 +57,8 @@ class JudgedBy:
     takes: Collection[str] | None = None  # names of the sampling parameters that the backend takes; None means all
     delimiters: bool = field(init=False)  # whether texts to grade are wrapped in delimiters
     most_tokens: int = field(init=False)  # how far the limit of tokens may grow where thinking uses it up
+    adaptations: Adaptations = field(default_factory=Adaptations, init=False)
+    run_began: float = field(default_factory=time.time, init=False)  # in seconds since 1970
     # The source of the delimiters' codes, new in each run and part of no key: no author of a graded text can know it.
     secret: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False, compare=False)
     _wordings: dict[str, Wording] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -64,8 +67,8 @@ class JudgedBy:
         self.delimiters = self.settings.judge_delimiters == "on"
         self.most_tokens = 0 if "max_tokens" in self.settings.judge_parameters else MOST_TOKENS
 
-    def identity(self, rubric: Rubric, sampling: Mapping[str, Any]) -> JudgeIdentity:
-        """Returns who grades by this rubric, with the sampling parameters as sent."""
+    def identity(self, rubric: Rubric) -> JudgeIdentity:
+        """Returns who grades by this rubric, with the sampling parameters that the model took so far."""
         return JudgeIdentity(
             backend=self.backend,
             model=self.model,
@@ -73,7 +76,7 @@ class JudgedBy:
             prompt=rubric.user,
             prompt_sha256=self.wording(rubric).sha256,
             delimiters=self.delimiters,
-            sampling=sampling,
+            sampling=self.adaptations.apply(self.wording(rubric).sampling),
         )
 
     def wording(self, rubric: Rubric) -> Wording:
@@ -107,9 +110,7 @@ class VerdictJob:
     rubric: Rubric
     item: JudgeItem
     _: KW_ONLY
-    progress: JudgingProgress | None  # counts the verdicts; None for a question that is no part of a run
-    adaptations: Adaptations  # parameters that the judge's model takes in place of others
-    run_began: float = 0.0  # when the run began, in seconds since 1970
+    progress: JudgingProgress | None = None  # counts the verdicts; None for a question that is no part of a run
     afresh: bool = field(default=False, init=False)  # whether completions of earlier runs don't count any more
     _used_others: bool = field(default=False, init=False)
     _sample: int = field(default=0, init=False)
@@ -160,12 +161,12 @@ class VerdictJob:
 
     def _take(self, answer: Answer) -> bool:
         reply, meant = answer.reply, self.request.sampling
-        is_old = answer.kept_since is not None and answer.kept_since <= self.run_began
+        is_old = answer.kept_since is not None and answer.kept_since <= self.by.run_began
         if is_old and self.afresh:
             return False
         sent = reply.sampling if isinstance(reply, Completion) else None
         if sent is not None and sent != meant:
-            self.adaptations.adopt(meant, sent)
+            self.by.adaptations.adopt(meant, sent)
         self._attempts += answer.attempts
         self._used_others |= not is_old
         verdict = self._read(reply, is_cached=answer.kept_since is not None)
@@ -254,19 +255,14 @@ class VerdictJob:
         event.wait()
 
 
-def kept_answer(job: VerdictJob, kept: Answer | None) -> Answer | None:
-    """Returns the cache's answer to a job, unless it is to be asked afresh."""
-    return None if job.afresh else kept
-
-
 def open_requests(
     jobs: Sequence[VerdictJob],
     cache: CacheThread,
-    answer: Callable[[VerdictJob, Answer | None], Answer | None] = kept_answer,
+    answer: Callable[[VerdictJob, Answer | None], Answer | None] = lambda _, kept: kept,
 ) -> dict[bytes, list[VerdictJob]]:
     """Answers jobs as far as answers are at hand, and returns the others by the key of the request that is open.
 
-    ``answer`` returns the answer to a job, or None; it gets the cache's completion.
+    ``answer`` returns the answer to a job, or None; it gets the cache's, unless the job is to be asked afresh.
     """
     open_: dict[bytes, list[VerdictJob]] = {}
     while jobs:
@@ -274,7 +270,7 @@ def open_requests(
         rest = []
         for job in jobs:
             key = job.request.key
-            if (reply := answer(job, kept.get(key))) is None:
+            if (reply := answer(job, None if job.afresh else kept.get(key))) is None:
                 open_.setdefault(key, []).append(job)
             elif not job.take(reply):
                 rest.append(job)

@@ -215,16 +215,10 @@ class Gate:
         turn: asyncio.Future[bool] = loop.create_future()
         self._waiting.append(turn)
         self._admit(now)
-        try:
-            admitted = await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.result():
-                self.leave(loop.time(), None)
-            raise
-        return loop.time() if admitted else None
+        return loop.time() if await turn else None
 
     def leave(self, began: float, kind: Kind | None, pause: float = 0.0) -> None:
-        """Ends a request, a cancelled one with None, and lets the next ones in after the pause that it asks for."""
+        """Ends a request, one without an end with None, and lets the next ones in after the pause that it asks for."""
         now = asyncio.get_running_loop().time()
         if kind == "answer":
             self.bound.answered()

@@ -37,7 +37,6 @@ from culture_tasks.judges.endpoint.addresses import (
     secrets_of_arguments,
     shown_arguments,
 )
-from culture_tasks.judges.endpoint.asker import Adaptations
 from culture_tasks.judges.endpoint.endpoint_judge import OTHERWISE, is_at_hand
 from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, VerdictJob, open_requests
 from culture_tasks.judges.judge import Judge
@@ -110,32 +109,27 @@ class InProcessJudge(Judge):
             takes=_PARAMETERS if settings.judge_form == "free" else (*_PARAMETERS, *_FORMS),
         )
         self._progress = JudgingProgress(f"judge lm_eval:{self._backend},{model}", self._flush)
-        self._run_began = time.time()
-        self._adaptations = Adaptations()
         self._lock = threading.RLock()
         self._pending: deque[VerdictJob] = deque()
         self._times: Counter[bytes] = Counter()  # how often open requests were answered
         self._model: LocalModel | None = None
         self._broken: str | None = None
         self._cache: CacheThread | None = None
-        self._cache_pid = 0
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric."""
-        return self._by.identity(rubric, self._by.wording(rubric).sampling)
+        return self._by.identity(rubric)
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Notes an item to be graded; nothing happens until somebody waits for a verdict."""
-        adaptations, began = self._adaptations, self._run_began
-        job = VerdictJob(self._by, rubric, item, progress=self._progress, adaptations=adaptations, run_began=began)
+        job = VerdictJob(self._by, rubric, item, progress=self._progress)
         self._pending.append(job)
         return job
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
         """Makes sure that the model can be loaded, as far as that can be known before it is."""
-        self._run_began = time.time()
-        items, cache = list(expected), self._opened_cache()
-        if not (responses_known and is_at_hand(cache, adaptations=Adaptations(), by=self._by, expected=items)):
+        self._by.run_began = time.time()
+        if not (responses_known and is_at_hand(self._opened_cache(), self._by, list(expected))):
             check_model(self._backend, self._arguments.get_secret_value(), self._secrets)
 
     def close(self) -> None:
@@ -146,9 +140,9 @@ class InProcessJudge(Judge):
             if self._model is not None:
                 self._model.close()
                 self._model = None
-            if self._cache is not None and self._cache_pid == os.getpid():
+            if self._cache is not None:
+                self._cache = None
                 released(self._settings.cache_file)
-            self._cache = None
 
     def _flush(self) -> None:
         """Grades all that was submitted."""
@@ -172,7 +166,7 @@ class InProcessJudge(Judge):
 
         What thinking cut off is asked for again with a larger limit, if the context has room for it.
         """
-        model, most_tokens = self._loaded(), self._by.most_tokens
+        model, adaptations, most_tokens = self._loaded(), self._by.adaptations, self._by.most_tokens
         rest: list[VerdictJob] = []
         batches: dict[str, tuple[Mapping[str, Any], dict[str, list[bytes]]]] = {}
 
@@ -193,8 +187,8 @@ class InProcessJudge(Judge):
                 self._times[key] += 1
             if (
                 completion.is_cut_off_by_thinking
-                and self._adaptations.grow(sampling, most_tokens)
-                and model.fits(prompt, self._adaptations.apply(sampling, most_tokens)["max_tokens"])
+                and adaptations.grow(sampling, most_tokens)
+                and model.fits(prompt, adaptations.apply(sampling, most_tokens)["max_tokens"])
             ):
                 rest.extend(job for key in keys for job in open_.pop(key))
                 return
@@ -203,7 +197,7 @@ class InProcessJudge(Judge):
 
         for key, (first, *_) in list(open_.items()):
             prompt, meant = model.prompt(first.request.chat), first.request.sampling
-            both = (self._adaptations.apply(meant, most_tokens), meant)
+            both = (adaptations.apply(meant, most_tokens), meant)
             if fitting := [sampling for sampling in both if model.fits(prompt, sampling["max_tokens"])]:
                 _, prompts = batches.setdefault(repr(fitting[0]), (fitting[0], {}))
                 prompts.setdefault(prompt, []).append(key)
@@ -233,8 +227,7 @@ class InProcessJudge(Judge):
         return f"the judge broke down: {type(error).__name__}: {' '.join(text.split())[:300]}"
 
     def _opened_cache(self) -> CacheThread:
-        if self._cache is None or self._cache_pid != os.getpid():
-            self._cache, self._cache_pid = opened_cache(self._settings.cache_file), os.getpid()
+        self._cache = self._cache or opened_cache(self._settings.cache_file)
         return self._cache
 
 

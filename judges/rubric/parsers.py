@@ -19,7 +19,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import filterfalse, islice
 from typing import Any, Literal, NamedTuple
 
 from culture_tasks.text import without_reasoning
@@ -287,7 +287,9 @@ _LINK = (
 _AFTER_LABEL = re.compile(_SCOPE + _LINK + _OPEN + _ABOUT + _NUMBER)
 _AFTER_BRACKET = re.compile(_OPEN + _ABOUT + _NUMBER)
 _BRACKETS = ("[[", "\\boxed{")
-_LABELS = (*_BRACKETS, *_RATINGS.split("|"))
+# What a statement begins with: brackets, or a word for a rating that is no part of another word.
+_FOREIGN_RATINGS = "|".join(filterfalse(str.isascii, _RATINGS.split("|")))
+_LABEL = re.compile(rf"\[\[|\\boxed\{{|(?<![a-z])(?:{_RATINGS})|{_FOREIGN_RATINGS}")
 # "I would give this response a 7", "it deserves 7": a verdict in prose, between giver and number no other number.
 _GIVEN = re.compile(
     r"(?:\b(?:i(?:['’]d| would|['’]ll| will| must)? (?:[a-z]{3,12}ly )?(?:rate|give|score|assign|award|grade|put)|"
@@ -351,44 +353,27 @@ _LOOK_BACK = 300
 
 def _statements_in(text: str, scale: OfferedScale) -> list[Statement]:
     """Finds every statement of a rating in a folded text; of far too many labels, a value that isn't offered."""
-    places = _labels_in(text)
-    if len(places) > 10 * _MOST_STATEMENTS:
+    labels = list(islice(_LABEL.finditer(text), 10 * _MOST_STATEMENTS + 1))
+    if len(labels) > 10 * _MOST_STATEMENTS:
         return [Statement(0, 0, NOT_OFFERED)]
     statements: list[Statement] = []
     position = 0
-    for start, label in places:
-        match = (_AFTER_BRACKET if label in _BRACKETS else _AFTER_LABEL).match(text, start + len(label))
+    for label in labels:
+        start, is_bracket = label.start(), label.group() in _BRACKETS
+        match = (_AFTER_BRACKET if is_bracket else _AFTER_LABEL).match(text, label.end())
         if match is None or start < position:
             continue
-        value, end = _value(text, match, scale, closes="]" if label == "[[" else "")
-        lead = _lead(text, start)
+        value, end = _value(text, match, scale)
         if value is None:
             continue
         position = end
         mentioned = _is_mentioned(text, start, end)
-        if label not in _BRACKETS:
-            about = " ".join((*_WORD.findall(lead)[-4:], match["scope"] or ""))
+        if not is_bracket:
+            about = " ".join((*_WORD.findall(_lead(text, start))[-4:], match["scope"] or ""))
             if _CRITERION.search(about) or (mentioned and match["verb"]):
                 continue
         statements.append(Statement(start, end, value, mentioned))
-    given = [
-        found
-        for found in _given_in(text, scale)
-        if all(found.end <= s.start or s.end <= found.start for s in statements)
-    ]
-    return statements + given
-
-
-def _labels_in(text: str) -> list[tuple[int, str]]:
-    """Finds the words for a rating that are no part of another word, in order; of far too many, the first ones."""
-    places: list[tuple[int, str]] = []
-    for label in _LABELS:
-        at = text.find(label)
-        while at >= 0 and len(places) <= 10 * _MOST_STATEMENTS:
-            if not (label.isascii() and text[at - 1 : at].isalpha() and text[at - 1].isascii()):
-                places.append((at, label))
-            at = text.find(label, at + len(label))
-    return sorted(places)
+    return [*statements, *_given_in(text, scale)]
 
 
 def _given_in(text: str, scale: OfferedScale) -> Iterator[Statement]:
@@ -450,7 +435,7 @@ def _is_quoted(text: str, start: int) -> bool:
     return False
 
 
-def _value(text: str, match: re.Match[str], scale: OfferedScale, closes: str = "") -> tuple[int | None, int]:
+def _value(text: str, match: re.Match[str], scale: OfferedScale) -> tuple[int | None, int]:
     """Returns the value of a statement, None for a list that begins there or a repeated scale, and where it ends."""
     written, end = match["number"], match.end()
     whole, _, fraction = written.replace(",", ".").partition(".")
@@ -459,12 +444,12 @@ def _value(text: str, match: re.Match[str], scale: OfferedScale, closes: str = "
     if span := _RANGE.match(text, end) or _RANGE.match(text, _after_closing(text, end)):
         is_scale = re.findall(r"\d+", written + span.group()) == [str(scale.lowest), str(scale.highest)]
         return (None if is_scale else NOT_OFFERED), span.end()
-    if full := _OUT_OF.match(text, end) or _OUT_OF.match(text, _after_closing(text, end)):
+    if full := _OUT_OF.match(text, _after_closing(text, end)):
         offered = offered and _NUMBERS.get(full["full"], full["full"]) in (scale.highest, str(scale.highest))
         end = full.end()
     after = _after_closing(text, end)
     closing = text[match.end() : after]
-    unclosed = ("[[" in (match["open"] or "") or closes) and "]" not in closing
+    unclosed = "[[" in text[max(match.start() - 2, 0) : match.start("number")] and "]" not in closing
     if _ATTACHED.match(text, end) or _DOUBT.match(text, after) or unclosed:
         offered = False
     before = text[match.start() : match.start("number")]

@@ -17,19 +17,20 @@ from culture_tasks.judges.completions import ChatRequest, Completion
 from culture_tasks.judges.rubric.verdicts import Usage
 
 
-def put(file, model, *usages):
+def put(file, model, completion, number=0, **changes):
     cache = VerdictCache(file)
-    for number, usage in enumerate(usages):
-        request = ChatRequest("http://x/v1", model, [{"role": "user", "content": str(number)}], {})
-        cache.put_many([CachedRow(request, "lave", Completion("rating=2", usage=usage))])
-        assert cache.get_many([request.key])[request.key].reply.usage == usage
+    request = ChatRequest("http://x/v1", model, [{"role": "user", "content": str(number)}], {})
+    cache.put_many([CachedRow(request, "lave", completion, **changes)])
+    assert cache.get_many([request.key])[request.key].reply == completion
     cache.close()
+    return request.key
 
 
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     file = tmp_path / "verdicts.sqlite3"
-    put(file, "judge", *[Usage(1000, 2)] * 3)
+    for number in range(3):
+        put(file, "judge", Completion("rating=2", usage=Usage(1000, 2)), number)
     monkeypatch.setenv("CULTURE_JUDGE_CACHE", str(file))
     return file
 
@@ -42,7 +43,8 @@ def run(*arguments):
 
 
 def test_stats_count_completions_discounts_and_money(file, tmp_path, capsys):
-    put(file, "gpt-4o", Usage(1_000_000, 0, 200_000), Usage(1_000_000, 100_000).in_a_batch)
+    for number, usage in enumerate((Usage(1_000_000, 0, 200_000), Usage(1_000_000, 100_000).in_a_batch)):
+        put(file, "gpt-4o", Completion("rating=2", usage=usage), number)
     assert run("stats") == 0
     output = capsys.readouterr().out
     assert f"{file}: 5 completions" in output
@@ -94,20 +96,10 @@ def test_a_file_that_is_no_cache_is_named_and_left_alone(tmp_path, monkeypatch):
         run("stats")
 
 
-def answer(file, model, number, text, created):
-    cache = VerdictCache(file)
-    request = ChatRequest("http://x/v1", model, [{"role": "user", "content": str(number)}], {})
-    cache.put_many([CachedRow(request, "lave", Completion(text), replaces=True, created=created)])
-    cache.close()
-    return request.key
-
-
 def test_caches_are_merged_into_one(file, tmp_path, capsys):
     other, into = tmp_path / "other.sqlite3", tmp_path / "new" / "merged.sqlite3"
-    newer = answer(other, "judge", 0, "rating=3", created=9e9)
-    older = answer(other, "judge", 1, "rating=3", created=1.0)
-    new = answer(other, "judge", 7, "rating=3", created=1.0)
-    damaged = answer(other, "judge", 8, "rating=3", created=1.0)
+    times = {0: 9e9, 1: 1.0, 7: 1.0, 8: 1.0}
+    newer, older, new, damaged = (put(other, "judge", Completion("rating=3"), n, created=times[n]) for n in times)
     with closing(sqlite3.connect(other)) as database, database:
         database.execute("UPDATE completions SET text = 'rating=1' WHERE key = ?", (damaged,))
     assert run("merge", file, other, into, "--output", into) == 0

@@ -188,12 +188,6 @@ def folder(tiny_lm, tmp_path):
     return shutil.copytree(tiny_lm, tmp_path / "copy")
 
 
-@pytest.fixture
-def gpus(monkeypatch):
-    """Gives the machine this many GPUs, as far as torch says."""
-    return lambda count: monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
-
-
 def check(text):
     backend, _, arguments = text.partition(",")
     in_process.check_model(backend, arguments, Secrets())
@@ -214,53 +208,49 @@ def test_a_model_that_can_be_loaded_passes_without_its_weights_being_read(folder
     check(f"hf,pretrained={folder},device=cpu")
 
 
-def test_a_device_that_is_not_there(folder, gpus):
-    for count, device, needed in ((0, "", 1), (0, ",device=cuda:0", 1), (1, ",device=cuda:2", 3)):
-        gpus(count)
-        said = refusal(f"hf,pretrained={folder}{device}")
-        assert f"it needs {needed} CUDA GPUs, and this machine has {count}" in said
-    check(f"hf,pretrained={folder}")
-
-
-def test_a_serving_backend_needs_its_package_and_its_gpus(gpus, monkeypatch, folder):
-    from lm_eval.api import registry
-
-    monkeypatch.setattr(in_process, "find_spec", lambda name: None)
-    assert "No module named 'sglang'). Install the package" in refusal("sglang,pretrained=x")
-    monkeypatch.setattr(in_process, "find_spec", lambda name: True)
-    monkeypatch.setattr(in_process.importlib.metadata, "version", lambda name: "0.20.0")
-    monkeypatch.setattr(registry, "get_model", lambda name: object)
-    gpus(2)
-    assert "needs 4 CUDA GPUs" in refusal(f"vllm,pretrained={folder},tensor_parallel_size=4")
-    check(f"vllm,pretrained={folder},tensor_parallel_size=2")
+GPUS = "it needs {} CUDA GPUs, and this machine has {}"
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "gpus", "said"),
     [
-        ("vlm,pretrained=x", "Did you mean 'vllm'"),
-        ("hf,batch_size=3", "needs the argument pretrained="),
-        ("local-chat-completions,model=m", "Write CULTURE_JUDGE=openai:<model>, and set OPENAI_BASE_URL"),
-        ("hf,pretrained=org/no-such-model,device=cpu", "the configuration of org/no-such-model can't be loaded"),
+        ("vlm,pretrained=x", 0, "Did you mean 'vllm'"),
+        ("hf,batch_size=3", 0, "needs the argument pretrained="),
+        ("local-chat-completions,model=m", 0, "Write CULTURE_JUDGE=openai:<model>, and set OPENAI_BASE_URL"),
+        ("hf,pretrained=org/no-such-model,device=cpu", 0, "the configuration of org/no-such-model can't be loaded"),
+        ("hf,pretrained={}", 0, GPUS.format(1, 0)),
+        ("hf,pretrained={},device=cuda:0", 0, GPUS.format(1, 0)),
+        ("hf,pretrained={},device=cuda:2", 1, GPUS.format(3, 1)),
+        ("hf,pretrained={}", 1, None),
+        ("sglang,pretrained=x", 0, "No module named 'sglang'). Install the package"),
+        ("vllm,pretrained={},tensor_parallel_size=4", 2, GPUS.format(4, 2)),
+        ("vllm,pretrained={},tensor_parallel_size=2", 2, None),
     ],
 )
-def test_a_model_that_is_nowhere(model, said):
-    assert said in refusal(model)
+def test_a_model_its_package_and_its_gpus_must_be_there(folder, monkeypatch, model, gpus, said):
+    from lm_eval.api import registry
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(in_process, "find_spec", lambda name: name == "vllm" or None)
+    monkeypatch.setattr(in_process.importlib.metadata, "version", lambda name: "0.20.0")
+    if model.startswith("vllm"):
+        monkeypatch.setattr(registry, "get_model", lambda name: object)
+    if said is None:
+        check(model.format(folder))
+    else:
+        assert said in refusal(model.format(folder))
 
 
-SHARDS = {"weight_map": {"a": "model-1.safetensors", "b": "model.safetensors"}}
+INDEX = "model.safetensors.index.json"
+SHARDS = json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "model.safetensors"}})
 
 
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
         ("model.safetensors", None, "holds no weights"),
-        (
-            "model.safetensors.index.json",
-            json.dumps(SHARDS),
-            "holds 1 of 2 weight files: model-1.safetensors is missing",
-        ),
-        ("model.safetensors.index.json", "[]", "model.safetensors.index.json can't be read (TypeError)"),
+        (INDEX, SHARDS, "holds 1 of 2 weight files: model-1.safetensors is missing"),
+        (INDEX, "[]", f"{INDEX} can't be read (TypeError)"),
         ("config.json", "{", "the configuration of"),
         ("tokenizer.json", "{", "the tokenizer of"),
     ],
