@@ -10,21 +10,11 @@ from functools import cache, partial
 from pathlib import Path
 
 from culture_tasks.benchmarks.blend import documents
-from culture_tasks.benchmarks.blend.documents import CHOICE_SOURCE, PAPER_NAMES, BlendDoc, Wording
+from culture_tasks.benchmarks.blend.documents import CHOICE_SOURCE, PAPER_NAMES, Wording
 from culture_tasks.benchmarks.blend.official import OFFICIAL_LANGUAGES, require
 from culture_tasks.benchmarks.blend.regions import REGIONS, Region
-from culture_tasks.benchmarks.blend.scoring import (
-    ACCURACY,
-    OFFICIAL,
-    SEM_B,
-    SEM_W,
-    UNPARSED,
-    choice_metrics,
-    metrics,
-    score,
-    score_choice,
-)
-from culture_tasks.benchmarks.choices import by_likelihood
+from culture_tasks.benchmarks.blend.scoring import OFFICIAL, SEM_B, SEM_W, metrics, score, score_choice
+from culture_tasks.benchmarks.choices import ACCURACY, UNPARSED, by_likelihood
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Documents, Entry, Group, Prompt, Tag, Task
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
@@ -101,7 +91,7 @@ def _task(name: str, about: str, how: str, region: Region, wording: Wording, *, 
         prompt=lambda doc: Prompt((doc["prompt"],)),
         score=partial(score, official=official),
         decoding=_DECODING,
-        target=_best_answer,
+        target=lambda doc: next(iter(doc["annotations"][0]["answers"] or doc["annotations"][0]["en_answers"])),
         tag=tag,
         note=_NOTE,
     )
@@ -121,9 +111,9 @@ def _multiple_choice() -> Iterator[Entry]:
             about=about,
             title=f"{Blend.title}, {region.label}, multiple choice",
             languages=("en",),
-            metric=ACCURACY,
-            metrics=choice_metrics,
-            data=DataSet((CHOICE_SOURCE,), partial(_choices, region)),
+            metric=ACCURACY.name,
+            metrics=lambda: (ACCURACY, UNPARSED),
+            data=DataSet((CHOICE_SOURCE,), partial(documents.load_choices, region)),
             prompt=lambda doc: Prompt((doc["prompt"],)),
             score=score_choice,
             decoding=_DECODING,
@@ -139,21 +129,11 @@ def _multiple_choice() -> Iterator[Entry]:
             about=members[0].about,
             title=f"{Blend.title}, multiple choice{', by log-likelihood' if members is variants else ''}",
             members=tuple(task.name for task in members),
-            means=(ACCURACY, UNPARSED),
+            means=(ACCURACY.name, UNPARSED.name),
             weight_by_size=False,
             harnesses=members[0].harnesses,
         )
         yield from members
-
-
-def _choices(region: Region, settings: Settings) -> Documents:
-    docs = documents.load_choices(region, settings.data_folder, settings.option_order)
-    return Documents(docs, has_options=True)
-
-
-def _best_answer(doc: BlendDoc) -> str:
-    votes = doc["annotations"][0]
-    return str((votes["answers"] or votes["en_answers"])[0])
 
 
 BENCHMARK = Blend()

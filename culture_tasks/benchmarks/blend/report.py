@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
-from culture_tasks.benchmarks.blend.scoring import OFFICIAL, PERCENT, SEM_W, UNPARSED, UNREAD
+from culture_tasks.benchmarks.blend.scoring import OFFICIAL, SEM_W
+from culture_tasks.benchmarks.choices import PERCENT, UNPARSED
 from culture_tasks.benchmarks.reporting import (
     MODEL,
     At,
@@ -49,12 +50,18 @@ def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     for unit in units:
         if _is_multiple_choice(unit.key):
             yield _by_region(unit, "score", "accuracy of multiple choice")
-            yield _by_region(unit, UNPARSED, "replies that name no choice")
+            yield _by_region(unit, UNPARSED.name, "replies that name no choice")
             continue
         ending, rule = (OFFICIAL, ", the paper's matcher") if _is_official(unit.key) else ("", "")
         yield _by_region(unit, "score", f"SEM-B{rule}")
         yield _by_region(unit, f"{SEM_W}{ending}", f"SEM-W{rule}")
-        yield _by_topic(unit, rule)
+        yield TableOf(
+            key=f"{unit.key}_by_topic",
+            title=f"{unit.key}: SEM-B{rule} in percent, by topic",
+            source=_PAPER,
+            columns=columns_by("topic", _TOPICS, unit.key),
+            headers=MODEL,
+        )
         if not _is_in_english(unit.key):
             in_the_region_s_language.append(unit)
     yield from _as_in_care(in_the_region_s_language)
@@ -81,7 +88,7 @@ def _by_region(unit: UnitOf, statistic: str, quantity: str) -> TableOf:
         columns.append(ColumnOf("average", "Average", At(unit.key, statistic), sums_up=True))
         notes = ("Average: the mean over the regions, each of which weighs the same.",)
     if _is_multiple_choice(unit.key) and statistic == "score":
-        columns.append(ColumnOf(UNPARSED, "Unparsed", At(unit.key, UNPARSED)))
+        columns.append(ColumnOf(UNPARSED.name, "Unparsed", At(unit.key, UNPARSED.name)))
         notes = (*notes, "Unparsed: the share of replies that name no choice, which count as wrong.")
     return TableOf(
         key=f"{unit.key}_{statistic}_by_region",
@@ -90,16 +97,6 @@ def _by_region(unit: UnitOf, statistic: str, quantity: str) -> TableOf:
         columns=tuple(columns),
         headers=MODEL,
         notes=notes,
-    )
-
-
-def _by_topic(unit: UnitOf, rule: str) -> TableOf:
-    return TableOf(
-        key=f"{unit.key}_by_topic",
-        title=f"{unit.key}: SEM-B{rule} in percent, by topic",
-        source=_PAPER,
-        columns=columns_by("topic", _TOPICS, unit.key),
-        headers=MODEL,
     )
 
 
@@ -147,7 +144,7 @@ REPORT = BenchmarkReport(
     further=(
         FurtherScore(SEM_W, PERCENT),
         FurtherScore(f"{SEM_W}{OFFICIAL}", PERCENT),
-        FurtherScore(UNPARSED, UNREAD),
+        FurtherScore(UNPARSED.name, UNPARSED.scale),
     ),
     tables=_tables,
     figures=tuple(
