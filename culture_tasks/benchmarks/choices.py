@@ -25,8 +25,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.interface import Prompt, Task
+from culture_tasks.benchmarks.interface import Answered, Doc, MeanScore, Prompt, Scale, Task
 from culture_tasks.text import answer_in
+
+PERCENT = Scale("percent", 0.0, 100.0, digits=1, times=100.0)
+ACCURACY = MeanScore(name="acc", title="accuracy", scale=PERCENT)
+UNPARSED = MeanScore(name="unparsed", title="replies without a choice", scale=replace(PERCENT, better="lower"))
 
 _MARKUP = re.compile(r"[*`$]|<\|\w+\|>|\\(?:text\w*|math\w+)(?=\{)|\\[()\[\]]")
 """Marks of Markdown and LaTeX around a choice, and special tokens such as ``<|im_end|>``."""
@@ -201,6 +205,41 @@ def _others(sentence: str, offered: Mapping[str, str]) -> set[str]:
         if label and is_named and not _BESIDE.search(sentence[max(0, word.start() - 12) : word.start()]):
             found.add(label)
     return found
+
+
+def share(labels: Sequence[str | None], label: str | None) -> float:
+    """Returns the share of labels that are this one."""
+    return sum(one == label for one in labels) / len(labels)
+
+
+def chosen(
+    doc: Doc,
+    responses: Sequence[str],
+    labels: Sequence[str | None],
+    right: str,
+    *,
+    values: Mapping[str, Any] | None = None,
+    **others: Any,
+) -> Answered:
+    """Returns the score of labels that were read: the share of right ones. No certain choice is wrong, and counted too.
+
+    Args:
+        doc: The document, with an ``id`` and the fingerprint of its ``data``.
+        responses: The answers, one per run.
+        labels: What was read from each; None where no choice is certain.
+        right: The right label.
+        values: Values for further metrics than :data:`ACCURACY` and :data:`UNPARSED`.
+        others: Further fields of :class:`Answered`.
+    """
+    return Answered(
+        item=doc["id"],
+        responses=responses,
+        data={"data": doc["data"]},
+        labels=tuple(labels),
+        score=share(labels, right),
+        values={**(values or {}), UNPARSED.name: share(labels, None)},
+        **others,
+    )
 
 
 def in_order(options: Mapping[str, str], right: str, *, item: str, order: str | None) -> tuple[dict[str, str], str]:

@@ -139,7 +139,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class HarnessRun:
     """What a harness is running, for metrics that write files.
 
     Attributes:
@@ -209,7 +209,7 @@ class ComputedScore(Metric):
     value: Callable[[Sequence[Any]], float]
     stderr: Callable[[Sequence[Any]], float] | None = None
     is_score: bool = True
-    finish: Callable[[Sequence[Any], str, Run], None] | None = None
+    finish: Callable[[Sequence[Any], str, HarnessRun], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.interface import Run
+from culture_tasks.benchmarks.interface import HarnessRun
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.hooks import name_of
@@ -160,7 +160,7 @@ def finish(
     if known := {key: dict(files) for key, files in read.items() if files}:
         changed["metadata"] = {**(config.get("metadata") or {}), **known}
     running = _running.get(None) or Running("", None)
-    run = Run(running.model, running.output, current_session().settings)
+    run = HarnessRun(running.model, running.output, current_session().settings)
     for aggregation, records, _ in task.written.values():
         running.judged[name] = running.judged.get(name) or judged_records(records)
         if aggregation is not None and not is_shard:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from culture_tasks.benchmarks.worldcuisines import predictions
-from culture_tasks.benchmarks.worldcuisines.vocabulary import TYPES
+from culture_tasks.benchmarks.worldcuisines.documents import TYPES
 from culture_tasks.cli.main import main
 from culture_tasks.errors import DataError
 from culture_tasks.results.loaded_runs import Names

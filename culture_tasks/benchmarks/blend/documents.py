@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS, Region
 from culture_tasks.benchmarks.choices import in_order, with_options
+from culture_tasks.benchmarks.interface import Documents
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
 from culture_tasks.data.releases import ReleaseFacts, check_cultures, check_release
 from culture_tasks.data.sources import Source, local_file, read_source
@@ -35,6 +36,7 @@ from culture_tasks.data.tables import (
 from culture_tasks.errors import DataError, DataUnavailableError, nearest
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as load_prompt
+from culture_tasks.settings import Settings
 
 _log = logging.getLogger(__name__)
 
@@ -193,7 +195,7 @@ class AnnotationRow(TableRow):
         return none < 3 and self.idks["idk"] < 5 and bool(self.annotations)
 
 
-class QuestionRow(TableRow):
+class TopicRow(TableRow):
     """A question's topic. The texts are taken from the annotations, whose columns say which language they are in."""
 
     id: Identifier
@@ -281,7 +283,7 @@ def load(
     rows = validated(table, AnnotationRow, ANNOTATION_ALIASES)
     check_release(annotation_source(region).release, table, list(map(vars, rows)))
     questions = read_source(question_source(region), data_folder)
-    question_rows = validated(questions, QuestionRow, QUESTION_ALIASES)
+    question_rows = validated(questions, TopicRow, QUESTION_ALIASES)
     ids = unique(questions, (row.id for row in question_rows), "ID")
     topics = dict(zip(ids, (row.topic for row in question_rows), strict=True))
     for index, identifier in enumerate(unique(table, (row.id for row in rows), "ID")):
@@ -337,11 +339,12 @@ def choice_tables(data_folder: Path | None) -> Iterator[RowTable]:
         yield read_file(part)
 
 
-def load_choices(region: Region, data_folder: Path | None, order: str | None = None) -> list[ChoiceDoc]:
+def load_choices(region: Region, settings: Settings) -> Documents:
     """Loads the multiple-choice questions of a region, which are in English, their options in the order of the user."""
+    order = settings.option_order
     docs: list[ChoiceDoc] = []
     places, origins = [], []
-    for table in choice_tables(data_folder):
+    for table in choice_tables(settings.data_folder):
         origins.append(table.origin)
         check_cultures(CHOICE_SOURCE.release, table, table.rows)
         countries = [region_name(str(row.get("country", ""))) for row in table.rows]
@@ -381,7 +384,7 @@ def load_choices(region: Region, data_folder: Path | None, order: str | None = N
                 "correct the row, or unset the variable."
             ) from None
         doc["choices"] = [[letter, text] for letter, text in moved.items()]
-    return docs
+    return Documents(docs, has_options=True)
 
 
 def check(data_folder: Path | None) -> DataReport:
@@ -418,7 +421,7 @@ def _topics_and_prompts(
 ) -> Iterator[str]:
     try:
         questions = read_source(question_source(region), data_folder)
-        topics, problems = usable_rows(questions, QuestionRow, QUESTION_ALIASES)
+        topics, problems = usable_rows(questions, TopicRow, QUESTION_ALIASES)
         yield from problems
         known = set(unique(questions.part(list(topics)), (row.id for row in topics.values()), "ID"))
     except DataError as error:

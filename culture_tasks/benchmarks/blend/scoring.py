@@ -29,17 +29,13 @@ from typing import Any, NamedTuple, TypeAlias
 from culture_tasks.benchmarks.blend.documents import BlendDoc, ChoiceDoc
 from culture_tasks.benchmarks.blend.official import official_match
 from culture_tasks.benchmarks.blend.regions import TOPICS
-from culture_tasks.benchmarks.choices import read_choice
-from culture_tasks.benchmarks.interface import Answered, MeanScore, Scale
+from culture_tasks.benchmarks.choices import PERCENT, chosen, read_choice
+from culture_tasks.benchmarks.interface import Answered, MeanScore
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.text import answer_in, tokens
 
-PERCENT = Scale("percent", 0.0, 100.0, digits=1, times=100.0)
-UNREAD = Scale("percent", 0.0, 100.0, better="lower", digits=1, times=100.0)
-
 SEM_B, SEM_W = "sem_b", "sem_w"
 OFFICIAL = "_official"  # ends the names of both where the paper's own matcher found the answers
-ACCURACY, UNPARSED = "acc", "unparsed"
 
 _TITLES = {SEM_B: "SEM-B", SEM_W: "SEM-W"}
 _TITLES |= {name + OFFICIAL: f"{title} by the paper's matcher" for name, title in _TITLES.items()}
@@ -119,15 +115,6 @@ def metrics(*, official: bool) -> tuple[MeanScore, ...]:
     return by_topic, *(MeanScore(name=name, title=_TITLES[name], scale=PERCENT) for name in others)
 
 
-@cache
-def choice_metrics() -> tuple[MeanScore, ...]:
-    """Returns the metrics of a task with multiple choice."""
-    return (
-        MeanScore(name=ACCURACY, title="accuracy", scale=PERCENT),
-        MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
-    )
-
-
 def score(doc: BlendDoc, responses: Sequence[str], *, official: bool) -> Answered:
     """Looks for the people's answers in the responses to a question."""
     texts = [cleaned(answer_in(response), doc["prompt"]) for response in responses]
@@ -152,17 +139,15 @@ def score(doc: BlendDoc, responses: Sequence[str], *, official: bool) -> Answere
 
 
 def score_choice(doc: ChoiceDoc, responses: Sequence[str]) -> Answered:
-    """Reads which choice the responses name. One that names none for certain is wrong, and counted as unparsed too."""
-    read = [read_choice(response, dict(doc["choices"])) for response in responses]
-    return Answered(
-        item=doc["id"],
-        responses=responses,
+    """Reads which choice the responses name."""
+    labels = [read_choice(response, dict(doc["choices"])) for response in responses]
+    return chosen(
+        doc,
+        responses,
+        labels,
+        doc["answer"],
         question=doc["prompt"],
         references=(doc["answer"],),
         groups={"region": doc["region"], "language": "en"},
         cluster=doc["question_id"],
-        data={"data": doc["data"]},
-        labels=tuple(read),
-        score=sum(letter == doc["answer"] for letter in read) / len(read),
-        values={UNPARSED: sum(letter is None for letter in read) / len(read)},
     )

@@ -55,7 +55,7 @@ FOLDER = "cedar"
 NO_MINORITY = "none"
 ITEMS: Mapping[Modality, int] = {"multimodal": 400, "text": 1_166}  # of each language (Table 4)
 
-# Names of the minority label's column; the release with these labels is not published.
+# The release with minority labels is not published.
 ALIASES = dict.fromkeys(("minority_label", "minority_answer", "second_label", "second_answer"), "minority")
 
 

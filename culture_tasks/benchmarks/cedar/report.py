@@ -165,8 +165,7 @@ _STATISTICS = (
 
 def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
     ran = {unit.key for unit in units}
-    accuracy = [modality for modality in _TITLES if f"cedar_{modality}" in ran]
-    if accuracy:
+    if accuracy := [modality for modality in _TITLES if f"cedar_{modality}" in ran]:
         yield _accuracy(accuracy)
     for modality in reversed(MODALITIES):
         if f"cedar_{modality}" in ran:
@@ -280,23 +279,11 @@ def _model_and_modality(number: Number) -> str:
     return f"{number.model} · {_modality(number).lower()}"
 
 
-def _model_by_modality(number: Number) -> Mark:
-    return Mark(_modality(number), number.model, number.group)
-
-
 def _prompt_and_data(number: Number) -> Mark | None:
     """Draws the whole score of a task whose name says the languages of prompt and data."""
     if (pair := _PAIR.search(number.unit)) is None or number.dimension:
         return None
     return Mark(_model_and_modality(number), LANGUAGE_NAMES[pair["prompt"]], LANGUAGE_NAMES[pair["data"]])
-
-
-def _language_by_model(number: Number) -> Mark:
-    return Mark(_model_and_modality(number), number.held["language"], number.group)
-
-
-def _language_by_quadrant(number: Number) -> Mark:
-    return Mark(f"{_modality(number)} · {number.group}", number.model, number.held["language"])
 
 
 def _bias_figure(
@@ -323,10 +310,23 @@ def _bias_figure(
 
 
 _FIGURES = (
-    _bias_figure("gepp", 3, "points", "emotion", _model_by_modality),
-    _bias_figure("lsepp", 4, "dots", "emotion", _language_by_model, series="language"),
-    _bias_figure("grqb", 5, "bars", "quadrant", _model_by_modality),
-    _bias_figure("lsrqb", 6, "points", "language", _language_by_quadrant),
+    _bias_figure("gepp", 3, "points", "emotion", lambda one: Mark(_modality(one), one.model, one.group)),
+    _bias_figure(
+        "lsepp",
+        4,
+        "dots",
+        "emotion",
+        lambda one: Mark(_model_and_modality(one), one.held["language"], one.group),
+        series="language",
+    ),
+    _bias_figure("grqb", 5, "bars", "quadrant", lambda one: Mark(_modality(one), one.model, one.group)),
+    _bias_figure(
+        "lsrqb",
+        6,
+        "points",
+        "language",
+        lambda one: Mark(f"{_modality(one)} · {one.group}", one.model, one.held["language"]),
+    ),
     FigureOf(
         key="cedar_matrix",
         title="CEDAR: accuracy by prompt and data language",
@@ -368,10 +368,7 @@ REPORT = BenchmarkReport(
 
 def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality, str]) -> BenchmarkReport:
     """Returns how an added culture is reported: the numbers of one language, without published ones."""
-    statistics: Mapping[str, tuple[str, Mapping[str, str], str]] = {
-        "lsepp": ("emotion", _EMOTIONS, _NEUTRAL),
-        "lsrqb": ("quadrant", _QUADRANTS, _NO_BIAS),
-    }
+    biases = (("lsepp", 1, "emotion", _EMOTIONS, _NEUTRAL), ("lsrqb", 2, "quadrant", _QUADRANTS, _NO_BIAS))
 
     def tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
         ran = {unit.key for unit in units}
@@ -379,18 +376,19 @@ def report_of_culture(name: str, title: str, place: str, tasks: Mapping[Modality
             if unit not in ran:
                 continue
             shown = {"score": "Accuracy", UNPARSED: "Unparsed", TOP2: "Macro F1, two labels"}
+            about = f"CEDAR, {title}, {_TITLES[modality].lower()}"
             yield TableOf(
                 key=f"{unit}_accuracy",
-                title=f"CEDAR, {title}, {_TITLES[modality].lower()}: accuracy in percent",
+                title=f"{about}: accuracy in percent",
                 source="CEDAR, Table 1",
                 columns=columns_of(unit, shown),
                 headers=MODEL,
             )
-            for statistic, (field, groups, note) in statistics.items():
+            for statistic, equation, field, groups, note in biases:
                 yield TableOf(
                     key=f"{unit}_{statistic}",
-                    title=f"CEDAR, {title}, {_TITLES[modality].lower()}: {_BIASES[statistic]}",
-                    source=f"CEDAR, section 3.3, equation {1 if field == 'emotion' else 2}",
+                    title=f"{about}: {_BIASES[statistic]}",
+                    source=f"CEDAR, section 3.3, equation {equation}",
                     columns=columns_by(field, groups, unit, statistic),
                     headers=MODEL,
                     notes=(note,),

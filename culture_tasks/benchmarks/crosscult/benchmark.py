@@ -65,7 +65,7 @@ _SETTINGS: Mapping[Setting, tuple[str, str]] = {
 _INSERTING: tuple[Harness, ...] = ("lmms_eval",)  # it has a model that inserts
 
 
-class KnowledgeInsertion(Benchmark, OffersTraining):
+class InsertionBenchmark(Benchmark, OffersTraining):
     """An edition of CrossCult-KIBench."""
 
     edition: Edition
@@ -120,7 +120,7 @@ class KnowledgeInsertion(Benchmark, OffersTraining):
         return documents.training_cases(data_folder, limit, self.edition)
 
 
-class CrossCult(KnowledgeInsertion, OffersCultures):
+class CrossCult(InsertionBenchmark, OffersCultures):
     """CrossCult-KIBench (2026)."""
 
     edition = PAPER
@@ -144,7 +144,7 @@ class CrossCult(KnowledgeInsertion, OffersCultures):
         return OwnCulture(built)
 
 
-class OwnCulture(KnowledgeInsertion):
+class OwnCulture(InsertionBenchmark):
     """A built culture; raises DataError for a manifest that isn't of this benchmark."""
 
     paper = "made like Zeng et al., 2026"

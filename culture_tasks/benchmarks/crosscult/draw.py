@@ -33,11 +33,11 @@ _FEWEST = 2  # scenarios of a test, and cases of a scenario
 _TESTS: tuple[Part, ...] = ("single", "sequential")
 
 
-class _Frozen(BaseModel):
+class _DrawPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
-class DrawOptions(_Frozen):
+class DrawOptions(_DrawPart):
     """What the paper leaves open.
 
     Attributes:
@@ -53,7 +53,7 @@ class DrawOptions(_Frozen):
     locality_pool: Literal["part", "all"] = "part"
 
 
-class SinglePairing(_Frozen):
+class SinglePairing(_DrawPart):
     """The paired items of one single-insert case (Appendix C.1.1)."""
 
     case: str
@@ -63,7 +63,7 @@ class SinglePairing(_Frozen):
     cross_scenario: str  # a case of another scenario
 
 
-class ChainPairing(_Frozen):
+class ChainPairing(_DrawPart):
     """The paired items of one sequential-insert chain (Appendix C.1.2)."""
 
     case: str
@@ -71,7 +71,7 @@ class ChainPairing(_Frozen):
     locality: tuple[str, ...]  # a case of another scenario for each step
 
 
-class Draw(_Frozen):
+class Draw(_DrawPart):
     """A scenario split and the pairing of all cases."""
 
     format: Literal[1] = 1  # version of the file's layout

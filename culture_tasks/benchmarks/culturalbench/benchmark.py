@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, Any, Literal
 
-from culture_tasks.benchmarks.choices import by_likelihood, read_choice
-from culture_tasks.benchmarks.culturalbench.documents import (
-    COUNTRIES,
-    EASY,
-    HARD,
-    OPTIONS,
-    QUESTIONS,
-    EasyRow,
-    HardRow,
-    contradictory,
-    load_easy,
-    load_hard,
-    prompt_of,
+from pydantic import AfterValidator, BeforeValidator
+
+from culture_tasks.benchmarks.choices import (
+    ACCURACY,
+    PERCENT,
+    UNPARSED,
+    by_likelihood,
+    chosen,
+    in_order,
+    read_choice,
+    share,
 )
 from culture_tasks.benchmarks.interface import (
     Answered,
@@ -28,36 +28,208 @@ from culture_tasks.benchmarks.interface import (
     DataSet,
     Decoding,
     Doc,
+    Documents,
     Entry,
     MeanScore,
     Prompt,
-    Scale,
     Task,
 )
+from culture_tasks.benchmarks.reporting import (
+    MODEL,
+    At,
+    BenchmarkReport,
+    ColumnOf,
+    Field,
+    FurtherScore,
+    TableOf,
+    UnitOf,
+    bars_by,
+    columns_by,
+    columns_of,
+)
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.releases import ReleaseFacts, check_release
+from culture_tasks.data.sources import Source, read_source
+from culture_tasks.data.tables import (
+    Identifier,
+    Label,
+    OptionalIdentifier,
+    OptionalText,
+    RowTable,
+    TableRow,
+    Text,
+    fingerprint,
+    unique,
+    validated,
+)
+from culture_tasks.errors import DataError, nearest
+from culture_tasks.prompt_files import PromptFile
+from culture_tasks.prompt_files import load as prompt_file
+from culture_tasks.settings import Settings
+from culture_tasks.vocabulary import places
 
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.reporting import BenchmarkReport
+_log = logging.getLogger(__name__)
 
-PERCENT = Scale("percent", 0.0, 100.0, digits=1, times=100.0)
-UNREAD = Scale("percent", 0.0, 100.0, better="lower", digits=1, times=100.0)
-SHARE = Scale("percent", 0.0, 100.0, better=None, neutral=25.0, digits=1, times=100.0)
+QUESTIONS = 1_227
+"""Questions of the released data; the paper's second version speaks of 1,696."""
 
-ACCURACY = "acc"
+OPTIONS = ("A", "B", "C", "D")
+
+COUNTRIES = (
+    *("Argentina", "Australia", "Bangladesh", "Brazil", "Canada", "Chile", "China", "Czech Republic", "Egypt"),
+    *("France", "Germany", "Hong Kong", "India", "Indonesia", "Iran", "Israel", "Italy", "Japan", "Lebanon"),
+    *("Malaysia", "Mexico", "Morocco", "Nepal", "Netherlands", "New Zealand", "Nigeria", "Pakistan", "Peru"),
+    *("Philippines", "Poland", "Romania", "Russia", "Saudi Arabia", "Singapore", "South Africa", "South Korea"),
+    *("Spain", "Taiwan", "Thailand", "Turkey", "Ukraine", "United Kingdom", "United States", "Vietnam", "Zimbabwe"),
+)
+"""The countries and regions of the data."""
+
+_OF_QUESTIONS = replace(ACCURACY, groups={"country": COUNTRIES})
 """Share of the questions that are answered right: in Hard those of which all four options are judged right."""
 
-OF_ROWS = "row_acc"
+OF_ROWS = MeanScore(name="row_acc", title="accuracy of single options", scale=PERCENT)
 """Share of Hard's options that are judged right: 75 % for a model that always says "False"."""
 
-SAID_TRUE = "said_true"
+SAID_TRUE = MeanScore(name="said_true", title="options called true", scale=replace(PERCENT, better=None, neutral=25.0))
 """Share of Hard's options that the model calls true; one in four is."""
 
-UNPARSED = "unparsed"
-
-_BY_COUNTRY = {"country": COUNTRIES}
-_DECODING = Decoding(max_tokens=256)
+_METRICS = {
+    "easy": (_OF_QUESTIONS, UNPARSED),
+    "hard": (replace(_OF_QUESTIONS, per_cluster=min), OF_ROWS, SAID_TRUE, UNPARSED),
+}
 _CUE = "\nAnswer:"
-_NOTE = "Prompts as public re-implementations have them; decoding isn't known: greedy."
+_PAPER = "CulturalBench (Chiu et al., 2024)"
+
+
+def _source(config: str, rows: int) -> Source:
+    return Source(
+        folder="culturalbench",
+        stems=(f"CulturalBench-{config}", config.lower()),
+        hub="kellycyy/CulturalBench",
+        config=f"CulturalBench-{config}",
+        release=ReleaseFacts(
+            rows=rows,
+            culture="country",
+            fits=lambda country: country in COUNTRIES,
+            expected=f"one of {', '.join(COUNTRIES)}",
+        ),
+    )
+
+
+EASY = _source("Easy", QUESTIONS)
+HARD = _source("Hard", QUESTIONS * len(OPTIONS))
+
+
+def _is_true(value: Any) -> Any:
+    """Reads the truth values of CSV files."""
+    return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+def _an_option(letter: str) -> str:
+    if letter not in OPTIONS:
+        raise ValueError(f"{nearest(letter, OPTIONS)} Allowed are {', '.join(OPTIONS)}".strip())
+    return letter
+
+
+class EasyRow(TableRow):
+    """A question with its options."""
+
+    data_idx: OptionalIdentifier = None
+    question_idx: Identifier
+    prompt_question: Text
+    prompt_option_a: Text
+    prompt_option_b: Text
+    prompt_option_c: Text
+    prompt_option_d: Text
+    answer: Annotated[Label, AfterValidator(_an_option)]
+    country: Label
+
+
+class HardRow(TableRow):
+    """One option of a question, right or wrong. Some rows of the release have no option."""
+
+    data_idx: OptionalIdentifier = None
+    question_idx: Identifier
+    prompt_question: Text
+    prompt_option: OptionalText = None
+    answer: Annotated[Literal[True, False], BeforeValidator(_is_true)]
+    country: Label
+
+
+def load_easy(settings: Settings) -> Documents:
+    """Loads the questions with four options; raises DataError if they can't be used."""
+    table = read_source(EASY, settings.data_folder)
+    rows = validated(table, EasyRow)
+    ids = list(unique(table, (row.question_idx for row in rows), "question_idx"))
+    check_release(EASY.release, table, list(map(vars, rows)))
+    data = fingerprint(row.model_dump() for row in rows)
+    documents = []
+    for question, row in zip(ids, rows, strict=True):
+        texts = (row.prompt_option_a, row.prompt_option_b, row.prompt_option_c, row.prompt_option_d)
+        options = dict(zip(OPTIONS, texts, strict=True))
+        options, answer = in_order(options, row.answer, item=question, order=settings.option_order)
+        shown = {"options": list(options.values()), "answer": answer}
+        documents.append(_document(row, question, shown, data))
+    return Documents(documents, has_options=True)
+
+
+def load_hard(settings: Settings) -> Documents:
+    """Loads the options of all questions that have four, each to be judged; raises DataError if they can't be used."""
+    table = read_source(HARD, settings.data_folder)
+    rows = validated(table, HardRow)
+    for problem in _contradictory(table, dict(enumerate(rows))):
+        raise DataError(problem)
+    check_release(HARD.release, table, list(map(vars, rows)))
+    data = fingerprint(row.model_dump() for row in rows)
+    counts = Counter(row.question_idx for row in rows if row.prompt_option is not None)
+    whole = [row for row in rows if counts[row.question_idx] == len(OPTIONS)]
+    if left_out := len({row.question_idx for row in rows}) - len({row.question_idx for row in whole}):
+        _log.warning(
+            "%s: %d questions don't have four options and are left out: right judgements of fewer are easier.",
+            table.origin,
+            left_out,
+        )
+    if not whole:
+        raise DataError(f"{table.origin}: found no question with four rows that have an option. Add the rows.")
+    number: Counter[str] = Counter()
+    documents = []
+    for row in whole:
+        number[row.question_idx] += 1
+        shown = {"option": row.prompt_option, "answer": str(row.answer)}
+        documents.append(_document(row, f"{row.question_idx}-{number[row.question_idx]}", shown, data))
+    return Documents(documents)
+
+
+def _document(row: EasyRow | HardRow, identifier: str, shown: Mapping[str, Any], data: str) -> dict[str, Any]:
+    return {
+        "id": identifier,
+        "question_id": row.question_idx,
+        "country": row.country,
+        "question": row.prompt_question,
+        **shown,
+        "data": data,
+    }
+
+
+def _contradictory(table: RowTable, rows: Mapping[int, HardRow]) -> Iterator[str]:
+    """Yields what is wrong between the rows of a question: two wordings, too many options, or none that is right."""
+    first: dict[str, int] = {}
+    for index, row in rows.items():
+        known = rows[first.setdefault(row.question_idx, index)]
+        if (row.prompt_question, row.country) != (known.prompt_question, known.country):
+            yield (
+                f"{table.where(index)}, field 'question_idx': {row.question_idx!r} has another question or country in "
+                f"{table.where(first[row.question_idx])}. Expected the same in all rows of a question."
+            )
+    counts = Counter(row.question_idx for row in rows.values())
+    right = {row.question_idx for row in rows.values() if row.answer}
+    for question, index in first.items():
+        if counts[question] > len(OPTIONS) or question not in right:
+            found = f"{counts[question]} rows" if question in right else "no row with the answer true"
+            yield (
+                f"{table.where(index)}, field 'question_idx': found {found} for {question!r}. Expected at most "
+                f"{len(OPTIONS)}, one of them true. Correct the rows."
+            )
 
 
 class CulturalBench(Benchmark):
@@ -76,28 +248,24 @@ class CulturalBench(Benchmark):
             title="CulturalBench Easy",
             about="customs and everyday life, four options",
             languages=("en",),
-            metric=ACCURACY,
-            metrics=_easy_metrics,
+            metric=ACCURACY.name,
+            metrics=lambda: _METRICS["easy"],
             data=DataSet((EASY,), load_easy),
             prompt=ask_easy,
             score=score_easy,
-            decoding=_DECODING,
+            decoding=Decoding(max_tokens=256),
             target=lambda doc: doc["answer"],
-            note=_NOTE,
+            note="Prompts as public re-implementations have them; decoding isn't known: greedy.",
         )
-        hard = Task(
+        hard = replace(
+            easy,
             name="culturalbench_hard",
             title="CulturalBench Hard",
             about="the same questions, each option judged true or false",
-            languages=("en",),
-            metric=ACCURACY,
-            metrics=_hard_metrics,
+            metrics=lambda: _METRICS["hard"],
             data=DataSet((HARD,), load_hard),
             prompt=ask_hard,
             score=score_hard,
-            decoding=_DECODING,
-            target=lambda doc: doc["answer"],
-            note=_NOTE,
         )
         return (
             easy,
@@ -109,77 +277,76 @@ class CulturalBench(Benchmark):
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions of both forms."""
         easy = TableCheck(source=EASY, model=EasyRow, counts=_easy_counts)
-        hard = TableCheck(source=HARD, model=HardRow, problems=contradictory, counts=_hard_counts)
+        hard = TableCheck(source=HARD, model=HardRow, problems=_contradictory, counts=_hard_counts)
         return check_tables(self.name, data_folder, [easy, hard])
 
+    @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
-        """Returns how it is reported."""
-        from culture_tasks.benchmarks.culturalbench.report import REPORT
+        """Returns the numbers over all questions and by country, Easy beside Hard."""
+        names = {country: country for country in COUNTRIES}
+        return BenchmarkReport(
+            fields=(Field("country", COUNTRIES, names, places=places(COUNTRIES)),),
+            splits=(("country",),),
+            culture="country",
+            further=tuple(FurtherScore(metric.name, metric.scale) for metric in _METRICS["hard"][1:]),
+            tables=_tables,
+            figures=(
+                bars_by(
+                    "country",
+                    key="culturalbench_countries",
+                    title="CulturalBench by country",
+                    source=_PAPER,
+                    value="Questions answered right (percent)",
+                ),
+            ),
+        )
 
-        return REPORT
 
-
-@cache
-def _easy_metrics() -> tuple[MeanScore, ...]:
-    return (
-        MeanScore(name=ACCURACY, title="accuracy", scale=PERCENT, groups=_BY_COUNTRY),
-        MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
-    )
-
-
-@cache
-def _hard_metrics() -> tuple[MeanScore, ...]:
-    return (
-        MeanScore(name=ACCURACY, title="accuracy", scale=PERCENT, groups=_BY_COUNTRY, per_cluster=min),
-        MeanScore(name=OF_ROWS, title="accuracy of single options", scale=PERCENT),
-        MeanScore(name=SAID_TRUE, title="options called true", scale=SHARE),
-        MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
-    )
+def _prompt_of(form: Literal["easy", "hard"]) -> PromptFile:
+    return prompt_file(__package__, f"{form}.v1")
 
 
 def ask_easy(doc: Doc) -> Prompt:
     """Returns the prompt of a question with four options."""
     options = dict(zip("abcd", doc["options"], strict=True))
-    return Prompt((prompt_of("easy").fill({"question": doc["question"], **options}),))
+    return Prompt((_prompt_of("easy").fill({"question": doc["question"], **options}),))
 
 
 def ask_hard(doc: Doc) -> Prompt:
     """Returns the prompt of an option."""
-    return Prompt((prompt_of("hard").fill({"question": doc["question"], "option": doc["option"]}),))
+    return Prompt((_prompt_of("hard").fill({"question": doc["question"], "option": doc["option"]}),))
 
 
 def score_easy(doc: Doc, responses: Sequence[str]) -> Answered:
-    """Reads which option the responses choose. One that chooses none for certain is wrong, and counted too."""
+    """Reads which option the responses choose."""
     options = dict(zip(OPTIONS, doc["options"], strict=True))
-    read = [read_choice(response, options) for response in responses]
-    return _answered(doc, responses, f"{doc['answer']}. {options[doc['answer']]}", read, {})
+    return chosen(
+        doc,
+        responses,
+        [read_choice(response, options) for response in responses],
+        doc["answer"],
+        question=doc["question"],
+        references=(f"{doc['answer']}. {options[doc['answer']]}",),
+        groups={"country": doc["country"]},
+        cluster=doc["question_id"],
+        prompt=_prompt_of("easy"),
+    )
 
 
 def score_hard(doc: Doc, responses: Sequence[str]) -> Answered:
     """Reads whether the responses call an option true."""
-    read = [read_choice(response, {"True": "", "False": ""}) for response in responses]
-    values = {
-        OF_ROWS: sum(label == doc["answer"] for label in read) / len(read),
-        SAID_TRUE: sum(label == "True" for label in read) / len(read),
-    }
-    return _answered(doc, responses, doc["answer"], read, values)
-
-
-def _answered(
-    doc: Doc, responses: Sequence[str], reference: str, read: Sequence[str | None], values: Mapping[str, float]
-) -> Answered:
-    return Answered(
-        item=doc["id"],
-        responses=responses,
-        question=doc["question"] + (f"\n{doc['option']}" if "option" in doc else ""),
-        references=(reference,),
+    labels = [read_choice(response, {"True": "", "False": ""}) for response in responses]
+    return chosen(
+        doc,
+        responses,
+        labels,
+        doc["answer"],
+        values={OF_ROWS.name: share(labels, doc["answer"]), SAID_TRUE.name: share(labels, "True")},
+        question=f"{doc['question']}\n{doc['option']}",
+        references=(doc["answer"],),
         groups={"country": doc["country"]},
         cluster=doc["question_id"],
-        data={"data": doc["data"]},
-        prompt=prompt_of("hard" if "option" in doc else "easy"),
-        labels=tuple(read),
-        score=sum(label == doc["answer"] for label in read) / len(read),
-        values={**values, UNPARSED: sum(label is None for label in read) / len(read)},
+        prompt=_prompt_of("hard"),
     )
 
 
@@ -195,6 +362,37 @@ def _hard_counts(rows: Sequence[HardRow]) -> Iterator[Count]:
     yield Count("Hard: rows without an option", str(sum(row.prompt_option is None for row in rows)))
     whole = sum(count == len(OPTIONS) for count in options.values())
     yield Count("Hard: questions with four options, which are asked", str(whole))
+
+
+def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+    columns = []
+    for unit in units:
+        is_hard = unit.key.removesuffix("_ll").endswith("hard")
+        form = f"{'Hard' if is_hard else 'Easy'}{', by log-likelihood' if unit.key.endswith('_ll') else ''}"
+        further = {OF_ROWS.name: "Options", SAID_TRUE.name: "Called true"} if is_hard else {}
+        columns += [
+            ColumnOf(unit.key, "Questions", At(unit.key), form, {"form": form}),
+            *columns_of(unit.key, {**further, UNPARSED.name: "Unparsed"}, over=form, prefix=f"{unit.key}_"),
+        ]
+        yield TableOf(
+            key=f"{unit.key}_by_country",
+            title=f"CulturalBench-{form}: questions answered right in percent, by country",
+            source=_PAPER,
+            columns=columns_by("country", dict(zip(COUNTRIES, COUNTRIES, strict=True)), unit.key, total="All"),
+            headers=MODEL,
+        )
+    yield TableOf(
+        key="culturalbench",
+        title="CulturalBench: questions answered right in percent",
+        source=_PAPER,
+        columns=tuple(columns),
+        headers=MODEL,
+        papers=("culturalbench_abstract",),
+        notes=(
+            "Hard: a question counts if all of its four options are judged right. Options: the share of single options "
+            'that are, which is 75 for a model that always says "False". One in four options is true.',
+        ),
+    )
 
 
 BENCHMARK = CulturalBench()

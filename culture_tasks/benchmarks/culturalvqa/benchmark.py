@@ -1,15 +1,27 @@
-"""CulturalVQA as a benchmark: one set of questions, and what a model is shown of them."""
+"""CulturalVQA as a benchmark: one set of questions, what a model is shown of them, and how its answers are scored.
+
+The LAVE judge grades, and exact match stands beside it. Its normalisation is the one of the VQA evaluation (Antol et
+al., 2015; Goyal et al., 2017): lower case, number words to digits, articles and punctuation removed. Where that one
+gives a contraction its missing apostrophe by a list, here every apostrophe is removed, which makes the same pairs
+equal. Where the answers are withheld there is no score: the predictions are collected in a file for submission.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import logging
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from culture_tasks.benchmarks.culturalvqa import documents
 from culture_tasks.benchmarks.culturalvqa.documents import (
     COUNTRIES,
+    FACETS,
     SOURCE,
     WITH_IMAGE,
     CulturalVqaDoc,
@@ -17,18 +29,45 @@ from culture_tasks.benchmarks.culturalvqa.documents import (
     country_of,
 )
 from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
-from culture_tasks.benchmarks.culturalvqa.scoring import RubricName, metrics, score
 from culture_tasks.benchmarks.cultures import BuiltCulture, CultureForm, OffersCultures
-from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Entry, Picture, Prompt, Task
+from culture_tasks.benchmarks.interface import (
+    Answered,
+    Benchmark,
+    ComputedScore,
+    DataSet,
+    Decoding,
+    Entry,
+    HarnessRun,
+    JudgedScore,
+    MeanScore,
+    Metric,
+    Picture,
+    Prompt,
+    Scale,
+    Task,
+)
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport
 from culture_tasks.data.sources import Source
 from culture_tasks.judges.rubric.rubrics import Rubric
 from culture_tasks.prompt_files import load as prompt_file
+from culture_tasks.text import answer_in
+
+_log = logging.getLogger(__name__)
+
+RubricName = Literal["lave", "lave3"]
+"""The rubric, and the name of its metric, from 0 to 1. ``lave`` (Appendix F): the share of answers that the judge calls
+correct, accuracy in the paper's sense. ``lave3``: the scale of LAVE itself (Mañas et al., 2024), where an ambiguous or
+incomplete answer counts one half."""
+
+SHARE = Scale("share", 0.0, 1.0, digits=3)
+SUBMISSION = "predictions_for_submission"
+
+_RUBRICS = {rubric.name: rubric for rubric in RUBRICS}
 
 
-class Way(NamedTuple):
-    """A way of asking the questions.
+class Presentation(NamedTuple):
+    """How the questions are put to a model, and by which rubric its answers are graded.
 
     Attributes:
         suffix: What the names of its tasks have after that of the benchmark.
@@ -44,12 +83,14 @@ class Way(NamedTuple):
 
 
 WAYS = (
-    Way("", "", "vlm", "lave", "image and question (App. H)"),
-    Way("_lave3", "LAVE's own scale", "vlm", "lave3", "graded on LAVE's own scale of 1-3 (Mañas et al., 2024)"),
-    Way("_fewshot", "with examples", "fewshot", "lave", "with examples before the question (App. I)"),
-    Way("_blind", "question alone", "blind", "lave", "question alone (section 5)"),
-    Way("_country", "question and country", "country", "lave", "question and country (section 5)"),
-    Way("_lens", "question and entities", "lens", "lave", "question and coarse visual entities (section 5)"),
+    Presentation("", "", "vlm", "lave", "image and question (App. H)"),
+    Presentation(
+        "_lave3", "LAVE's own scale", "vlm", "lave3", "graded on LAVE's own scale of 1-3 (Mañas et al., 2024)"
+    ),
+    Presentation("_fewshot", "with examples", "fewshot", "lave", "with examples before the question (App. I)"),
+    Presentation("_blind", "question alone", "blind", "lave", "question alone (section 5)"),
+    Presentation("_country", "question and country", "country", "lave", "question and country (section 5)"),
+    Presentation("_lens", "question and entities", "lens", "lave", "question and coarse visual entities (section 5)"),
 )
 DECODING = Decoding(max_tokens=64)
 
@@ -97,7 +138,7 @@ class CulturalVqa(Benchmark, OffersCultures):
 
 
 def task_of(
-    way: Way,
+    way: Presentation,
     *,
     name: str,
     benchmark_title: str,
@@ -140,6 +181,105 @@ def asked(variant: Variant, doc: CulturalVqaDoc) -> Prompt:
         values["entities"] = doc["entities"]
     text = file.fill(values)
     return Prompt((Picture(), text) if variant == "vlm" else (text,))
+
+
+def metrics(rubric: RubricName, countries: Sequence[str] = COUNTRIES) -> list[Metric]:
+    """Returns the metrics of a task that is graded by a rubric and asks about some countries."""
+    title = "LAVE" if rubric == "lave" else "LAVE on its own scale"
+    return [
+        JudgedScore(name=rubric, title=title, scale=SHARE, groups={"country": countries, "facet": FACETS}),
+        MeanScore(name="exact_match", title="exact match", scale=SHARE),
+        ComputedScore(
+            name=SUBMISSION,
+            title="predictions for submission",
+            scale=Scale("count", 0.0, better=None),
+            value=len,
+            is_score=False,
+            finish=write_submission,
+        ),
+    ]
+
+
+def score(rubric: RubricName, doc: CulturalVqaDoc, responses: Sequence[str]) -> Answered:
+    """Has the answers to a question graded; without reference answers, gives the prediction for a submission."""
+    if not doc["references"]:
+        prediction = {"id": doc["id"], "pred": answer_in(responses[0])}
+        return Answered(item=doc["id"], responses=responses, values={SUBMISSION: prediction})
+    matches = [exact_match(answer_in(response), doc["references"]) for response in responses]
+    return Answered(
+        item=doc["id"],
+        responses=responses,
+        question=doc["question"],
+        references=doc["references"],
+        groups={"country": doc["country"], "facet": doc["facet"]},
+        cluster=doc["image_id"],
+        image=doc["image_id"],
+        data={"data": doc["data"]},
+        rubric=_RUBRICS[rubric],
+        values={"exact_match": sum(matches) / len(matches)},
+    )
+
+
+def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: HarnessRun) -> None:
+    """Writes predictions, mappings with ``id`` and ``pred``, into a file named after task, model and time.
+
+    ``CULTURE_TASKS_SUBMISSIONS`` names the folder. Where it isn't set, that is ``submissions`` below the folder that
+    the harness writes to, as far as the harness says, else below the current one.
+    """
+    if not predictions:
+        return
+    chosen = run.settings.submissions
+    folder = (run.output or Path()) / "submissions" if chosen is None else chosen.expanduser()
+    folder.mkdir(parents=True, exist_ok=True)
+    model = re.sub(r"[^\w.-]+", "_", run.model).strip("._")[-100:]  # what every file system takes in a name
+    path = folder / f"{task}_{model}_{datetime.now(UTC):%Y%m%dT%H%M%S%f}.json"
+    path.write_text(json.dumps(list(predictions), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    _log.warning(
+        "%s: the data have no answers, so there is no score. %d predictions for submission are in %s.",
+        *(task, len(predictions), path),
+    )
+
+
+_ARTICLES = frozenset(("a", "an", "the"))
+_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+_NUMBERS = {**{word: str(number) for number, word in enumerate(_WORDS)}, "none": "0"}
+_LISTED = frozenset(';/[]"{}()=+\\_-><@`?!')
+# A comma between the digits of a number, and a period that no digit follows.
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d)")
+_STRAY_PERIOD = re.compile(r"\.(?!\d)")
+
+
+def normalised(answer: str) -> str:
+    """Returns an answer in the form in which two answers are compared."""
+    text = unicodedata.normalize("NFKC", answer).casefold().translate(_MARKS)
+    if "," in text:
+        text = _THOUSANDS.sub("", text).replace(",", " ")
+    if "." in text:
+        text = _STRAY_PERIOD.sub("", text)
+    words = text.split()
+    return " ".join(_NUMBERS.get(word, word) for word in words if word not in _ARTICLES)
+
+
+class _Marks(dict[int, int | str | None]):
+    """A translation table, filled as characters come: punctuation to spaces, apostrophes to nothing.
+
+    Punctuation is what the VQA evaluation lists (neither ``%`` nor ``$``), and outside of ASCII what Unicode calls so.
+    """
+
+    def __missing__(self, code: int) -> int | str | None:
+        mark = chr(code)
+        listed = mark in _LISTED if code < 128 else unicodedata.category(mark).startswith("P")
+        self[code] = None if mark in "'’" else " " if listed else code
+        return self[code]
+
+
+_MARKS = _Marks()
+
+
+def exact_match(prediction: str, references: Iterable[str]) -> float:
+    """Returns 1.0 if the prediction equals any reference after :func:`normalised` and isn't empty, else 0.0."""
+    ours = normalised(prediction)
+    return float(bool(ours) and any(ours == normalised(reference) for reference in references))
 
 
 BENCHMARK = CulturalVqa()

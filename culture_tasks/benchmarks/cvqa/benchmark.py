@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Any, Literal
 
-from culture_tasks.benchmarks.choices import read_choice
-from culture_tasks.benchmarks.cvqa.documents import (
-    ALIASES,
-    LANGUAGES,
-    OPTIONS,
-    PAIRS,
-    QUESTIONS,
-    SOURCE,
-    QuestionRow,
-    load,
-)
+import numpy as np
+from annotated_types import Interval, Len
+from pydantic import BeforeValidator
+
+from culture_tasks.benchmarks.choices import ACCURACY, PERCENT, UNPARSED, chosen, in_order, read_choice, share
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
@@ -27,32 +23,102 @@ from culture_tasks.benchmarks.interface import (
     DataSet,
     Decoding,
     Doc,
+    Documents,
     Entry,
-    MeanScore,
-    Metric,
     Picture,
     Prompt,
-    Scale,
     Task,
 )
+from culture_tasks.benchmarks.reporting import (
+    MODEL,
+    Answers,
+    BenchmarkReport,
+    Derived,
+    Field,
+    Floats,
+    FurtherScore,
+    TableOf,
+    UnitOf,
+    bars_by,
+    columns_of,
+)
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
-from culture_tasks.data.images import broken_images
-from culture_tasks.data.sources import folder_of
-from culture_tasks.data.tables import RowTable
+from culture_tasks.data.images import broken_images, image_column
+from culture_tasks.data.releases import ReleaseFacts, check_release
+from culture_tasks.data.sources import Source, folder_of, read_source
+from culture_tasks.data.tables import (
+    Identifier,
+    Label,
+    OptionalLabel,
+    RowTable,
+    TableRow,
+    Text,
+    fingerprint,
+    unique,
+    validated,
+)
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as prompt_file
+from culture_tasks.settings import Settings
+from culture_tasks.vocabulary import places
 
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.reporting import BenchmarkReport
+QUESTIONS = 10_374
+PAIRS = 39
 
-PERCENT = Scale("percent", 0.0, 100.0, digits=1, times=100.0)
-UNREAD = Scale("percent", 0.0, 100.0, better="lower", digits=1, times=100.0)
+COUNTRIES = (
+    *("Argentina", "Brazil", "Bulgaria", "Chile", "China", "Colombia", "Ecuador", "Egypt", "Ethiopia", "France"),
+    *("India", "Indonesia", "Ireland", "Japan", "Kenya", "Malaysia", "Mexico", "Mongolia", "Nigeria", "Norway"),
+    *("Pakistan", "Philippines", "Romania", "Russia", "Rwanda", "Singapore", "South Korea", "South_Korea", "Spain"),
+    *("Sri Lanka", "Sri_Lanka", "Uruguay"),
+)
+"""Its 30 countries; those of two words are spelled in either way."""
 
-ACCURACY = "acc"
-MACRO = "acc_macro"
+LANGUAGES = (
+    *("am", "ar", "bg", "bn", "br", "es", "fil", "ga", "hi", "id", "ig", "ja", "jv", "ko", "min", "mn", "mr", "ms"),
+    *("no", "om", "pt", "ro", "ru", "rw", "si", "su", "sw", "ta", "te", "ur", "zh"),
+)
+"""ISO codes of its 31 languages. Arabic is Egypt's."""
+
+OPTIONS = ("A", "B", "C", "D")
+
+SOURCE = Source(
+    folder="cvqa",
+    stems=("test", "cvqa"),
+    hub="afaji/cvqa",
+    image_column="image",
+    release=ReleaseFacts(rows=QUESTIONS),
+)
+
+ALIASES = {
+    "ID": "id",
+    "Subset": "subset",
+    "Question": "question",
+    "Translated Question": "question_en",
+    "Options": "options",
+    "Translated Options": "options_en",
+    "Label": "label",
+    "Category": "category",
+    "Image Type": "image_type",
+    "Image Source": "image_source",
+    "License": "license",
+}
+
+
+def macro(values: Sequence[tuple[str, float]]) -> float:
+    """Returns the mean over pairs of their mean scores, from pairs and scores."""
+    by_pair: dict[str, list[float]] = defaultdict(list)
+    for pair, value in values:
+        by_pair[pair].append(value)
+    return fmean(map(fmean, by_pair.values())) if by_pair else float("nan")
+
+
+MACRO = ComputedScore(name="acc_macro", title="accuracy, mean over pairs", scale=PERCENT, value=macro)
 """Mean of the accuracies of the pairs of language and country: the published values are of this kind."""
 
-UNPARSED = "unparsed"
+_PAPER = "CVQA (Romero et al., 2024)"
+_PRINTED = {f"cvqa_{MACRO.name}": {"prompt_language": "local"}, f"cvqa_en_{MACRO.name}": {"prompt_language": "english"}}
+"""Columns of the tasks with Pangea's prompt, and what its paper prints for them."""
+
 
 Suite = Literal["pangea", "vlmevalkit"]
 
@@ -63,6 +129,66 @@ _TASKS: tuple[tuple[str, Suite, bool, str], ...] = (
     ("cvqa_en_vlmevalkit", "vlmevalkit", True, "asked in English, VLMEvalKit's prompt"),
 )
 """Name, suite of the prompt, whether it asks in English, and what it is about of each task."""
+
+
+def _literal(value: Any) -> Any:
+    """Reads a list or pair that is printed as in Python, as the pairs are, and the options of an older revision."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise ValueError("Expected texts in brackets, such as ('Tamil', 'India')") from None
+
+
+Texts = Annotated[list[Text], BeforeValidator(_literal), Len(4, 4)]
+
+
+class CvqaRow(TableRow):
+    """A question in both languages."""
+
+    id: Identifier
+    subset: Annotated[tuple[Label, Label], BeforeValidator(_literal)]
+    question: Text
+    question_en: Text
+    options: Texts
+    options_en: Texts
+    label: Annotated[int, Interval(ge=0, le=3)]
+    category: Label
+    image: OptionalLabel = None
+    image_type: OptionalLabel = None
+    image_source: OptionalLabel = None
+    license: OptionalLabel = None
+
+
+def load(settings: Settings, *, english: bool) -> Documents:
+    """Loads the questions in one of their two languages; raises DataError if they can't be used."""
+    table = read_source(SOURCE, settings.data_folder)
+    rows = validated(table, CvqaRow, ALIASES)
+    ids = unique(table, (row.id for row in rows), "ID")
+    check_release(SOURCE.release, table, list(map(vars, rows)))
+    data = fingerprint(row.model_dump(include={"id", "question", "question_en", "options", "label"}) for row in rows)
+    documents = []
+    for identifier, row in zip(ids, rows, strict=True):
+        options = dict(zip(OPTIONS, row.options_en if english else row.options, strict=True))
+        options, answer = in_order(options, OPTIONS[row.label], item=identifier, order=settings.option_order)
+        documents.append(
+            {
+                "id": identifier,
+                # Before the underscore stands the image.
+                "image_id": identifier.rpartition("_")[0] or identifier,
+                "language": row.subset[0],
+                "country": row.subset[1],
+                "category": row.category,
+                "question": row.question_en if english else row.question,
+                "options": list(options.values()),
+                "answer": answer,
+                "license": row.license or "",
+                "data": data,
+            }
+        )
+    folder = folder_of(SOURCE, settings.data_folder)
+    return Documents(documents, image_column(table, [row.image for row in rows], folder), has_options=True)
 
 
 class Cvqa(Benchmark):
@@ -82,8 +208,8 @@ class Cvqa(Benchmark):
                 about=f"four options about an image, {about}",
                 title=f"{self.title}, {about}",
                 languages=("en",) if english else LANGUAGES,
-                metric=ACCURACY,
-                metrics=_metrics,
+                metric=ACCURACY.name,
+                metrics=lambda: (ACCURACY, MACRO, UNPARSED),
                 data=DataSet((SOURCE,), partial(load, english=english)),
                 prompt=partial(ask, suite),
                 score=partial(score, suite),
@@ -98,37 +224,39 @@ class Cvqa(Benchmark):
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions and their images."""
 
-        def problems(table: RowTable, rows: Mapping[int, QuestionRow]) -> Iterator[str]:
+        def problems(table: RowTable, rows: Mapping[int, CvqaRow]) -> Iterator[str]:
             names = [row.image for row in rows.values()]
             yield from broken_images(table.part(list(rows)), names, folder_of(SOURCE, data_folder))
 
         questions = TableCheck(
-            source=SOURCE, model=QuestionRow, aliases=ALIASES, id="id", problems=problems, counts=_counts
+            source=SOURCE, model=CvqaRow, aliases=ALIASES, id="id", problems=problems, counts=_counts
         )
         return check_tables(self.name, data_folder, [questions])
 
+    @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
-        """Returns how it is reported."""
-        from culture_tasks.benchmarks.cvqa.report import REPORT
-
-        return REPORT
-
-
-@cache
-def _metrics() -> tuple[Metric, ...]:
-    return (
-        MeanScore(name=ACCURACY, title="accuracy", scale=PERCENT),
-        ComputedScore(name=MACRO, title="accuracy, mean over pairs", scale=PERCENT, value=macro),
-        MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
-    )
-
-
-def macro(values: Sequence[tuple[str, float]]) -> float:
-    """Returns the mean over pairs of their mean scores, from pairs and scores."""
-    by_pair: dict[str, list[float]] = defaultdict(list)
-    for pair, value in values:
-        by_pair[pair].append(value)
-    return fmean(map(fmean, by_pair.values())) if by_pair else float("nan")
+        """Returns the numbers over questions, over pairs of language and country, and by each of its groups."""
+        kinds = (("pair", "pairs", "language and country"), ("category", "categories", "category"))
+        return BenchmarkReport(
+            fields=(Field("country", COUNTRIES, places=places(COUNTRIES)),),
+            splits=(("pair",), ("language",), ("country",), ("category",)),
+            culture="country",
+            ability="perception",
+            further=(FurtherScore(UNPARSED.name, UNPARSED.scale),),
+            derived=(Derived(MACRO.name, PERCENT, _macro),),
+            tables=_tables,
+            figures=tuple(
+                bars_by(
+                    field,
+                    key=f"cvqa_{plural}",
+                    title=f"CVQA by {field}",
+                    source=_PAPER,
+                    value="Accuracy (percent)",
+                    groups=words,
+                )
+                for field, plural, words in kinds
+            ),
+        )
 
 
 def prompt_of(suite: Suite) -> PromptFile:
@@ -143,40 +271,58 @@ def ask(suite: Suite, doc: Doc) -> Prompt:
 
 
 def score(suite: Suite, doc: Doc, responses: Sequence[str]) -> Answered:
-    """Reads which option the responses choose. One that chooses none for certain is wrong, and counted too."""
+    """Reads which option the responses choose."""
     options = dict(zip(OPTIONS, doc["options"], strict=True))
     labels = [read_choice(response, options) for response in responses]
-    right = sum(label == doc["answer"] for label in labels) / len(labels)
     pair = f"{doc['language']} ({doc['country']})"
-    return Answered(
-        item=doc["id"],
-        responses=responses,
+    return chosen(
+        doc,
+        responses,
+        labels,
+        doc["answer"],
+        values={MACRO.name: [pair, share(labels, doc["answer"])]},
         question=doc["question"],
         references=(f"{doc['answer']}. {options[doc['answer']]}",),
-        groups={
-            "pair": pair,
-            "language": doc["language"],
-            "country": doc["country"],
-            "category": doc["category"],
-        },
+        groups={"pair": pair, **{name: doc[name] for name in ("language", "country", "category")}},
         cluster=doc["image_id"],
         image=doc["image_id"],
-        data={"data": doc["data"]},
         prompt=prompt_of(suite),
         facts={"license": doc["license"]} if doc["license"] else {},
-        labels=tuple(labels),
-        score=right,
-        values={MACRO: [pair, right], UNPARSED: sum(label is None for label in labels) / len(labels)},
     )
 
 
-def _counts(rows: Sequence[QuestionRow]) -> Iterator[Count]:
+def _counts(rows: Sequence[CvqaRow]) -> Iterator[Count]:
     yield Count("questions", str(len(rows)), str(QUESTIONS))
     yield Count("pairs of language and country", str(len({row.subset for row in rows})), str(PAIRS))
     for number, letter in enumerate(OPTIONS):
         yield Count(f"right answer {letter}", str(sum(row.label == number for row in rows)))
     for name, count in Counter(row.license or "none" for row in rows).most_common():
         yield Count(f"licence {name}", str(count))
+
+
+def _macro(answers: Answers) -> Mapping[str, Floats]:
+    """Weights each answer so that all pairs weigh the same."""
+    pairs = answers.of_field("pair").codes
+    _, numbers, counts = np.unique(pairs, return_inverse=True, return_counts=True)
+    return {"": answers.scores * (pairs.size / counts.size / counts[numbers])}
+
+
+def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+    numbers = {"score": "Questions", MACRO.name: "Pairs", UNPARSED.name: "Unparsed"}
+    columns = [
+        replace(column, printed=_PRINTED.get(column.key, {}))
+        for unit in units
+        for column in columns_of(unit.key, numbers, over=unit.key, prefix=f"{unit.key}_")
+    ]
+    yield TableOf(
+        key="cvqa",
+        title="CVQA: accuracy in percent",
+        source=_PAPER,
+        columns=tuple(columns),
+        headers=MODEL,
+        notes=("Questions: the mean over all questions. Pairs: the mean over pairs of language and country.",),
+        papers=("pangea_table_2",),
+    )
 
 
 BENCHMARK = Cvqa()

@@ -3,61 +3,146 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated, Literal, get_args
 
-from culture_tasks.benchmarks.choices import by_likelihood, read_choice
+from pydantic import AfterValidator
+
+from culture_tasks.benchmarks.choices import (
+    ACCURACY,
+    PERCENT,
+    UNPARSED,
+    by_likelihood,
+    chosen,
+    read_choice,
+    share,
+)
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,
     DataSet,
     Decoding,
     Doc,
+    Documents,
     Entry,
     MeanScore,
     Prompt,
-    Scale,
     Tag,
     Task,
 )
-from culture_tasks.benchmarks.normad.documents import (
-    ALIASES,
-    BIN_OF,
-    BINS,
-    CONDITIONS,
-    LABELS,
-    SOURCE,
-    STORIES,
-    TOPICS,
-    Condition,
-    StoryRow,
-    load,
+from culture_tasks.benchmarks.reporting import (
+    MODEL,
+    At,
+    BenchmarkReport,
+    ColumnOf,
+    Field,
+    FurtherScore,
+    TableOf,
+    UnitOf,
+    bars_by,
+    columns_by,
+    columns_of,
 )
 from culture_tasks.data.checking import Count, DataReport, TableCheck, check_tables
+from culture_tasks.data.releases import ReleaseFacts, check_release
+from culture_tasks.data.sources import Source, read_source
+from culture_tasks.data.tables import (
+    Identifier,
+    Label,
+    OptionalLabel,
+    OptionalText,
+    TableRow,
+    Text,
+    fingerprint,
+    unique,
+    validated,
+)
+from culture_tasks.errors import DataError, nearest
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as prompt_file
+from culture_tasks.settings import Settings
 from culture_tasks.text import answer_in
+from culture_tasks.vocabulary import places
 
-if TYPE_CHECKING:
-    from culture_tasks.benchmarks.reporting import BenchmarkReport
+STORIES = 2_633
 
-PERCENT = Scale("percent", 0.0, 100.0, digits=1, times=100.0)
-UNREAD = Scale("percent", 0.0, 100.0, better="lower", digits=1, times=100.0)
-SHARE = Scale("percent", 0.0, 100.0, better=None, digits=1, times=100.0)
+Condition = Literal["none", "country", "value", "country_value", "rule"]
+"""What the model is told beside the story: nothing, the country, an abstract value, both, or the concrete norm."""
 
-ACCURACY = "acc"
-AUTHORS = "acc_authors"
-"""Accuracy by the authors' reader, :func:`authors_label`."""
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 
-YES_OR_NO = "acc_yes_no"
-"""Accuracy on the stories whose label is yes or no: a model that is neutral throughout has 0."""
+LABELS: Mapping[str, str] = {"yes": "Yes", "no": "No", "neutral": "Neither"}
+"""Whether the action is acceptable, as in the data, and the option of the prompt."""
 
-SAID: dict[str, str] = {label: f"said_{option.lower()}" for label, option in LABELS.items()}
-"""Share of the replies that say an option, by label."""
+BINS: Mapping[str, tuple[str, ...]] = {
+    "African-Islamic": (
+        *("afghanistan", "bangladesh", "egypt", "ethiopia", "iran", "iraq", "kenya", "lebanon", "mauritius"),
+        *("pakistan", "palestinian_territories", "saudi_arabia", "somalia", "south_africa", "south_sudan", "sudan"),
+        *("syria", "türkiye", "zimbabwe"),
+    ),
+    "Orthodox Europe": (
+        *("bosnia_and_herzegovina", "greece", "north_macedonia", "romania", "russia", "serbia", "ukraine"),
+    ),
+    "Confucian": ("china", "hong_kong", "japan", "south_korea", "taiwan"),
+    "Catholic Europe": ("austria", "croatia", "hungary", "italy", "poland", "portugal", "spain"),
+    "Protestant Europe": ("france", "germany", "netherlands", "sweden", "malta"),
+    "English Speaking": (
+        *("australia", "canada", "ireland", "new_zealand", "united_kingdom", "united_states_of_america"),
+    ),
+    "Latin America": ("argentina", "brazil", "chile", "colombia", "mexico", "peru", "venezuela"),
+    "West and South Asia": (
+        *("cambodia", "cyprus", "fiji", "india", "indonesia", "israel", "laos", "malaysia", "myanmar", "nepal"),
+        *("papua_new_guinea", "samoa", "singapore", "sri_lanka", "thailand", "timor-leste", "tonga", "vietnam"),
+        "philippines",
+    ),
+}
+"""The countries by the bins of Inglehart and Welzel, as the authors assign them (``src/data_description.py``)."""
 
-UNPARSED = "unparsed"
+BIN_OF = {country: name for name, countries in BINS.items() for country in countries}
+
+_TOPICS: Mapping[str, tuple[str, ...]] = {
+    "basic_etiquette": (
+        *("manners_in_vietnam", "māori_etiquette", "cleanliness", "direct_manners", "tipping", "pub_etiquette"),
+        "‘taarof’_(politeness_and_mutual_respect)",
+    ),
+    "visiting": ("visiting_and_eating", "visiting_a_village"),
+    "eating": ("eating_out", "religious_dietary_laws", "drinking", "drinking_coffee", "toasting"),
+    "gifts": ("gift-giving", "gift_giving", "offering_and_complimenting_items"),
+}
+TOPICS = tuple(_TOPICS)
+"""The four topics that the authors merge the sub-axes into."""
+
+_TOPIC_OF = {name: topic for topic, names in _TOPICS.items() for name in (topic, *names)}
+
+SOURCE = Source(
+    folder="normad",
+    stems=("normad_etiquette_final_data", "normad"),
+    hub="akhilayerukola/NormAd",
+    split="train",
+    release=ReleaseFacts(
+        rows=STORIES,
+        culture="country",
+        fits=lambda country: country in BIN_OF,
+        expected=f"one of {', '.join(sorted(BIN_OF))}",
+    ),
+)
+
+ALIASES = {
+    "ID": "id",
+    "Country": "country",
+    "Background": "background",
+    "Axis": "axis",
+    "Subaxis": "subaxis",
+    "Value": "value",
+    "Rule-of-Thumb": "rule",
+    "Story": "story",
+    "Explanation": "explanation",
+    "Gold Label": "label",
+}
+
 
 ABOUT: dict[Condition, str] = {
     "none": "no context: the control",
@@ -67,7 +152,77 @@ ABOUT: dict[Condition, str] = {
     "rule": "given the norm (rule of thumb)",
 }
 
+_OF_STORIES = replace(
+    ACCURACY, groups={"label": tuple(LABELS), "bin": tuple(BINS), "topic": TOPICS, "country": tuple(BIN_OF)}
+)
+YES_OR_NO = MeanScore(name="acc_yes_no", title="accuracy on stories that are not neutral", scale=PERCENT)
+"""Accuracy on the stories whose label is yes or no: a model that is neutral throughout has 0."""
+
+AUTHORS = MeanScore(name="acc_authors", title="accuracy by the authors' reader", scale=PERCENT)
+"""Accuracy by the authors' reader, :func:`authors_label`."""
+
+SAID = {
+    label: MeanScore(name=f"said_{option.lower()}", title=f"replies {option}", scale=replace(PERCENT, better=None))
+    for label, option in LABELS.items()
+}
+"""Share of the replies that say an option, by label."""
+
+_METRICS = (_OF_STORIES, YES_OR_NO, AUTHORS, *SAID.values(), UNPARSED)
 _OPTIONS = {str(number): option for number, option in enumerate(LABELS.values(), start=1)}
+_PAPER = "NormAd (Rao et al., 2025)"
+
+
+def _a_label(label: str) -> str:
+    if label not in LABELS:
+        raise ValueError(f"{nearest(label, LABELS)} Allowed are {', '.join(LABELS)}".strip())
+    return label
+
+
+class StoryRow(TableRow):
+    """A story."""
+
+    id: Identifier
+    country: Label
+    value: OptionalText = None
+    rule: OptionalText = None
+    story: Text
+    label: Annotated[Label, AfterValidator(_a_label)]
+    subaxis: OptionalLabel = None
+    background: OptionalText = None
+    axis: OptionalLabel = None
+    explanation: OptionalText = None
+
+
+def load(condition: Condition, settings: Settings) -> Documents:
+    """Loads the stories with what the condition tells of the culture; raises DataError if they can't be used."""
+    table = read_source(SOURCE, settings.data_folder)
+    rows = validated(table, StoryRow, ALIASES)
+    ids = list(unique(table, (row.id for row in rows), "ID"))
+    check_release(SOURCE.release, table, [vars(row) for row in rows])
+    data = fingerprint(row.model_dump(include={"id", "country", "value", "rule", "story", "label"}) for row in rows)
+    told: Mapping[Condition, tuple[str, ...]] = {"value": ("value",), "country_value": ("value",), "rule": ("rule",)}
+    for index, row in enumerate(rows):
+        if missing := next((name for name in told.get(condition, ()) if getattr(row, name) is None), None):
+            column = {field: name for name, field in ALIASES.items()}[missing]
+            raise DataError(
+                f"{table.where(index)}, field {column!r}: found nothing. normad_{condition} shows it to the model: "
+                "complete the row, or leave this task out."
+            )
+    return Documents(
+        [
+            {
+                "id": identifier,
+                "country": row.country,
+                "topic": _TOPIC_OF.get((row.subaxis or "").lower(), ""),
+                "story": row.story,
+                # The value takes the place of the rule of thumb in the authors' templates.
+                "rule": (row.rule if condition == "rule" else row.value) or "",
+                "label": row.label,
+                "data": data,
+            }
+            for identifier, row in zip(ids, rows, strict=True)
+        ]
+    )
 
 
 class NormAd(Benchmark):
@@ -88,8 +243,8 @@ class NormAd(Benchmark):
                 about=f"is an action in a story acceptable, {ABOUT[condition]}",
                 title=f"{self.title}, {ABOUT[condition]}",
                 languages=("en",),
-                metric=ACCURACY,
-                metrics=_metrics,
+                metric=ACCURACY.name,
+                metrics=lambda: _METRICS,
                 data=DataSet((SOURCE,), partial(load, condition)),
                 prompt=partial(ask, condition),
                 score=partial(score, condition),
@@ -118,23 +273,28 @@ class NormAd(Benchmark):
         stories = TableCheck(source=SOURCE, model=StoryRow, aliases=ALIASES, id="id", counts=_counts)
         return check_tables(self.name, data_folder, [stories])
 
+    @cache  # noqa: B019 - one object a process
     def report(self) -> BenchmarkReport:
-        """Returns how it is reported."""
-        from culture_tasks.benchmarks.normad.report import REPORT
-
-        return REPORT
-
-
-@cache
-def _metrics() -> tuple[MeanScore, ...]:
-    groups = {"label": tuple(LABELS), "bin": tuple(BINS), "topic": TOPICS, "country": tuple(BIN_OF)}
-    return (
-        MeanScore(name=ACCURACY, title="accuracy", scale=PERCENT, groups=groups),
-        MeanScore(name=YES_OR_NO, title="accuracy on stories that are not neutral", scale=PERCENT),
-        MeanScore(name=AUTHORS, title="accuracy by the authors' reader", scale=PERCENT),
-        *(MeanScore(name=name, title=f"replies {LABELS[label]}", scale=SHARE) for label, name in SAID.items()),
-        MeanScore(name=UNPARSED, title="replies without a choice", scale=UNREAD),
-    )
+        """Returns the numbers by amount of context, label, topic, and the bins of Inglehart and Welzel."""
+        return BenchmarkReport(
+            fields=(
+                Field("label", tuple(LABELS), LABELS),
+                Field("topic", TOPICS, _BY["topic"]),
+                Field("bin", tuple(BINS), _BY["bin"]),
+                Field("country", tuple(BIN_OF), places=places(BIN_OF)),
+            ),
+            splits=(("label",), ("topic",), ("bin",), ("country",)),
+            culture="country",
+            ability="norms",
+            further=tuple(FurtherScore(metric.name, metric.scale) for metric in _METRICS[1:]),
+            tables=_tables,
+            figures=tuple(
+                bars_by(
+                    field, key=f"normad_{field}", title=f"NormAd by {field}", source=_PAPER, value="Accuracy (percent)"
+                )
+                for field in ("label", "bin")
+            ),
+        )
 
 
 def prompt_of(condition: Condition) -> PromptFile:
@@ -160,17 +320,20 @@ def authors_label(reply: str) -> str:
 
 
 def score(condition: Condition, doc: Doc, responses: Sequence[str]) -> Answered:
-    """Reads which option the responses choose. One that chooses none for certain is wrong, and no neutral answer."""
+    """Reads which option the responses choose."""
     numbers = [read_choice(response, _OPTIONS) for response in responses]
     labels = [None if number is None else tuple(LABELS)[int(number) - 1] for number in numbers]
-
-    def share(found: Sequence[str | None], label: str | None) -> float:
-        return sum(one == label for one in found) / len(found)
-
-    right = share(labels, doc["label"])
-    return Answered(
-        item=doc["id"],
-        responses=responses,
+    of_authors = [authors_label(answer_in(response)) for response in responses]
+    return chosen(
+        doc,
+        responses,
+        labels,
+        doc["label"],
+        values={
+            YES_OR_NO.name: None if doc["label"] == "neutral" else share(labels, doc["label"]),
+            AUTHORS.name: share(of_authors, doc["label"]),
+            **{metric.name: share(labels, label) for label, metric in SAID.items()},
+        },
         question=doc["story"],
         references=(LABELS[doc["label"]],),
         groups={
@@ -180,16 +343,7 @@ def score(condition: Condition, doc: Doc, responses: Sequence[str]) -> Answered:
             "topic": doc["topic"],
         },
         cluster=doc["id"],
-        data={"data": doc["data"]},
         prompt=prompt_of(condition),
-        labels=tuple(labels),
-        score=right,
-        values={
-            YES_OR_NO: None if doc["label"] == "neutral" else right,
-            AUTHORS: share([authors_label(answer_in(response)) for response in responses], doc["label"]),
-            **{name: share(labels, label) for label, name in SAID.items()},
-            UNPARSED: share(labels, None),
-        },
     )
 
 
@@ -199,6 +353,65 @@ def _counts(rows: Sequence[StoryRow]) -> Iterator[Count]:
     labels = Counter(row.label for row in rows)
     for label in LABELS:
         yield Count(f"stories labelled {label}", str(labels[label]))
+
+
+_TITLES = {
+    f"normad_{condition}{ending}": f"{about.capitalize()}{how}"
+    for ending, how in (("", ""), ("_ll", "; by log-likelihood"))
+    for condition, about in ABOUT.items()
+}
+_BY: Mapping[str, Mapping[str, str]] = {
+    "label": LABELS,
+    "topic": {topic: topic.replace("_", " ").capitalize() for topic in TOPICS},
+    "bin": dict(zip(BINS, BINS, strict=True)),
+}
+_QUANTITIES = {
+    "score": "accuracy",
+    YES_OR_NO.name: YES_OR_NO.title,
+    AUTHORS.name: AUTHORS.title,
+    UNPARSED.name: "replies that choose nothing",
+}
+
+
+def _tables(units: Iterable[UnitOf]) -> Iterator[TableOf]:
+    known = list(units)
+    for statistic, quantity in _QUANTITIES.items():
+        yield TableOf(
+            key=f"normad_{statistic}",
+            title=f"NormAd: {quantity} in percent, by amount of context",
+            source=_PAPER,
+            columns=tuple(
+                ColumnOf(
+                    unit.key,
+                    _TITLES.get(unit.key, unit.key),
+                    At(unit.key, statistic),
+                    printed={"condition": unit.key.removeprefix("normad_")},
+                )
+                for unit in known
+            ),
+            headers=MODEL,
+            papers=("normad_notebook",) if statistic == AUTHORS.name else (),
+        )
+    for unit in known:
+        yield TableOf(
+            key=f"{unit.key}_said",
+            title=f"{unit.key}: replies in percent, by option",
+            source=_PAPER,
+            columns=columns_of(unit.key, {metric.name: LABELS[label] for label, metric in SAID.items()}),
+            headers=MODEL,
+            notes=(
+                "The remaining replies choose nothing. Of the release's stories 36 % are Yes, 33 % No, 31 % Neither.",
+            ),
+            question="biases",
+        )
+        for field, groups in _BY.items():
+            yield TableOf(
+                key=f"{unit.key}_by_{field}",
+                title=f"{unit.key}: accuracy in percent, by {field}",
+                source=_PAPER,
+                columns=columns_by(field, groups, unit.key, total="All"),
+                headers=MODEL,
+            )
 
 
 BENCHMARK = NormAd()

@@ -12,13 +12,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.choices import in_order, with_options
 from culture_tasks.benchmarks.interface import Documents
-from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, TYPES, Format, QuestionType, SetName
 from culture_tasks.data.hub import load_split
 from culture_tasks.data.images import image_column
 from culture_tasks.data.releases import ReleaseFacts, check_release
@@ -42,6 +41,71 @@ if TYPE_CHECKING:
     import datasets
 
     from culture_tasks.settings import Settings
+
+SetName = Literal["small", "large"]
+SETS: tuple[SetName, ...] = get_args(SetName)
+"""Its evaluation sets. The questions of the small one are among those of the large one."""
+
+Format = Literal["choices", "open"]
+
+
+def group_name(set_name: SetName, form: Format) -> str:
+    """Returns the name of the group of a set's tasks with a form of answer."""
+    return "worldcuisines" + ("_large" if set_name == "large" else "") + ("_open" if form == "open" else "")
+
+
+class QuestionType(NamedTuple):
+    """A type of question: its names here and in the paper's tables, its part of the data, and its number there."""
+
+    name: str
+    title: str
+    config: str
+    code: str
+
+
+TYPES = (
+    QuestionType("dish", "Dish Name (No-Context)", "task1", "1"),
+    QuestionType("dish_context", "Dish Name (Contextualized)", "task1", "3"),
+    QuestionType("dish_adversarial", "Dish Name (Adversarial)", "task1", "4"),
+    QuestionType("origin", "Regional Cuisine", "task2", "2"),
+)
+
+LANGUAGES: Mapping[str, str] = {
+    "ar": "Arabic",
+    "az": "Azerbaijani",
+    "bn": "Bengali",
+    "cs": "Czech",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "hi": "Hindi",
+    "id_casual": "Indonesian (casual)",
+    "id_formal": "Indonesian (formal)",
+    "it": "Italian",
+    "ja_casual": "Japanese (casual)",
+    "ja_formal": "Japanese (formal)",
+    "jv_krama": "Javanese (Krama)",
+    "jv_ngoko": "Javanese (Ngoko)",
+    "ko_casual": "Korean (casual)",
+    "ko_formal": "Korean (formal)",
+    "mr": "Marathi",
+    "nan": "Hokkien (written)",
+    "nan_spoken": "Hokkien (spoken)",
+    "ru_casual": "Russian (casual)",
+    "ru_formal": "Russian (formal)",
+    "sc": "Sardinian",
+    "si_formal_spoken": "Sinhala",
+    "su_loma": "Sundanese",
+    "th": "Thai",
+    "tl": "Tagalog",
+    "yo": "Yoruba",
+    "yue": "Cantonese",
+    "zh_cn": "Chinese",
+}
+"""The 30 languages and registers, by their codes in the data. Each weighs the same in the paper's means."""
+
+CODES = tuple(dict.fromkeys(code.partition("_")[0] for code in LANGUAGES))
+"""ISO codes of the languages, registers aside."""
 
 QUESTIONS: Mapping[tuple[SetName, str], int] = {
     ("small", "task1"): 300,
@@ -88,7 +152,7 @@ def _a_language(code: str) -> str:
     return code
 
 
-class QuestionRow(TableRow):
+class CuisineRow(TableRow):
     """A question in one language."""
 
     qa_id: Identifier
@@ -150,11 +214,7 @@ def tables(source: Source, data_folder: Path | None) -> Iterator[RowTable]:
 
 
 def load(set_name: SetName, question_type: QuestionType, form: Format, settings: Settings) -> Documents:
-    """Loads the questions of a type with their images.
-
-    Raises:
-        DataError: If the questions or their images can't be used.
-    """
+    """Loads the questions of a type with their images; raises DataError if either can't be used."""
     source = question_source(set_name, question_type.config)
     places, rows = _rows(source, settings.data_folder)
     data = fingerprint(row.model_dump(exclude={"image", "image_url"}) for row in rows)
@@ -179,7 +239,7 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
     return Documents(documents, images, has_options=form == "choices")
 
 
-def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[QuestionRow]]:
+def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[CuisineRow]]:
     """Returns where each row is, and the rows."""
     read = list(tables(source, data_folder))
     rows = [row for table in read for row in _checked(table, source)]
@@ -189,17 +249,17 @@ def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[Que
     return places, rows
 
 
-def _checked(table: RowTable, source: Source) -> list[QuestionRow]:
-    rows = validated(table, QuestionRow)
+def _checked(table: RowTable, source: Source) -> list[CuisineRow]:
+    rows = validated(table, CuisineRow)
     list(unique(table, (f"{row.qa_id} in {row.lang}" for row in rows), "qa_id"))
     for problem in misplaced(table, dict(enumerate(rows)), source):
         raise DataError(problem)
     return rows
 
 
-def misplaced(table: RowTable, rows: Mapping[int, QuestionRow], source: Source) -> Iterator[str]:
+def misplaced(table: RowTable, rows: Mapping[int, CuisineRow], source: Source) -> Iterator[str]:
     """Yields the rows whose type belongs to the other part of the data."""
-    allowed = [each.code for each in TYPES if each.config == source.config]
+    allowed = [kind.code for kind in TYPES if kind.config == source.config]
     for index, row in rows.items():
         if row.prompt_type not in allowed:
             yield (
@@ -208,7 +268,7 @@ def misplaced(table: RowTable, rows: Mapping[int, QuestionRow], source: Source) 
             )
 
 
-def _document(row: QuestionRow, form: Format, answers: Mapping[str, str], order: str | None) -> dict[str, Any]:
+def _document(row: CuisineRow, form: Format, answers: Mapping[str, str], order: str | None) -> dict[str, Any]:
     """Returns a document; ``dish`` is the same for all questions about a dish, ``answers`` are by language."""
     shared = {
         "id": f"{row.qa_id}-{row.lang}",
@@ -230,7 +290,7 @@ def _document(row: QuestionRow, form: Format, answers: Mapping[str, str], order:
 
 
 def _images(
-    rows: Sequence[QuestionRow], places: Sequence[str], base: datasets.Dataset | None, folder: Path
+    rows: Sequence[CuisineRow], places: Sequence[str], base: datasets.Dataset | None, folder: Path
 ) -> datasets.Dataset:
     """Returns the images of the rows as a column, each read and checked once: files, or those of the knowledge base."""
     first = {row.picture: place for row, place in zip(reversed(rows), reversed(places), strict=True)}

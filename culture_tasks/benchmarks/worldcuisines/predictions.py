@@ -6,14 +6,13 @@ import io
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator
 
 from culture_tasks.benchmarks.predictions import PublishedPredictions
-from culture_tasks.benchmarks.worldcuisines.documents import KNOWLEDGE_BASE
-from culture_tasks.benchmarks.worldcuisines.scoring import AUTHORS, FORMS
-from culture_tasks.benchmarks.worldcuisines.vocabulary import TYPES, Format, group_name
+from culture_tasks.benchmarks.worldcuisines.benchmark import PUBLISHED
+from culture_tasks.benchmarks.worldcuisines.documents import KNOWLEDGE_BASE, TYPES, Format, group_name
 from culture_tasks.data.tables import Identifier, Label, TableRow, read_file, validated
 from culture_tasks.errors import DataError
 from culture_tasks.published import load
@@ -21,11 +20,8 @@ from culture_tasks.published import load
 _RESULTS, _QUESTIONS = Path("evaluation/result/small"), Path("generate_vqa/generated_data/hf_prompt")
 _DISHES = Path("generate_vqa/resources/food_cleaned.csv")
 _PARTS = ("task1", "task2")
-_FORMS: Mapping[Format, tuple[str, str]] = {
-    "choices": ("mc", AUTHORS),
-    "open": ("oe", FORMS["open"].metrics[0].name),
-}
-"""A form's name in the files, and its published metric."""
+_FORMS: Mapping[Format, str] = {"choices": "mc", "open": "oe"}
+"""A form's name in the files."""
 
 _FILES: Mapping[str, str] = {
     "GPT-4o": "gpt-4o-2024-08-06",
@@ -48,15 +44,12 @@ _FILES: Mapping[str, str] = {
 """The models of the published table, each with its name in the files."""
 
 
-def _reply(given: Any) -> Any:
-    return given if isinstance(given, str) else ""  # a missing reply is NaN
-
-
 class _Prediction(TableRow):
     qa_id: Identifier
     # The authors' table reader took the code of Hokkien for a missing value.
     lang: Annotated[Label, BeforeValidator(lambda given: given if isinstance(given, str) else "nan")]
-    prediction: Annotated[str, BeforeValidator(_reply)]
+    # A missing reply is NaN.
+    prediction: Annotated[str, BeforeValidator(lambda given: given if isinstance(given, str) else "")]
     answer: str | None = None
     multi_choice_answer: int | None = None
 
@@ -66,12 +59,12 @@ def predictions(folder: Path) -> Sequence[PublishedPredictions]:
     table = load("worldcuisines_scores")
     there = []
     for model, name in _FILES.items():
-        for form, (short, metric) in _FORMS.items():
+        for form, short in _FORMS.items():
             files = [folder / _RESULTS / f"{part}_{short}_{name}_pred_small.jsonl" for part in _PARTS]
             group = group_name("small", form)
             units = {group: "average"} | {f"{group}_{each.name}": each.name for each in TYPES}
             printed = {
-                (unit, metric): cell
+                (unit, PUBLISHED[form].name): cell
                 for unit, question in units.items()
                 if (cell := table.printed(model=model, form=form, set="small", question=question))
             }

@@ -20,6 +20,7 @@ from culture_tasks.benchmarks.blend.documents import (
 from culture_tasks.benchmarks.blend.regions import LANGUAGES, REGIONS, TOPICS
 from culture_tasks.data import sources
 from culture_tasks.errors import DataError, DataUnavailableError
+from culture_tasks.settings import Settings
 
 KOREA = next(region for region in REGIONS if region.code == "KR")
 
@@ -205,14 +206,14 @@ def test_a_folder_of_prompts_alone_leaves_the_questions_to_the_hub(folder, monke
 
 def test_multiple_choice_questions_load_from_one_file_or_from_its_parts(folder):
     data = folder({"Q1": ENTRY}, choices=[CHOICE, CHOICE | {"MCQID": "Q1_1", "country": "US"}])
-    (doc,) = load_choices(KOREA, data)
+    (doc,) = load_choices(KOREA, Settings(data=data)).rows
     assert (doc["id"], doc["question_id"], doc["region"], doc["answer"]) == ("Q1_0", "Q1", "South Korea", "A")
     assert (doc["prompt"], doc["choices"]) == (CHOICE["prompt"], [["A", "coffee"], ["B", "tea"]])
     whole = data / "blend" / "mc_questions_file.csv"
     second = whole.read_text(encoding="utf-8").replace("Q1_0", "Q1_2")
     (data / "blend" / "mc_questions_file-2.csv").write_text(second, encoding="utf-8")
     whole.rename(data / "blend" / "mc_questions_file-1.csv")
-    assert [doc["id"] for doc in load_choices(KOREA, data)] == ["Q1_0", "Q1_2"]
+    assert [doc["id"] for doc in load_choices(KOREA, Settings(data=data)).rows] == ["Q1_0", "Q1_2"]
 
 
 @pytest.mark.parametrize(
@@ -225,7 +226,8 @@ def test_multiple_choice_questions_load_from_one_file_or_from_its_parts(folder):
     ],
 )
 def test_a_multiple_choice_question_that_does_not_fit_is_refused(folder, change, message):
-    assert message in refused(load_choices, KOREA, folder({"Q1": ENTRY}, choices=[CHOICE | change]))
+    data = folder({"Q1": ENTRY}, choices=[CHOICE | change])
+    assert message in refused(load_choices, KOREA, Settings(data=data))
 
 
 # The check

@@ -24,7 +24,7 @@ SAID = {"Toy-01": "답: 우유입니다.", "Toy-02": "Football.", "Toy-03": "사
 NATIVE = {"sem_b": 2 / 3, "sem_w": 5 / 12, "sem_b_food": 1.0, "sem_b_sport": 1.0, "sem_b_education": 0.0}
 # "우유" is no English answer.
 ENGLISH = {"sem_b": 1 / 3, "sem_w": 1 / 3, "sem_b_food": 0.0, "sem_b_sport": 1.0}
-WORDINGS = ["blend_south_korea", "blend_pers_south_korea", "blend_en_south_korea", "blend_en_pers_south_korea"]
+WORDINGS = ["blend_south_korea", "blend_pers_south_korea", "blend_en_pers_south_korea"]
 
 
 def run(kind, script, tasks, **options):
@@ -47,16 +47,21 @@ def data(fixture_data, monkeypatch):
 
 @pytest.fixture(scope="module", params=KINDS)
 def korean_run(request, fixture_data):
-    """The kind, the model and the results of a run of most tasks, with a model that answers in South Korea alone."""
+    """The kind, the model and the results of a run of most tasks.
+
+    The model answers in South Korea alone, but knows one question everywhere where it is asked by ``blend_en``.
+    """
 
     def say(doc):
         if "choices" in doc:
             return f"The answer is {doc['answer']}." if doc["question_id"] == "Toy-01" else "Any of them."
+        if doc["prompt_name"] == "inst_4.en.v1" and doc["region"] not in ("UK", "US"):
+            return doc["annotations"][0]["en_answers"][0] if doc["question_id"] == "Toy-01" else "?"
         return SAID[doc["question_id"]] if doc["region"] == "South Korea" else "?"
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-        return request.param, *run(request.param, say, ["blend", *WORDINGS[1:], "blend_mcq"])
+        return request.param, *run(request.param, say, ["blend", *WORDINGS[1:], "blend_en", "blend_mcq"])
 
 
 def test_short_answers_score_what_was_worked_out_by_hand(korean_run):
@@ -87,26 +92,18 @@ def test_a_logged_sample_says_what_was_found(korean_run):
     assert "judge" not in first
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.usefixtures("data")
-def test_regions_that_share_questions_know_no_more_than_one(kind):
-    def knows_one_question(doc):
-        votes = doc["annotations"][0]
-        return (votes["answers"] or votes["en_answers"])[0] if doc["question_id"] == "Toy-01" else "?"
-
-    _, results = run(kind, knows_one_question, ["blend"])
+def test_regions_that_share_questions_know_no_more_than_one(korean_run):
     for metric in ("sem_b", "sem_w"):
         # as of one region: the sample standard deviation of 1, 0 and 0 over the root of three
-        agrees(results, "blend", {metric: 1 / 3, f"{metric}_stderr": 1 / 3})
+        agrees(korean_run[2], "blend_en", {metric: 1 / 3, f"{metric}_stderr": 1 / 3})
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("data")
-def test_the_paper_s_matcher_has_metrics_of_its_own_beside_the_default_ones(kind, monkeypatch):
+def test_the_paper_s_matcher_has_metrics_of_its_own_beside_the_default_ones(monkeypatch):
     monkeypatch.setattr(official, "_LEMMATISERS", {"zh": lambda: str.split, "en": lambda: str.split})
     # China: soy milk 3 votes, tea 1; table tennis; September. The default rule takes characters in any order.
     said = {"Toy-01": "浆豆", "Toy-02": "tennis table", "Toy-03": "?"}
-    _, results = run(kind, lambda doc: said[doc["question_id"]], ["blend_official_china"])
+    _, results = run("lm_eval", lambda doc: said[doc["question_id"]], ["blend_official_china"])
     expected = {"sem_b_official": 1 / 3, "sem_w_official": 1 / 3, "sem_b": 2 / 3, "sem_w": 2 / 3}
     agrees(results, "blend_official_china", expected)
     official._lemmatiser.cache_clear()

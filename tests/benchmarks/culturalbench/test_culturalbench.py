@@ -7,17 +7,19 @@ import logging
 
 import pytest
 
+from culture_tasks.benchmarks.choices import UNPARSED
 from culture_tasks.benchmarks.culturalbench.benchmark import (
     BENCHMARK,
+    COUNTRIES,
     OF_ROWS,
     SAID_TRUE,
-    UNPARSED,
     ask_easy,
     ask_hard,
+    load_easy,
+    load_hard,
     score_easy,
     score_hard,
 )
-from culture_tasks.benchmarks.culturalbench.documents import COUNTRIES, load_easy, load_hard
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -59,7 +61,7 @@ def test_the_prompts():
 )
 def test_a_choice(reply, score, unparsed):
     answered = score_easy(EASY, [reply])
-    assert (answered.score, answered.values[UNPARSED], answered.cluster) == (score, unparsed, "7")
+    assert (answered.score, answered.values[UNPARSED.name], answered.cluster) == (score, unparsed, "7")
 
 
 @pytest.mark.parametrize(
@@ -75,8 +77,12 @@ def test_a_choice(reply, score, unparsed):
 )
 def test_a_judgement(reply, score, said_true, unparsed):
     answered = score_hard(HARD, [reply])
-    assert (answered.score, answered.values[SAID_TRUE], answered.values[UNPARSED]) == (score, said_true, unparsed)
-    assert answered.values[OF_ROWS] == score
+    assert (answered.score, answered.values[SAID_TRUE.name], answered.values[UNPARSED.name]) == (
+        score,
+        said_true,
+        unparsed,
+    )
+    assert answered.values[OF_ROWS.name] == score
 
 
 def test_questions_without_four_options_are_left_out_of_hard_and_said(fixture_data, caplog):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from culture_tasks.benchmarks.culturalvqa.scoring import exact_match, normalised
+from culture_tasks.benchmarks.culturalvqa.benchmark import exact_match, normalised
 
 NORMAL = {
     "  the  Naan \n": "naan",

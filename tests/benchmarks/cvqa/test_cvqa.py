@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from culture_tasks.benchmarks.cvqa.benchmark import BENCHMARK, MACRO, UNPARSED, ask, macro, score
-from culture_tasks.benchmarks.cvqa.documents import load
+from culture_tasks.benchmarks.choices import UNPARSED
+from culture_tasks.benchmarks.cvqa.benchmark import BENCHMARK, MACRO, ask, load, macro, score
 from culture_tasks.benchmarks.interface import Picture
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
@@ -53,7 +53,7 @@ def test_the_prompts(suite, text):
 )
 def test_a_reply(reply, right, unparsed):
     answered = score("pangea", DOC, [reply])
-    assert (answered.score, answered.values[UNPARSED], answered.values[MACRO]) == (
+    assert (answered.score, answered.values[UNPARSED.name], answered.values[MACRO.name]) == (
         right,
         unparsed,
         ["Tamil (India)", right],

@@ -7,18 +7,22 @@ import hashlib
 
 import pytest
 
+from culture_tasks.benchmarks.choices import UNPARSED
 from culture_tasks.benchmarks.normad.benchmark import (
     AUTHORS,
     BENCHMARK,
+    BIN_OF,
+    CONDITIONS,
+    LABELS,
     SAID,
-    UNPARSED,
+    TOPICS,
     YES_OR_NO,
     ask,
     authors_label,
+    load,
     prompt_of,
     score,
 )
-from culture_tasks.benchmarks.normad.documents import ALIASES, BIN_OF, CONDITIONS, LABELS, TOPICS, load
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 
@@ -109,12 +113,10 @@ def test_a_reply(reply, label, by_authors):
         answered = score("rule", {**DOC, "label": gold}, [reply])
         assert answered.labels == (label,)
         assert answered.score == float(gold == label)
-        assert answered.values[AUTHORS] == float(gold == by_authors)
-        assert answered.values[UNPARSED] == float(label is None)
-        assert {name: answered.values[name] for name in SAID.values()} == {
-            name: float(each == label) for each, name in SAID.items()
-        }
-        assert (answered.values[YES_OR_NO] is None) == (gold == "neutral")
+        assert answered.values[AUTHORS.name] == float(gold == by_authors)
+        assert answered.values[UNPARSED.name] == float(label is None)
+        assert [answered.values[metric.name] for metric in SAID.values()] == [float(each == label) for each in SAID]
+        assert (answered.values[YES_OR_NO.name] is None) == (gold == "neutral")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,7 @@ def test_what_the_authors_reader_moves(say, strict, by_authors):
     """The table of docs/benchmarks/normad.md, over as many stories of each label; each model knows all answers."""
     scored = [score("rule", {**DOC, "label": label}, [say(option)]) for label, option in LABELS.items()]
     assert sum(one.score for one in scored) / 3 == pytest.approx(strict)
-    assert sum(one.values[AUTHORS] for one in scored) / 3 == pytest.approx(by_authors)
+    assert sum(one.values[AUTHORS.name] for one in scored) / 3 == pytest.approx(by_authors)
 
 
 def write(folder, **changes):
@@ -172,7 +174,6 @@ def test_bad_rows_are_named(tmp_path, changes, message):
 def test_a_story_without_a_norm_is_no_obstacle_where_none_is_shown(tmp_path):
     write(tmp_path, **{"Rule-of-Thumb": "", "Value": ""})
     assert len(load("none", Settings(data=tmp_path)).rows) == 1
-    assert set(ALIASES.values()) >= {"rule", "value"}
 
 
 def test_each_condition_has_its_template():

@@ -11,8 +11,7 @@ import pytest
 from PIL import Image
 
 from culture_tasks.benchmarks.worldcuisines.benchmark import BENCHMARK
-from culture_tasks.benchmarks.worldcuisines.documents import load, options_of
-from culture_tasks.benchmarks.worldcuisines.vocabulary import TYPES
+from culture_tasks.benchmarks.worldcuisines.documents import TYPES, load, options_of
 from culture_tasks.data.reading import reading
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings

@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 
 from culture_tasks.benchmarks.choices import read_choice
-from culture_tasks.benchmarks.worldcuisines.scoring import (
+from culture_tasks.benchmarks.worldcuisines.benchmark import (
     AUTHORS,
     DUAL,
     SINGLE,
@@ -18,7 +18,7 @@ from culture_tasks.benchmarks.worldcuisines.scoring import (
     score_choice,
     score_open,
 )
-from culture_tasks.benchmarks.worldcuisines.vocabulary import LANGUAGES, TYPES
+from culture_tasks.benchmarks.worldcuisines.documents import LANGUAGES, TYPES
 
 PREDICTIONS = json.loads(
     (Path(__file__).parents[2] / "fixtures" / "worldcuisines" / "predictions.json").read_text(encoding="utf-8")
@@ -92,7 +92,11 @@ def test_the_authors_reader_takes_a_number_or_the_first_digits(reply, number):
 )
 def test_a_choice(reply, score, by_authors, unparsed):
     answered = score_choice(CHOICE, [reply])
-    assert (answered.score, answered.values[AUTHORS], answered.values[UNPARSED]) == (score, by_authors, unparsed)
+    assert (answered.score, answered.values[AUTHORS.name], answered.values[UNPARSED.name]) == (
+        score,
+        by_authors,
+        unparsed,
+    )
 
 
 def test_repeats_are_averaged_and_the_dish_is_the_cluster():
@@ -108,4 +112,4 @@ def test_repeats_are_averaged_and_the_dish_is_the_cluster():
 )
 def test_an_open_answer_is_looked_for_in_the_reply(reply, multi, dual, single):
     answered = score_open(OPEN, [reply])
-    assert (answered.score, answered.values[DUAL], answered.values[SINGLE]) == (multi, dual, single)
+    assert (answered.score, answered.values[DUAL.name], answered.values[SINGLE.name]) == (multi, dual, single)
