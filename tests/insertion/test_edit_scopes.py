@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from culture_tasks.insertion.core.edit_scopes import (
-    EditMemory,
     StoredVectors,
     in_batches,
+    nearest_edit,
     scope_loss,
     squared_distances,
 )
@@ -69,14 +69,11 @@ def test_the_replacement_model_reads_the_edit_before_the_request():
     ],
 )
 def test_the_memory_returns_the_nearest_edit(scores, request_, expected):
-    memory = EditMemory(scores)
-    for answer, vector in (("first", [3.0, 0.0]), ("second", [0.0, 0.1]), ("again", [0.0, 0.1])):
-        memory.write(torch.tensor(vector), edit(answer))
-    match = memory.nearest(torch.tensor(request_))
+    vectors = {"first": [3.0, 0.0], "second": [0.0, 0.1], "again": [0.0, 0.1]}
+    memory = [(torch.tensor(vector), edit(answer)) for answer, vector in vectors.items()]
+    match = nearest_edit(memory, torch.tensor(request_), scores)
     assert (match.place, float(match.score)) == (expected[0], pytest.approx(expected[1]))
     assert match.edit.answer == ("first", "second")[match.place]
-    memory.clear()
-    assert len(memory) == 0
 
 
 class Encode:

@@ -22,7 +22,7 @@ from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
 from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.methods.mend.editor import token_gradients
-from culture_tasks.insertion.methods.mend.method import EditorTraining, divergence
+from culture_tasks.insertion.methods.mend.method import divergence
 
 DECODING = AnswerDecoding(max_new_tokens=8)
 OPTIONS = {
@@ -206,11 +206,11 @@ class TestMend:
     def test_gradients_in_parts_are_those_of_the_whole_loss(self, internvl, data, batch_size):
         """The derivative of the loss by an edit rate and by a bias, against differences."""
         method, case = made("mend", internvl, normalize=False, edit_rate=0.02), data.cases[0]
-        learner = EditorTraining(internvl, method.editors, method.config, batch_size)
-        parameters = {name: value for group in learner.groups() for name, value in group.parameters.items()}
+        method.batch_size = batch_size
+        parameters = {name: value for group in method.groups() for name, value in group.parameters.items()}
         for parameter in parameters.values():
             parameter.requires_grad_(requires_grad=True)
-        parts = learner.learn(learner.read(case), 0.5).losses
+        parts = method.learn(method.read(case), 0.5).losses
         weighted = 0.1 * parts["edit"] + 0.1 * parts["generality"] + parts["locality"]
         assert parts["loss"] == pytest.approx(weighted, rel=1e-6)
         for name, place, step in (("rates", 1, 1e-3), ("of_shape.64x128.layers.1.bias", 3, 1e-2)):
@@ -218,13 +218,13 @@ class TestMend:
             for sign in (1, -1):
                 with torch.no_grad():
                     parameters[name][place] += sign * step
-                values.append(learner.learn(learner.read(case), 0.0).losses["loss"])
+                values.append(method.learn(method.read(case), 0.0).losses["loss"])
                 with torch.no_grad():
                     parameters[name][place] -= sign * step
             difference = 0.5 * (values[0] - values[1]) / (2 * step)
             assert float(parameters[name].grad[place]) == pytest.approx(difference, rel=0.05, abs=1e-4)
         cases = [replace(case, locality=(item,)) for item in case.locality]
-        alone = [learner.learn(learner.read(one), 1.0).losses["locality"] for one in cases]
+        alone = [method.learn(method.read(one), 1.0).losses["locality"] for one in cases]
         assert len(alone) == 2
         assert min(alone) > 0
         assert parts["locality"] == pytest.approx(sum(alone), rel=1e-4)
@@ -233,7 +233,8 @@ class TestMend:
         fresh.model.to(torch.bfloat16)
         method = made("mend", fresh, mixed_precision="bf16", learning_rate=1e-3)
         before = {name: tensor.clone() for name, tensor in method.editors.state_dict().items()}
-        train(EditorTraining(fresh, method.editors, method.config, 2), data.cases, method.config, name="mend")
+        method.batch_size = 2
+        train(method, data.cases, method.config, name="mend")
         after = method.editors.state_dict()
         assert all(after[name].dtype in (torch.float32, torch.float64) for name in after)
         assert all(torch.isfinite(after[name]).all() for name in after)

@@ -197,11 +197,11 @@ def test_a_retrained_state_hits_no_stale_response(arguments, make_state, tmp_pat
     ],
 )
 def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, message, monkeypatch):
-    from culture_tasks.harness.lmms_eval.knowledge_insertion import KnowledgeInsertion
+    from culture_tasks.harness.lmms_eval.knowledge_insertion import KnowledgeInsertionModel
 
     monkeypatch.setattr(MultimodalModel, "load", None)
     with pytest.raises(SettingsError, match=message):
-        KnowledgeInsertion(**{**arguments, **change})
+        KnowledgeInsertionModel(**{**arguments, **change})
 
 
 def test_a_backend_of_several_ranks_is_refused():
@@ -214,11 +214,11 @@ def test_a_backend_of_several_ranks_is_refused():
 
 
 def test_a_missing_vllm_is_named_before_the_model_is_loaded(arguments, monkeypatch):
-    from culture_tasks.harness.lmms_eval.knowledge_insertion import KnowledgeInsertion
+    from culture_tasks.harness.lmms_eval.knowledge_insertion import KnowledgeInsertionModel
 
     monkeypatch.setattr(MultimodalModel, "load", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'culture-tasks\[vllm\]'"):
-        KnowledgeInsertion(**arguments, backend="vllm")
+        KnowledgeInsertionModel(**arguments, backend="vllm")
 
 
 @pytest.mark.slow

@@ -142,7 +142,7 @@ class TestSavingAndLoading:
             r"'InternVLFor.*; weights .*; configuration .*; processor ",
         ):
             method_class(fitted.name)(adapted("llava")).load(tmp_path)
-        images, template = {"max_patches": 2}, internvl.encoding_options["template"]
+        images, template = {"max_patches": 2}, internvl.encoding.settings["template"]
         other = MultimodalModel(internvl.model, internvl.processor, "tiny internvl", template, images)
         with pytest.raises(state.StateError, match=r"; images \{'max_patches': 2\}, expected \{\}\)\. Load that model"):
             method_class(fitted.name)(other).load(tmp_path)

@@ -21,7 +21,15 @@ from culture_tasks.insertion import table
 from culture_tasks.insertion.core.adapter import ModelOptions
 from culture_tasks.insertion.core.method_registry import method_class, method_config, method_names
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.estimates import CaseShape, Device, ModelShape, PromptSize, Requests, RowEstimator, Work
+from culture_tasks.insertion.estimates import (
+    CaseShape,
+    Device,
+    MethodWork,
+    ModelShape,
+    PromptSize,
+    Requests,
+    RowEstimator,
+)
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.insertion.model_files import Located, locate, without_weights
 from culture_tasks.insertion.table import MethodRow, TableOptions, rows_of
@@ -192,22 +200,22 @@ def test_an_estimate_is_arithmetic_and_decoding():
     estimator = RowEstimator(device, PromptSize(tokens=100, patches=0, images=0), requests, cases, batch=4)
     # A pass: 2 x 1e9 x 100 operations at 0.4e12 a second are 0.5 s. 50 tokens of 10 layers of 0.8 ms, four together,
     # are 0.1 s more for an answer.
-    base = estimator.row(Work(), {"": shape}, inserts=False)
+    base = estimator.row(MethodWork(), {"": shape}, inserts=False)
     assert base.hours * 3600 == pytest.approx(20 * 0.6)
     assert (base.fit_hours, base.gib) == (0, pytest.approx(2e9 / 2**30))
-    scoped = Work(fit={"": 7.0}, request={"": 1.0}, leaves_others_alone=True, fit_float32=1e6, trained=2**26)
+    scoped = MethodWork(fit={"": 7.0}, request={"": 1.0}, leaves_others_alone=True, fit_float32=1e6, trained=2**26)
     row = estimator.row(scoped, {"": shape})
     # 7 passes one after the other, and 2 x 1e6 x 100 operations at 0.4e11 a second.
     assert row.fit_hours * 3600 == pytest.approx(3.5 + 0.005)
     assert row.hours * 3600 == pytest.approx(10 * 0.6 + 20 * 0.6 + 30 * 0.5)
     assert row.fit_gib == pytest.approx(2e9 / 2**30 + 1)  # 16 bytes for each of 2**26 parameters
-    editing = Work(insertion={"": 2.0}, chain_bytes=2**30)
+    editing = MethodWork(insertion={"": 2.0}, chain_bytes=2**30)
     row = estimator.row(editing, {"": shape}, plain_is_stored=True)
     assert row.hours * 3600 == pytest.approx(40 * 0.6 + 10 * 2 * 0.5)
     assert row.gib == pytest.approx(2e9 / 2**30 + 1)  # four requests of one chain in a batch
     slow = replace(estimator, device=device._replace(bandwidth=1e9), requests=requests._replace(alone=1, new_tokens=64))
     # A backend doesn't launch kernels: 64 tokens, each for 64 requests with one reading of 2e9 bytes at 0.6e9 a second.
-    row = slow.row(Work(), {"": shape}, inserts=False, backend=True)
+    row = slow.row(MethodWork(), {"": shape}, inserts=False, backend=True)
     assert row.hours * 3600 == pytest.approx(0.5 + 2 / 0.6)
 
 

@@ -37,7 +37,7 @@ from culture_tasks.insertion.core.vllm_engine import VllmEngine, check_arguments
 Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
 
 
-class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
+class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no types
     """``--model knowledge_insertion --model_args pretrained=…,method=…,state=DIR``.
 
     ``costs`` are those of the run, on all ranks together; None before it is over.

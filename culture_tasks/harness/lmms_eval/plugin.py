@@ -22,7 +22,7 @@ from culture_tasks.benchmarks.interface import Group, Tag
 from culture_tasks.benchmarks.registry import cultures, entries, in_harness, task_file, tasks_below
 from culture_tasks.errors import CultureTasksError
 
-_KNOWLEDGE_INSERTION = "culture_tasks.harness.lmms_eval.knowledge_insertion.KnowledgeInsertion"
+_KNOWLEDGE_INSERTION = "culture_tasks.harness.lmms_eval.knowledge_insertion.KnowledgeInsertionModel"
 
 
 def register() -> list[Any]:

@@ -28,22 +28,15 @@ from culture_tasks.insertion.core.encoding import (
 )
 from culture_tasks.insertion.core.identity import ModelIdentity, identify
 from culture_tasks.insertion.core.progress import read_ahead
-from culture_tasks.insertion.core.queries import AnswerDecoding, Query, images_of
+from culture_tasks.insertion.core.queries import AnswerDecoding, Query
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
     from transformers import PreTrainedModel, ProcessorMixin
 
 _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-
-Gate = Callable[[torch.Tensor], bool]
-"""Decides by the features of a request, shape (2, hidden size), whether generation stops after the prefill."""
-
-WeightsOf = Callable[[Sequence[int]], Sequence[Weights]]
-"""Returns the weights of requests by their places."""
 
 ANSWERS_VERSION = 2
 """Raise it whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
@@ -141,9 +134,9 @@ class MultimodalModel:
         for problem, applies in problems.items():
             if applies:
                 raise SettingsError(f"insertion: {type(model).__name__} can't be used: {problem}. Name another model.")
-        self._encoding = Encoding(processor, ModelOptions().template if template is None else template, images)
+        self.encoding = Encoding(processor, ModelOptions().template if template is None else template, images)
         self.identity: ModelIdentity = identify(
-            model, processor, source=source, options=self._encoding.settings, version=ANSWERS_VERSION
+            model, processor, source=source, options=self.encoding.settings, version=ANSWERS_VERSION
         )
 
     @classmethod
@@ -174,36 +167,26 @@ class MultimodalModel:
         return cls(model, processor, pretrained, options.template, options.images)
 
     @property
-    def encoding_options(self) -> Mapping[str, Any]:
-        """The ``template`` and the ``images`` of its :class:`ModelOptions`."""
-        return self._encoding.settings
-
-    @property
     def device(self) -> torch.device:
         """Where the model takes its inputs."""
         return torch.device(self.model.device)
 
-    @property
-    def hidden_size(self) -> int:
-        """Width of the last layer's hidden states."""
-        return int(self.model.config.get_text_config().hidden_size)
-
     def generate(self, query: Query, decoding: AnswerDecoding) -> ModelAnswer:
         """Answers a request."""
-        return self._answers(self._encoding.encode([query.messages()]), decoding)[0]
+        return self._answers(self.encoding.encode([query.messages()]), decoding)[0]
 
     def answers(
         self,
         queries: Sequence[Query],
         decoding: AnswerDecoding,
         batch_size: int = 1,
-        weights: WeightsOf | None = None,
+        weights: Callable[[Sequence[int]], Sequence[Weights]] | None = None,
     ) -> Iterator[tuple[int, ModelAnswer]]:
         """Yields the place of each request, with its answer.
 
-        Requests are answered in batches, the longest first; those with given ``weights``, which are made when a batch
-        begins, in the given order. A batch's images are loaded while the one before it is answered, and not kept. A
-        batch that doesn't fit into the memory is halved.
+        Requests are answered in batches, the longest first; or in the given order, if ``weights`` returns those of the
+        requests at some places, when their batch begins. A batch's images are loaded while the one before it is
+        answered, and not kept. A batch that doesn't fit into the memory is halved.
         """
 
         def answered(encoded: Encoded, places: Sequence[int]) -> list[ModelAnswer]:
@@ -214,13 +197,15 @@ class MultimodalModel:
         batches = self._longest_first(queries, batch_size) if weights is None else _in_order(queries, batch_size)
         return self._batched(queries, batches, answered)
 
-    def generate_unless(self, query: Query, decoding: AnswerDecoding, gate: Gate) -> ModelAnswer | None:
+    def generate_unless(
+        self, query: Query, decoding: AnswerDecoding, gate: Callable[[torch.Tensor], bool]
+    ) -> ModelAnswer | None:
         """Answers a request, or returns None if the gate, given the features of its prefill, says stop.
 
         The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding goes
         on: one prefill, whatever kind of cache the model keeps, and the same computation as :meth:`generate`.
         """
-        encoded = self._encoding.encode([query.messages()], with_spans=True)
+        encoded = self.encoding.encode([query.messages()], with_spans=True)
         masks = self._masks(encoded, [query])
         stops: list[bool] = []
         with captured_states(self.model) as states:
@@ -255,16 +240,10 @@ class MultimodalModel:
 
         return self._batched(queries, self._longest_first(queries, batch_size), prefill, with_spans=True)
 
-    def prompt(self, query: Query) -> tuple[list[int], list[Image]]:
-        """Returns the tokens of a request, in which each image is still its placeholder, and the images."""
-        messages = query.messages()
-        return self._encoding.prompt_tokens(messages), images_of(messages)
-
     def encode_answered(self, pairs: Sequence[tuple[Query, str]]) -> Encoded:
         """Reads and encodes requests, each with an answer, to which the end of the turn is added."""
-        end = self._encoding.end_of_answer(ends_of_generation(self.model))
-        conversations = [query.messages() for query, _ in pairs]
-        return self._encoding.encode_answered(conversations, [answer for _, answer in pairs], end)
+        conversations, answers = [query.messages() for query, _ in pairs], [answer for _, answer in pairs]
+        return self.encoding.encode_answered(conversations, answers, ends_of_generation(self.model))
 
     def encode_in_batches(self, pairs: Sequence[tuple[Query, str]], size: int) -> list[Encoded]:
         """Does the same in batches of a size."""
@@ -333,7 +312,7 @@ class MultimodalModel:
         """Encodes batches in another thread while the model works on those before."""
 
         def encoded(places: Sequence[int]) -> Encoded:
-            return self._encoding.encode([queries[place].messages() for place in places], with_spans=with_spans)
+            return self.encoding.encode([queries[place].messages() for place in places], with_spans=with_spans)
 
         def results_of(places: Sequence[int], inputs: Encoded) -> Iterator[tuple[int, Result]]:
             try:
@@ -362,7 +341,7 @@ class MultimodalModel:
 
         def length(place: int) -> int:
             pixels = sum(math.prod(picture.size) for picture in queries[place].pictures())
-            return self._encoding.length(queries[place].texts()) + pixels // _PIXELS_PER_TOKEN
+            return self.encoding.length(queries[place].texts()) + pixels // _PIXELS_PER_TOKEN
 
         kinds: dict[bool, list[int]] = {}
         for place in sorted(range(len(queries)), key=length, reverse=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import torch
 
@@ -67,33 +67,21 @@ class Match(NamedTuple):
     edit: Insertion
 
 
-class EditMemory:
-    """Inserted samples with their vectors; nothing is replaced, so the same sample may be stored twice.
+StoredEdit = tuple[torch.Tensor, Insertion]
+"""An inserted sample with its vector, shape (width,)."""
+
+
+def nearest_edit(
+    memory: Sequence[StoredEdit], request: torch.Tensor, scores: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+) -> Match:
+    """Returns the edit with the highest score; of equal ones the first inserted. The memory must not be empty.
 
     ``scores`` compares the vectors of all edits, shape (edits, width), with that of a request, shape (width,): it
     returns a score of each edit, shape (edits,), which is higher the nearer it is.
     """
-
-    def __init__(self, scores: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
-        self._scores = scores
-        self._edits: list[tuple[torch.Tensor, Insertion]] = []
-
-    def __len__(self) -> int:
-        return len(self._edits)
-
-    def write(self, vector: torch.Tensor, edit: Insertion) -> None:
-        """Stores a sample."""
-        self._edits.append((vector, edit))
-
-    def nearest(self, request: torch.Tensor) -> Match:
-        """Returns the edit with the highest score; of equal ones the first inserted. The memory must not be empty."""
-        scores = self._scores(torch.stack([vector for vector, _ in self._edits]), request)
-        place = max(range(len(self._edits)), key=scores.tolist().__getitem__)
-        return Match(place, scores[place], self._edits[place][1])
-
-    def clear(self) -> None:
-        """Forgets all samples."""
-        self._edits.clear()
+    values = scores(torch.stack([vector for vector, _ in memory]), request)
+    place = max(range(len(memory)), key=values.tolist().__getitem__)
+    return Match(place, values[place], memory[place][1])
 
 
 class StoredVectors(Generic[Input]):
@@ -104,19 +92,20 @@ class StoredVectors(Generic[Input]):
     """
 
     def __init__(
-        self, prefix: str, key_of: Callable[[Input], str], encode: Encode[Input], shape: tuple[int, ...] = (-1,)
+        self,
+        prefix: str,
+        key_of: Callable[[Input], str],
+        encode: Encode[Input],
+        *,
+        shape: tuple[int, ...] = (-1,),
+        description: str = "vectors",
     ) -> None:
         self._prefix, self._key_of, self._encode, self._shape = prefix, key_of, encode, shape
+        self._description = description
         self._vectors: dict[str, torch.Tensor] = {}
 
     def prepare(
-        self,
-        inputs: Iterable[Input],
-        store: ValueStore,
-        *,
-        batch_size: int,
-        progress: Progress = silent,
-        description: str = "vectors",
+        self, inputs: Iterable[Input], store: ValueStore, *, batch_size: int, progress: Progress = silent
     ) -> None:
         """Computes vectors in batches; each is committed to the store as soon as it is there."""
         missing = self._missing(inputs)
@@ -125,7 +114,7 @@ class StoredVectors(Generic[Input]):
             if content is not None:
                 self._vectors[key] = torch.frombuffer(bytearray(content), dtype=torch.float32).reshape(self._shape)
                 del missing[key]
-        for key, vector in progress(self._computed(missing, batch_size), description, total=len(missing)):
+        for key, vector in progress(self._computed(missing, batch_size), self._description, total=len(missing)):
             store.put(f"{self._prefix}:{key}", vector.numpy().tobytes())
 
     def of(self, inputs: Sequence[Input]) -> torch.Tensor:
@@ -160,30 +149,21 @@ def in_batches(encode: Callable[[Sequence[Input]], torch.Tensor]) -> Encode[Inpu
     return encoded
 
 
-class Ingredient(NamedTuple):
-    """Stored vectors of a part of edits and requests, and that part of one: its text, or its image."""
-
-    vectors: StoredVectors[Any]
-    part: Callable[[Subject], Any]
-    description: str
-
-
 @dataclass(frozen=True, slots=True)
 class ScopeEncoder:
-    """A frozen encoder of edits and requests, whose vectors of length ``width`` are made of those of their parts."""
+    """A frozen encoder of edits and requests, whose vectors of length ``width`` are fused from those of their parts."""
 
     identity: ModelIdentity
     width: int
     parameters: int
-    ingredients: Sequence[Ingredient]
+    parts: Sequence[StoredVectors[Subject]]
     fused: Callable[..., torch.Tensor]
 
     def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
         """Returns the vectors of edits or requests, shape (subjects, width), float32, on the CPU."""
-        return self.fused(*(vectors.of(list(map(part, subjects))) for vectors, part, _ in self.ingredients))
+        return self.fused(*(part.of(subjects) for part in self.parts))
 
     def prepare(self, subjects: Sequence[Subject], store: ValueStore, *, batch_size: int, progress: Progress) -> None:
         """Computes ahead, in batches, the vectors of their parts."""
-        for vectors, part, description in self.ingredients:
-            inputs = map(part, subjects)
-            vectors.prepare(inputs, store, batch_size=batch_size, progress=progress, description=description)
+        for part in self.parts:
+            part.prepare(subjects, store, batch_size=batch_size, progress=progress)

@@ -91,10 +91,13 @@ class Encoding:
         return Encoded(inputs, prompts, spans, [max(last for _, last in row) for row in plain])
 
     def encode_answered(
-        self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], end: int | None
+        self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], ends: Sequence[int]
     ) -> Encoded:
-        """Encodes conversations with answers and their last token, and ``labels`` that leave out all but these."""
-        encoded = self.encode(conversations)
+        """Encodes conversations with answers and their last token, and ``labels`` that leave out all but these.
+
+        The last token is one of the ``ends`` of a generation, where there are any.
+        """
+        encoded, end = self.encode(conversations), self._end_of_answer(ends)
         rows = [torch.tensor([*self._tokens(answer), *([] if end is None else [end])]) for answer in answers]
         pad = torch.nn.utils.rnn.pad_sequence
         ids = pad(rows, batch_first=True, padding_value=padding_token(self.processor.tokenizer))
@@ -112,7 +115,7 @@ class Encoding:
         inputs["labels"] = torch.cat([unanswered, ids.masked_fill(mask == 0, IGNORED)], dim=1)
         return Encoded(inputs, encoded.prompts)
 
-    def end_of_answer(self, ends: Sequence[int]) -> int | None:
+    def _end_of_answer(self, ends: Sequence[int]) -> int | None:
         """Returns the token that ends an answer in a conversation: the first after it that also ends a generation."""
         answer = "culture"
         request: list[Message] = [{"role": "user", "content": [text_part("?")]}]

@@ -24,7 +24,7 @@ from culture_tasks.insertion.core.weight_edits import (
     with_weights_by_row,
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
-from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
+from culture_tasks.insertion.estimates import EVALUATED, CaseShape, MethodWork, Models
 
 
 class FineTuneConfig(MethodConfig):
@@ -59,12 +59,12 @@ class FineTuneMethod(WeightMethod):
     config: FineTuneConfig
 
     @classmethod
-    def work(cls, config: FineTuneConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
+    def work(cls, config: FineTuneConfig, models: Models, cases: CaseShape) -> MethodWork:  # noqa: ARG003
         """One pass up to the layer, then forward and backward through that layer in each step."""
         model = models[EVALUATED]
         layers = decoder_layers(model)
         weights = [weight for weight in model.get_submodule(layers[config.layer]).parameters() if weight.dim() > 1]
-        return Work(
+        return MethodWork(
             insertion={EVALUATED: 1 + (3 * config.steps - 1) / len(layers)},
             # In float32 weights, gradient, Adam's two moments and a temporary; rounded weights and their gradient.
             chain_bytes=24 * sum(weight.numel() for weight in weights),
