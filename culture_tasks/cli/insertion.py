@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -338,7 +339,7 @@ def _fit(options: argparse.Namespace) -> int:
         return 0
     checkpoints = Checkpoints(options.output / _CHECKPOINT, minutes=options.checkpoint_minutes)
     shown = Progress(hidden=not processes.is_main_process)
-    with ValueStore(options.features or options.output / _FEATURES) as store:
+    with closing(ValueStore(options.features or options.output / _FEATURES)) as store:
         method.fit(data, store, shown, checkpoints)
     if processes.is_main_process:
         description = method.save(options.output)

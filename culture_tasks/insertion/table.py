@@ -28,9 +28,9 @@ from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion import methods
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import ModelOptions, load_encoding
+from culture_tasks.insertion.core.edit_scopes import LEXICAL
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.core.method_registry import method_class
-from culture_tasks.insertion.core.text_encoders import LEXICAL
 from culture_tasks.insertion.core.training_data import TrainingData
 from culture_tasks.insertion.estimates import (
     EVALUATED,

@@ -91,8 +91,7 @@ def test_vectors_are_computed_in_batches_and_once_for_the_store(tmp_path):
     first, again, other = Encode(), Encode(), Encode()
     for prefix, encode in (("encoder", first), ("encoder", again), ("another", other)):
         vectors = StoredVectors(prefix, str, in_batches(encode))
-        with ValueStore(tmp_path / "store") as store:
-            vectors.prepare(["a", "bb", "a", "ccc"], store, batch_size=2)
+        vectors.prepare(["a", "bb", "a", "ccc"], ValueStore(tmp_path / "store"), batch_size=2)
         assert vectors.of(["ccc", "a", "dddd"]).tolist() == [[3.0], [1.0], [4.0]]
     assert first.batches == other.batches == [["a", "bb"], ["ccc"], ["dddd"]]
     assert again.batches == [["dddd"]]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -194,8 +194,8 @@ class MultimodalModel:
                 return self._answers(encoded, decoding)
             return with_weights_by_row(self.model, weights(places), lambda: self._answers(encoded, decoding))
 
-        batches = self._longest_first(queries, batch_size) if weights is None else _in_order(queries, batch_size)
-        return self._batched(queries, batches, answered)
+        order = self._longest_first(queries) if weights is None else range(len(queries))
+        return self._batched(queries, order, batch_size, answered)
 
     def generate_unless(
         self, query: Query, decoding: AnswerDecoding, gate: Callable[[torch.Tensor], bool]
@@ -238,7 +238,7 @@ class MultimodalModel:
                 self._answers(encoded, AnswerDecoding(max_new_tokens=1))
             return pooled(states, masks)
 
-        return self._batched(queries, self._longest_first(queries, batch_size), prefill, with_spans=True)
+        return self._batched(queries, self._longest_first(queries), batch_size, prefill, with_spans=True)
 
     def encode_answered(self, pairs: Sequence[tuple[Query, str]]) -> Encoded:
         """Reads and encodes requests, each with an answer, to which the end of the turn is added."""
@@ -304,12 +304,21 @@ class MultimodalModel:
     def _batched(
         self,
         queries: Sequence[Query],
-        batches: Iterable[list[int]],
+        order: Sequence[int],
+        size: int,
         work: Callable[[Encoded, Sequence[int]], list[Result]],
         *,
         with_spans: bool = False,
     ) -> Iterator[tuple[int, Result]]:
-        """Encodes batches in another thread while the model works on those before."""
+        """Encodes batches in another thread while the model works on those before.
+
+        Neighbours in the order are batched; requests with images have their own batches.
+        """
+
+        def batches() -> Iterator[list[int]]:
+            for _, run in itertools.groupby(order, lambda place: bool(queries[place].pictures())):
+                while batch := list(itertools.islice(run, size)):
+                    yield batch
 
         def encoded(places: Sequence[int]) -> Encoded:
             return self.encoding.encode([queries[place].messages() for place in places], with_spans=with_spans)
@@ -331,29 +340,20 @@ class MultimodalModel:
             for part in (places[:half], places[half:]):
                 yield from results_of(part, encoded(part))
 
-        for places, inputs in read_ahead(batches, lambda places: (places, encoded(places))):
+        for places, inputs in read_ahead(batches(), lambda places: (places, encoded(places))):
             yield from results_of(places, inputs)
 
-    def _longest_first(self, queries: Sequence[Query], size: int) -> list[list[int]]:
-        """Returns the places of requests in batches, the longest first; requests with images have their own batches."""
+    def _longest_first(self, queries: Sequence[Query]) -> list[int]:
+        """Returns the places of requests, those with images first, and of either kind the longest."""
         if len(queries) == 1:
-            return [[0]]
+            return [0]
 
-        def length(place: int) -> int:
-            pixels = sum(math.prod(picture.size) for picture in queries[place].pictures())
-            return self.encoding.length(queries[place].texts()) + pixels // _PIXELS_PER_TOKEN
+        def length(place: int) -> tuple[bool, int]:
+            pictures = queries[place].pictures()
+            pixels = sum(math.prod(picture.size) for picture in pictures)
+            return bool(pictures), self.encoding.length(queries[place].texts()) + pixels // _PIXELS_PER_TOKEN
 
-        kinds: dict[bool, list[int]] = {}
-        for place in sorted(range(len(queries)), key=length, reverse=True):
-            kinds.setdefault(bool(queries[place].pictures()), []).append(place)
-        return [kind[start : start + size] for kind in kinds.values() for start in range(0, len(kind), size)]
-
-
-def _in_order(queries: Sequence[Query], size: int) -> Iterator[list[int]]:
-    """Yields the places of neighbouring requests in batches; requests with images have their own batches."""
-    for _, run in itertools.groupby(range(len(queries)), lambda place: bool(queries[place].pictures())):
-        while batch := list(itertools.islice(run, size)):
-            yield batch
+        return sorted(range(len(queries)), key=length, reverse=True)
 
 
 def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:

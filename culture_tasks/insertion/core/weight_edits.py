@@ -35,6 +35,16 @@ def decoder_layers(model: PreTrainedModel) -> list[str]:
     return [f"{name}.{number}" for number in range(len(layers))]
 
 
+def decoder_layer(model: PreTrainedModel, layer: int, *, method: str) -> str:
+    """Returns the name of a layer that the options of a method name."""
+    names = decoder_layers(model)
+    if not -len(names) <= layer < len(names):
+        raise SettingsError(
+            f"insertion: option layer={layer} of {method}. The model has layers 0 to {len(names) - 1}; -1 is the last."
+        )
+    return names[layer]
+
+
 def layer_weights(model: PreTrainedModel, layer: str, parts: Collection[Part]) -> dict[str, nn.Parameter]:
     """Returns the weight matrices of parts of a layer: its attention, linear attention too, and its MLP.
 

@@ -14,11 +14,10 @@ import torch
 from pydantic import Field
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.edit_scopes import edit_text
+from culture_tasks.insertion.core.edit_scopes import SentenceEncoder, edit_text, make_encoder
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.core.state import StateError
-from culture_tasks.insertion.core.text_encoders import SentenceEncoder, make_encoder
 from culture_tasks.insertion.estimates import CaseShape, MethodWork, Models
 
 _SAME = 1e-2  # the largest difference between the stored and the recomputed embedding of one sentence

@@ -6,11 +6,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
+from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches, make_encoder
 from culture_tasks.insertion.core.identity import text_key
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.scoped_method import ScopedConfig, ScopedMethod
-from culture_tasks.insertion.core.text_encoders import make_encoder
 
 
 class SeracConfig(ScopedConfig):
