@@ -11,7 +11,6 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -269,9 +268,11 @@ def _list(options: argparse.Namespace) -> int:
         except CultureTasksError as error:  # one package's method mustn't hide the others
             descriptions.append({"name": name, "problem": str(error)})
             continue
-        package, choices = method.__module__.partition(".")[0], [asdict(option) for option in options_of(method)]
+        package = method.__module__.partition(".")[0]
         flags = {flag: getattr(method, flag) for flag in ("needs_state", "edits_weights", "other_models")}
-        descriptions.append({"name": name, "about": about(method), "package": package, **flags, "options": choices})
+        descriptions.append(
+            {"name": name, "about": about(method), "package": package, **flags, "options": options_of(method)}
+        )
     if options.json:
         print_json(descriptions)
         return 0

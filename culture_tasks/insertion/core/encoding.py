@@ -27,21 +27,19 @@ _LIMITS = {"min_pixels": "shortest_edge", "max_pixels": "longest_edge"}
 IGNORED = -100
 """The label that transformers' losses leave out."""
 
-Spans = Sequence[Sequence[int]]
-"""Start and end of the characters that each token covers; (0, 0) for special tokens and padding."""
-
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """A batch of conversations as a model's inputs, on the CPU, padded on the left.
 
     ``prompts`` are the texts before image placeholders were replaced. On demand there are the spans of each
-    conversation's tokens, and the end of the last token of each text: some tokenizers drop trailing blanks.
+    conversation's tokens (start and end of the characters that a token covers; (0, 0) for special tokens and padding),
+    and the end of the last token of each text: some tokenizers drop trailing blanks.
     """
 
     inputs: dict[str, Any]
     prompts: list[str]
-    spans: Sequence[Spans] = ()
+    spans: Sequence[Sequence[Sequence[int]]] = ()
     prompt_ends: Sequence[int] = ()
 
 
