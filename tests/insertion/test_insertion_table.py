@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import threading
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from support.local_hub import LocalHub
 from support.tiny_encoders import save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
 
@@ -19,8 +18,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.harness import loading
 from culture_tasks.insertion import table
 from culture_tasks.insertion.core.adapter import ModelOptions
-from culture_tasks.insertion.core.method_registry import method_class, method_config, method_names
-from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.core.method_registry import method_class, method_names
 from culture_tasks.insertion.estimates import (
     CaseShape,
     Device,
@@ -153,7 +151,7 @@ def test_the_commands_say_what_was_chosen(tmp_path):
     options = TableOptions(
         out=tmp_path,
         pretrained="one/model",
-        model=ModelOptions(dtype="bfloat16", template={"enable_thinking": True}, images={"max_patches": 6}),
+        model=ModelOptions(dtype="bfloat16", enable_thinking=True, max_patches=6),
         tasks=("crosscult_single",),
         limit=5,
         fit_limit=7,
@@ -180,15 +178,6 @@ def test_the_commands_say_what_was_chosen(tmp_path):
         "--dtype bfloat16 --enable-thinking --max-patches 6 --set layers=2"
     )
     assert main([*mend.fit_command[3:], "--device", "cuda:99"]) == 1  # the options are those of fit
-
-
-def test_a_fit_is_timed_unless_it_finds_values_of_its_own(internvl, data):
-    store = ValueStore(None)
-    store.put("of another method", b"1")
-    for is_timed in (True, False):
-        method = method_class("mcki")(internvl, method_config("mcki", {"route_dim": 8}))
-        method.fit(data, store)
-        assert (method.report["seconds"] is not None) == is_timed
 
 
 def test_an_estimate_is_arithmetic_and_decoding():
@@ -233,29 +222,18 @@ def hub(monkeypatch, tmp_path):
     """A server that answers as the Hub does, by path; anything else is unknown to it."""
     from huggingface_hub import constants
 
-    replies = {}
+    server, replies = LocalHub(), {}
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            status, code, body = replies.get(self.path.partition("?")[0], (404, "RepoNotFound", {}))
-            content = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("X-Error-Code", code)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+    def reply(path, *_):
+        status, code, body = replies.get(path, (404, "RepoNotFound", {}))
+        return status, json.dumps(body).encode(), {"X-Error-Code": code}
 
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    server.reply = reply
+    monkeypatch.setattr(constants, "ENDPOINT", server.address)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     yield replies
-    server.shutdown()
-    server.server_close()
+    server.close()
 
 
 def test_a_model_on_the_hub_is_sized_and_not_downloaded(hub, tmp_path):

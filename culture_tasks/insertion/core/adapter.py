@@ -12,10 +12,11 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
+from pydantic import BaseModel, ConfigDict
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core.encoding import (
@@ -83,30 +84,46 @@ class AnswerLogits(NamedTuple):
         return (nll * self.mask).sum(-1) / self.mask.sum(-1).clamp(min=1)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
+IMAGE_LIMITS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
+"""Options of the image processor."""
+
+
+class ModelOptions(BaseModel):
     """How a model is loaded.
 
-    Defaults are the branch ``main``, the checkpoint's data type, a GPU if there is one (which ``device_map`` overrules,
-    with at most ``max_memory`` bytes of each device by its number), and transformers' attention kernels. ``template``
-    are variables of the chat template: reasoning is off, since answers have 64 tokens. ``images`` are options of the
-    image processor, such as ``max_patches`` or ``max_pixels``.
+    Defaults are the branch ``main``, the checkpoint's data type, a GPU if there is one (which ``device_map``
+    overrules), transformers' attention kernels, no reasoning, since answers have 64 tokens, and the image processor's
+    own limits.
     """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     revision: str | None = None
     dtype: str = "auto"
     device: str | None = None
     device_map: str | None = None
-    max_memory: Mapping[int, int] | None = None
     attn_implementation: str | None = None
     trust_remote_code: bool = False
-    template: Mapping[str, Any] = field(default_factory=lambda: {"enable_thinking": False})
-    images: Mapping[str, int] = field(default_factory=dict)
+    enable_thinking: bool = False
+    min_patches: int | None = None
+    max_patches: int | None = None
+    min_pixels: int | None = None
+    max_pixels: int | None = None
 
     @property
     def source(self) -> dict[str, Any]:
         """Arguments of all loaders of transformers."""
         return {"revision": self.revision or "main", "trust_remote_code": self.trust_remote_code}
+
+    @property
+    def template(self) -> dict[str, Any]:
+        """Variables of the chat template."""
+        return {"enable_thinking": self.enable_thinking}
+
+    @property
+    def images(self) -> dict[str, int]:
+        """The limits of the image processor that are set."""
+        return self.model_dump(include={*IMAGE_LIMITS}, exclude_none=True)
 
 
 class MultimodalModel:
@@ -140,13 +157,15 @@ class MultimodalModel:
         )
 
     @classmethod
-    def load(cls, pretrained: str, options: ModelOptions | None = None) -> MultimodalModel:
-        """Loads a checkpoint."""
+    def load(
+        cls, pretrained: str, options: ModelOptions | None = None, *, max_memory: Mapping[int, int] | None = None
+    ) -> MultimodalModel:
+        """Loads a checkpoint; a ``device_map`` takes at most ``max_memory`` bytes of each device, by its number."""
         from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor
 
         options = options or ModelOptions()
         place = options.device_map or options.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        chosen = {"attn_implementation": options.attn_implementation, "max_memory": options.max_memory}
+        chosen = {"attn_implementation": options.attn_implementation, "max_memory": max_memory}
         given = {name: value for name, value in chosen.items() if value is not None}
         if options.device_map is None:
             try:

@@ -368,9 +368,8 @@ def load_replacement(name: str | None, layer: int, *, beside: MultimodalModel, m
             f"{method}: the paper has no replacement model for {beside.identity.source!r} (architecture "
             f"{beside.model.config.model_type!r}). Name a smaller model of the same family: --set replacement=MODEL."
         )
-    options = ModelOptions(
-        dtype=str(beside.model.dtype).removeprefix("torch."), device=str(beside.device), **beside.encoding.settings
-    )
+    dtype, settings = str(beside.model.dtype).removeprefix("torch."), beside.encoding.settings
+    options = ModelOptions(dtype=dtype, device=str(beside.device), **settings["template"], **settings["images"])
     try:
         return ReplacementModel(MultimodalModel.load(name, options), layer)
     except SettingsError as error:

@@ -39,7 +39,7 @@ class VllmEngine:
             "revision": options.revision,
             "dtype": str(model.model.dtype).removeprefix("torch."),
             "trust_remote_code": options.trust_remote_code,
-            "mm_processor_kwargs": dict(options.images) or None,
+            "mm_processor_kwargs": options.images or None,
             "gpu_memory_utilization": _MEMORY,
             "seed": torch.initial_seed() % 2**32,
             **{name: _read(value) for name, value in arguments.items()},
