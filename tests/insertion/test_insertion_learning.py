@@ -14,7 +14,6 @@ from support.tiny_world import write_release
 from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.queries import AnswerDecoding
 from culture_tasks.insertion.core.runner import Job, Runner
-from culture_tasks.insertion.core.scoped_method import shown_after
 from culture_tasks.insertion.core.training_data import load_training_data
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.metrics.rouge import rouge_l
@@ -157,21 +156,3 @@ def test_the_router_and_seracs_classifier_are_right_about_held_out_cases_and_men
     assert sum(right) / len(right) >= 0.85
     assert methods["serac"].scope_accuracy(held_out) >= 0.85
     assert methods["mend"].report["loss"] < methods["untrained mend"].report["loss"]
-
-
-@pytest.mark.parametrize("name", SCOPED)
-def test_scoped_methods_answer_by_the_replacement_model_exactly_in_scope(methods, student, held_out, name):
-    method, cases = methods[name], held_out[:12]
-    jobs = [Job(query, DECODING, (case.insertion,), compare=True) for case in cases for query in case.queries()]
-    outcomes = Runner(method, ValueStore(None)).run(jobs)
-    replacement = method._parts.replacement.model
-    inside = 0
-    for job, outcome in zip(jobs, outcomes, strict=True):
-        in_scope = outcome.answer.similarity >= 0.5
-        shown = shown_after(job.insertions[0], job.query)
-        expected = replacement.generate(shown, DECODING) if in_scope else student.generate(job.query, DECODING)
-        assert outcome.answer.text == expected.text
-        assert outcome.answer.activated == (0 if in_scope else None)
-        assert in_scope or outcome.answer.text == outcome.base
-        inside += in_scope
-    assert len(cases) <= inside < len(jobs)
