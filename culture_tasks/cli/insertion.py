@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -265,9 +265,11 @@ def _list(options: argparse.Namespace) -> int:
         except CultureTasksError as error:  # one package's method mustn't hide the others
             descriptions.append({"name": name, "problem": str(error)})
             continue
-        package, choices = method.__module__.partition(".")[0], [asdict(option) for option in options_of(method)]
+        package = method.__module__.partition(".")[0]
         flags = {flag: getattr(method, flag) for flag in ("needs_state", "edits_weights", "other_models")}
-        descriptions.append({"name": name, "about": about(method), "package": package, **flags, "options": choices})
+        descriptions.append(
+            {"name": name, "about": about(method), "package": package, **flags, "options": options_of(method)}
+        )
     if options.json:
         print_json(descriptions)
         return 0
@@ -334,7 +336,7 @@ def _fit(options: argparse.Namespace) -> int:
         return 0
     checkpoints = Checkpoints(options.output / _CHECKPOINT, minutes=options.checkpoint_minutes)
     shown = Progress(hidden=not processes.is_main_process)
-    with ValueStore(options.features or options.output / _FEATURES) as store:
+    with closing(ValueStore(options.features or options.output / _FEATURES)) as store:
         method.fit(data, store, shown, checkpoints)
     if processes.is_main_process:
         description = method.save(options.output)

@@ -242,13 +242,8 @@ def model_options(options: argparse.Namespace, device: str | None) -> ModelOptio
     """Returns how a multimodal model is loaded."""
     from culture_tasks.insertion.core.adapter import ModelOptions
 
-    names = ("revision", "dtype", "device_map", "attn_implementation", "trust_remote_code")
-    return ModelOptions(
-        **{name: getattr(options, name) for name in names},
-        device=device,
-        template={"enable_thinking": options.enable_thinking},
-        images={name: value for name in _IMAGE_OPTIONS if (value := getattr(options, name)) is not None},
-    )
+    given = {name: getattr(options, name) for name in ModelOptions.model_fields}
+    return ModelOptions(**{**given, "device": device})
 
 
 def settings_of(flag: str, given: Sequence[str]) -> dict[str, str]:

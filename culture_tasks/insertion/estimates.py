@@ -55,7 +55,7 @@ class CaseShape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class MethodWork:
     """The computation of a method beside the answers themselves, by the model that computes.
 
     A pass is one forward pass over one request. A backward pass through a share of the layers is as much again for the
@@ -251,7 +251,7 @@ class RowEstimator:
 
     def row(
         self,
-        work: Work,
+        work: MethodWork,
         shapes: Mapping[str, ModelShape],
         *,
         inserts: bool = True,

@@ -27,10 +27,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion import methods
 from culture_tasks.insertion.core import state
-from culture_tasks.insertion.core.adapter import ModelOptions, load_encoding
+from culture_tasks.insertion.core.adapter import IMAGE_LIMITS, ModelOptions, load_encoding
+from culture_tasks.insertion.core.edit_scopes import LEXICAL
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.core.method_registry import method_class
-from culture_tasks.insertion.core.text_encoders import LEXICAL
 from culture_tasks.insertion.core.training_data import TrainingData
 from culture_tasks.insertion.estimates import (
     EVALUATED,
@@ -90,11 +90,8 @@ class TableOptions:
     @property
     def loading(self) -> dict[str, Any]:
         """How the model is loaded, by the names that commands and model arguments share; None for a default."""
-        names = ("revision", "dtype", "device", "device_map", "attn_implementation", "trust_remote_code")
-        default = ModelOptions()
-        given = {name: getattr(self.model, name) for name in names}
-        chosen = {name: None if value == getattr(default, name) else value for name, value in given.items()}
-        return {**chosen, "enable_thinking": self.model.template.get("enable_thinking") or None}
+        chosen = self.model.model_dump(exclude={*IMAGE_LIMITS}, exclude_defaults=True)
+        return {name: chosen.get(name) for name in ModelOptions.model_fields if name not in IMAGE_LIMITS}
 
 
 class MethodRow:
@@ -121,7 +118,7 @@ class MethodRow:
             "backend": self.backend,
             "backend_arguments": dict(options.backend_arguments) if self.backend else {},
             "config": self.config.model_dump(mode="json"),
-            "images": dict(options.model.images),
+            "images": options.model.images,
             **{name: value for name, value in options.loading.items() if "device" not in name},
         }
 

@@ -72,7 +72,7 @@ def states(folders, world, tmp_path_factory):
     """Fitted methods, whose thresholds let some requests pass and others not."""
     other = {name: {"replacement": str(folders["replacement"]), "encoder": str(folders[name])} for name in METHODS[3:]}
     options = {"ike": {"encoder": "lexical", "demonstrations": 2}, "mcki": {"route_dim": 16}, **other}
-    model = MultimodalModel.load(str(folders["model"]), ModelOptions(device="cpu", images=IMAGES))
+    model = MultimodalModel.load(str(folders["model"]), ModelOptions(device="cpu", **IMAGES))
     found = {}
     for name, given in options.items():
         method = method_class(name)(model, method_config(name, given))
@@ -191,8 +191,8 @@ def answered(engine, text, decoding=None):
 
 def test_what_vllm_cannot_answer_is_said(engines, run_vllm, folders):
     run_vllm("base", tasks=SINGLE[:1])
-    model = MultimodalModel.load(str(folders["model"]), ModelOptions(device="cpu", images=IMAGES))
-    engine = VllmEngine(model, ModelOptions(images=IMAGES), {**ENGINE, "seed": 1234})
+    model = MultimodalModel.load(str(folders["model"]), ModelOptions(device="cpu", **IMAGES))
+    engine = VllmEngine(model, ModelOptions(**IMAGES), {**ENGINE, "seed": 1234})
     assert answered(engine, "What is this?").new_tokens > 0
     assert len(engines) == 1
     assert next(model.model.parameters()).device.type == "meta"  # its memory is the engine's
@@ -221,8 +221,8 @@ def test_a_closed_engine_gives_its_memory_back(engines, run_vllm, folders):
     children = psutil.Process().children(recursive=True)
     parts = [process for process in children if process.memory_info().rss > 2**27]  # Python's helpers are smaller
     assert parts
-    model = MultimodalModel.load(str(folders["model"]), ModelOptions(device="cpu", images=IMAGES))
-    engine = VllmEngine(model, ModelOptions(images=IMAGES), {**ENGINE, "seed": 1234})
+    model = MultimodalModel.load(str(folders["model"]), ModelOptions(device="cpu", **IMAGES))
+    engine = VllmEngine(model, ModelOptions(**IMAGES), {**ENGINE, "seed": 1234})
     answered(engine, "What is this?")
     engines.clear()
     CLOSE(engine)

@@ -22,9 +22,9 @@ from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
 from culture_tasks.insertion.core.weight_method import WeightMethod
 from culture_tasks.insertion.methods.mend.editor import token_gradients
-from culture_tasks.insertion.methods.mend.method import EditorTraining, divergence
+from culture_tasks.insertion.methods.mend.method import divergence
 
-DECODING = AnswerDecoding(max_new_tokens=8)
+DECODING, SHORT = AnswerDecoding(max_new_tokens=8), AnswerDecoding(max_new_tokens=5)
 OPTIONS = {
     "finetune": {"steps": 4, "learning_rate": 1e-2},
     "mend": {"layers": 2, "rank": 8, "edit_rate": 1e-3, "learning_rate": 1e-4},
@@ -73,43 +73,42 @@ def loss_of(model, sample, method=None):
     return float(predicted(model, sample, method).losses().mean())
 
 
-def bits(model):
-    return {name: parameter.detach().clone() for name, parameter in model.model.named_parameters()}
-
-
-def changed(model, before):
-    return {name for name, parameter in model.model.named_parameters() if not torch.equal(parameter, before[name])}
-
-
 def edited(method):
     return {name for name, weight in method.weights.items() if not torch.equal(method.present[name], weight)}
 
 
-def hooks(model):
-    return [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.model.modules()]
+def traces(model):
+    """All that an insertion may leave behind: weights, gradients, hooks."""
+    parameters = {name: (value.detach().clone(), value.requires_grad) for name, value in model.model.named_parameters()}
+    hooks = [len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.model.modules()]
+    return parameters, hooks
+
+
+def assert_the_same(before, after):
+    assert before[1] == after[1]
+    assert all(
+        torch.equal(value, after[0][name][0]) and not after[0][name][1] for name, (value, _) in before[0].items()
+    )
 
 
 @each_method
 class TestAll:
     def test_an_insertion_lowers_its_loss_and_leaves_no_trace(self, model, name):
-        before, plain = bits(model), model.generate(ask(2, 3), DECODING)
-        before_hooks = hooks(model)
+        plain, before = model.generate(ask(2, 3), DECODING), traces(model)
         method, [first, second, _] = made(name, model), insertions()
         first_loss, other = loss_of(model, first), logits(model, second)
         method.insert(first)
         assert loss_of(model, first, method) < first_loss - (0 if name == "mend" else 0.05)
-        assert not changed(model, before)
         if isinstance(method, WeightMethod):
             count = len(decoder_layers(model.model)) - (1 if name == "finetune" else 2)
             assert edited(method)
             assert all(int(weight.split("layers.")[1].split(".")[0]) >= count for weight in edited(method))
             assert all(".mlp." in weight or (name == "finetune" and "attn." in weight) for weight in edited(method))
+            assert_the_same(before, traces(model))
         method.reset()
-        assert method.generate(ask(2, 3), DECODING) == model.generate(ask(2, 3), DECODING) == plain
+        assert method.generate(ask(2, 3), DECODING) == plain
         assert torch.equal(logits(model, second), other)
-        assert not changed(model, before)
-        assert not any(parameter.requires_grad for parameter in model.model.parameters())
-        assert hooks(model) == before_hooks
+        assert_the_same(before, traces(model))
 
     def test_a_chain_alone_is_a_chain_that_goes_on_and_its_order_counts(self, internvl, name):
         method, (first, second, _) = made(name, internvl), insertions()
@@ -128,20 +127,19 @@ class TestAll:
     @pytest.mark.parametrize("family", ["internvl", "qwen3_5"])
     def test_answers_are_the_same_at_every_size_of_a_batch(self, name, family):
         model = adapted(family)
-        chains = [tuple(insertions()[:length]) for length in (1, 2, 3)]
-        chains += [(insertion(5, number),) for number in range(3)]
-        asked = [ask(place % 4, place, ("en", "zh", "ar")[place % 3]) for place in range(12)]
-        jobs = [Job(query, DECODING, chains[place % 6]) for place, query in enumerate(asked)]
+        chains = [*(tuple(insertions()[:length]) for length in (1, 3)), (insertion(5, 1),)]
+        asked = [ask(place % 4, place, ("en", "zh", "ar")[place % 3]) for place in range(6)]
+        jobs = [Job(query, SHORT, chains[place % 3]) for place, query in enumerate(asked)]
         method, answers = made(name, model, **{**BATCHED, **OF_OUTPUTS}[name]), {}
-        for size in (1, 5):
+        for size in (1, 4):
             method.batch_size = size
             runner = Runner(method, ValueStore(None))
             answers[size] = [outcome.answer.text for outcome in runner.run(jobs)]
-            assert runner.costs.inserted == 6
+            assert runner.costs.inserted == 4
         alone = [outcome.answer.text for outcome in Runner(method, ValueStore(None), one_at_a_time=True).run(jobs)]
-        assert answers[1] == answers[5] == alone
+        assert answers[1] == answers[4] == alone
         if name in BATCHED:
-            assert alone != [model.generate(job.query, DECODING).text for job in jobs]
+            assert alone != [model.generate(job.query, SHORT).text for job in jobs]
 
     def test_bfloat16_learns_in_float32_and_comes_back(self, fresh, name):
         fresh.model.to(torch.bfloat16)
@@ -179,17 +177,14 @@ def test_a_plain_step_goes_down_the_gradient(internvl, name, options, rate):
         assert torch.allclose(present[name], weight - rate * gradient, atol=1e-6)
 
 
-class TestFineTune:
-    def test_a_layer_that_is_not_of_linear_maps_alone_is_answered_chain_by_chain(self):
-        model = adapted("qwen3_5")
-        jobs = [Job(ask(number), DECODING, (insertion(number, number),)) for number in range(3)]
-        answers = []
-        for size in (1, 4):
-            method = made("finetune", model, layer=0)
-            assert not method.by_row
-            method.batch_size = size
-            answers.append(Runner(method, ValueStore(None)).run(jobs))
-        assert answers[0] == answers[1]
+def test_a_layer_that_is_not_of_linear_maps_alone_is_answered_chain_by_chain():
+    jobs, answers = [Job(ask(number), SHORT, (insertion(number, number),)) for number in range(3)], []
+    for size in (1, 4):
+        method = made("finetune", adapted("qwen3_5"), layer=0)
+        assert not method.by_row
+        method.batch_size = size
+        answers.append(Runner(method, ValueStore(None)).run(jobs))
+    assert answers[0] == answers[1]
 
 
 class TestMend:
@@ -206,11 +201,11 @@ class TestMend:
     def test_gradients_in_parts_are_those_of_the_whole_loss(self, internvl, data, batch_size):
         """The derivative of the loss by an edit rate and by a bias, against differences."""
         method, case = made("mend", internvl, normalize=False, edit_rate=0.02), data.cases[0]
-        learner = EditorTraining(internvl, method.editors, method.config, batch_size)
-        parameters = {name: value for group in learner.groups() for name, value in group.parameters.items()}
+        method.batch_size = batch_size
+        parameters = {name: value for group in method.groups() for name, value in group.parameters.items()}
         for parameter in parameters.values():
             parameter.requires_grad_(requires_grad=True)
-        parts = learner.learn(learner.read(case), 0.5).losses
+        parts = method.learn(method.read(case), 0.5).losses
         weighted = 0.1 * parts["edit"] + 0.1 * parts["generality"] + parts["locality"]
         assert parts["loss"] == pytest.approx(weighted, rel=1e-6)
         for name, place, step in (("rates", 1, 1e-3), ("of_shape.64x128.layers.1.bias", 3, 1e-2)):
@@ -218,13 +213,13 @@ class TestMend:
             for sign in (1, -1):
                 with torch.no_grad():
                     parameters[name][place] += sign * step
-                values.append(learner.learn(learner.read(case), 0.0).losses["loss"])
+                values.append(method.learn(method.read(case), 0.0).losses["loss"])
                 with torch.no_grad():
                     parameters[name][place] -= sign * step
             difference = 0.5 * (values[0] - values[1]) / (2 * step)
             assert float(parameters[name].grad[place]) == pytest.approx(difference, rel=0.05, abs=1e-4)
         cases = [replace(case, locality=(item,)) for item in case.locality]
-        alone = [learner.learn(learner.read(one), 1.0).losses["locality"] for one in cases]
+        alone = [method.learn(method.read(one), 1.0).losses["locality"] for one in cases]
         assert len(alone) == 2
         assert min(alone) > 0
         assert parts["locality"] == pytest.approx(sum(alone), rel=1e-4)
@@ -233,7 +228,8 @@ class TestMend:
         fresh.model.to(torch.bfloat16)
         method = made("mend", fresh, mixed_precision="bf16", learning_rate=1e-3)
         before = {name: tensor.clone() for name, tensor in method.editors.state_dict().items()}
-        train(EditorTraining(fresh, method.editors, method.config, 2), data.cases, method.config, name="mend")
+        method.batch_size = 2
+        train(method, data.cases[:4], method.config, name="mend")
         after = method.editors.state_dict()
         assert all(after[name].dtype in (torch.float32, torch.float64) for name in after)
         assert all(torch.isfinite(after[name]).all() for name in after)
@@ -313,6 +309,28 @@ class TestLora:
             made("lora", model, weights="self_attn.q_proj+self_attn.w_proj")
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "activated"),
+    [
+        ("grace", {"radius": 1e-6}, lambda method: bool(method.codebook.lookup(method._keys)[1])),
+        ("wise", {}, lambda method: int(method._choice) == 0),
+        ("wise", {"activation_ratio": 1.001}, lambda method: int(method._choice) == 0),
+    ],
+)
+def test_requests_out_of_scope_have_the_plain_answers_bit_for_bit(model, name, options, activated):
+    samples = insertions()
+    plain = [logits(model, sample) for sample in samples]
+    method, changed, used = made(name, model, **options), [], []
+    method.insert(samples[0])
+    for sample, before in zip(samples, plain, strict=True):
+        changed.append(not torch.equal(logits(model, sample), before))
+        used.append(activated(method))
+    method.reset()
+    assert changed == used
+    assert used[0] == ("activation_ratio" not in options)
+    assert name == "wise" or used == [True, False, False]
+
+
 class TestGrace:
     def test_the_value_replaces_the_output_at_the_prompts_last_token(self, model):
         method, sample = made("grace", model), insertions()[0]
@@ -335,35 +353,8 @@ class TestGrace:
         assert (entry.radius, entry.answer) == (1e-3, sample.answer)
         assert method.parameter_count() == len(entry.key) + len(entry.value) + 1
 
-    def test_requests_outside_the_radius_have_the_plain_answers_bit_for_bit(self, model):
-        samples = insertions()
-        plain = [logits(model, sample) for sample in samples]
-        method = made("grace", model, radius=1e-6)
-        method.insert(samples[0])
-        after = [logits(model, sample) for sample in samples]
-        method.reset()
-        assert [torch.equal(*both) for both in zip(plain, after, strict=True)] == [False, True, True]
-
 
 class TestWise:
-    def test_requests_below_the_threshold_have_the_plain_answers_bit_for_bit(self, model):
-        samples = insertions()
-        plain = [logits(model, sample) for sample in samples]
-        method = made("wise", model)
-        method.insert(samples[0])
-        activated = []
-        for sample in samples:
-            logits(model, sample)
-            activated.append(int(method._choice) == 0)
-        after = [logits(model, sample) for sample in samples]
-        method.reset()
-        assert activated[0]
-        assert [not torch.equal(*both) for both in zip(plain, after, strict=True)] == activated
-        method = made("wise", model, activation_ratio=1.001)
-        method.insert(samples[0])
-        assert all(torch.equal(logits(model, sample), before) for sample, before in zip(samples, plain, strict=True))
-        method.reset()
-
     def test_two_steps_are_those_of_the_formulas(self, internvl):
         """W' <- W' - eta M * g, with g the gradient of the answer's loss plus the margin loss, within the limit."""
         config = {"steps": 2, "learning_rate": 0.5, "norm_limit": 0.4, "alpha": 0.1, "beta": 9.0, "gamma": 8.0}

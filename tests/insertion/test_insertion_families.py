@@ -38,7 +38,7 @@ def queries(count=18):
 
 
 def encoded(model, asked, **options):
-    return model._encoding.encode([query.messages() for query in asked], **options)
+    return model.encoding.encode([query.messages() for query in asked], **options)
 
 
 def with_threshold(model, threshold):
@@ -60,7 +60,7 @@ def out_of_memory(limit, answers=None):
 
 def test_another_engine_is_shown_the_same_tokens_around_the_images(model):
     for query in (PLAIN, *queries(3)):
-        tokens, images = model.prompt(query)
+        tokens, images = model.encoding.prompt_tokens(query.messages()), query.images()
         [expanded] = encoded(model, [query]).inputs["input_ids"].tolist()
         assert len(images) == len(query.pictures())
         assert (tokens[:2], tokens[-8:]) == (expanded[:2], expanded[-8:])
@@ -123,7 +123,7 @@ class TestEncoding:
         messages = queries(2)[1].messages()
         options = {"tokenize": True, "return_dict": True, "add_generation_prompt": True, "enable_thinking": False}
         expected = model.processor.apply_chat_template([messages], **options)["input_ids"][0]
-        assert model._encoding.encode([messages]).inputs["input_ids"][0].tolist() == [int(token) for token in expected]
+        assert model.encoding.encode([messages]).inputs["input_ids"][0].tolist() == [int(token) for token in expected]
 
     def test_a_tokenizer_that_adds_the_token_for_a_template_that_does_not_is_used(self):
         made = family("gemma3")
@@ -155,10 +155,8 @@ class TestTeacherForcing:
     def test_losses_are_the_models_own_whatever_other_pairs_there_are(self, model):
         pairs = list(zip(queries(4), ("never good", "never good at all", "好", "دائما"), strict=True))
         query, answer = pairs[0]
-        end = model._encoding.end_of_answer(ends_of_generation(model.model))
-        tokenizer = model.processor.tokenizer
-        assert end == tokenizer.eos_token_id
-        answered = model._encoding.encode_answered([query.messages()], [answer], end)
+        tokenizer, ends = model.processor.tokenizer, ends_of_generation(model.model)
+        answered = model.encoding.encode_answered([query.messages()], [answer], ends)
         with torch.no_grad():
             expected = model.model(**model._placed(answered.inputs)).loss
             scored = model.answer_scorer(pairs[:1])()
@@ -213,7 +211,7 @@ def test_features_are_means_of_the_last_layer_over_question_and_image_tokens(mod
         last = model.model(**inputs.inputs, output_hidden_states=True).hidden_states[-1][0].float()
     features = model.features(query)
     assert torch.allclose(features, torch.stack([last[question].mean(0), last[visual].mean(0)]), atol=1e-4)
-    assert features.shape == (2, model.hidden_size)
+    assert features.shape == (2, last.shape[1])
 
 
 @pytest.mark.parametrize(

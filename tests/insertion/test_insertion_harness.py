@@ -14,7 +14,7 @@ from support.in_process import run_lmms_eval
 from support.written_runs import write_lmms_eval
 from torch import nn
 
-from culture_tasks.errors import MissingExtraError, SettingsError
+from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import device_meter
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.method_registry import method_class, method_config
@@ -30,26 +30,34 @@ SINGLE = [
 ]
 CHAINS = ["crosscult_retention_en_zh_ar_en_after_1", "crosscult_retention_en_zh_ar_ar_after_3"]
 FINETUNE = {"method": "finetune", "steps": "3", "learning_rate": "0.01"}
+LATENCY = {"paper_latency": "true"}
 TESTS = Path(__file__).parents[1]
 
 pytestmark = pytest.mark.usefixtures("evaluating")
 
 
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """A store of answers that all tests share which count none."""
+    return tmp_path_factory.mktemp("answers") / "answers.sqlite3"
+
+
 @pytest.fixture
-def arguments(checkpoint, tmp_path):
-    return {"pretrained": str(checkpoint), "device": "cpu", "answers": str(tmp_path / "answers.sqlite3")}
+def arguments(checkpoint, answers):
+    return {"pretrained": str(checkpoint), "device": "cpu", "answers": str(answers)}
 
 
 @pytest.fixture(scope="module")
 def make_state(checkpoint, world, tmp_path_factory):
+    model, data = MultimodalModel.load(str(checkpoint)), load_training_data(world)
+
     def make(folder=None, threshold=None):
         folder = folder or tmp_path_factory.mktemp("state")
-        method = method_class("mcki")(MultimodalModel.load(str(checkpoint)), method_config("mcki", {"route_dim": 16}))
-        method.fit(load_training_data(world), ValueStore(None))
-        if threshold is not None:
-            method.threshold = threshold
+        method = method_class("mcki")(model, method_config("mcki", {"route_dim": 16}))
+        method.fit(data, ValueStore(None))
+        method.threshold = method.threshold if threshold is None else threshold
         method.save(folder)
-        return folder
+        return {"method": "mcki", "state": str(folder)}
 
     return make
 
@@ -72,36 +80,43 @@ def overlap(results, task):
     return results["results"][task]["rouge_l,none"]
 
 
-def test_the_plain_model_gives_the_base_row(arguments):
-    results = run(SINGLE, arguments)
-    for task in SINGLE[2:]:
-        assert overlap(results, task) == 100.0
-    assert all(after == base for task in SINGLE for after, base in responses(results, task))
-    assert len(responses(results, SINGLE[0])) == 8  # two scenarios, two raw cases, two targets
+def test_the_plain_model_gives_the_base_row_and_finetune_changes_it(arguments):
+    plain, edited = run(SINGLE, arguments), run(SINGLE[3:] + CHAINS[1:], {**arguments, **FINETUNE})
+    assert [overlap(plain, task) for task in SINGLE[2:]] == [100.0, 100.0]
+    assert all(after == base for task in SINGLE for after, base in responses(plain, task))
+    assert len(responses(plain, SINGLE[0])) == 8  # two scenarios, two raw cases, two targets
+    assert [base for _, base in responses(edited, SINGLE[3])] == [base for _, base in responses(plain, SINGLE[3])]
+    assert any(after != base for after, base in responses(edited, SINGLE[3]))
+    assert overlap(edited, SINGLE[3]) < 100.0
 
 
-@pytest.mark.parametrize("name", ["mcki", "finetune"])
-def test_a_method_that_acts_changes_answers_and_locality_sees_it(arguments, make_state, name):
-    method = {"method": "mcki", "state": str(make_state(threshold=-1.0))} if name == "mcki" else FINETUNE
-    results = run([*SINGLE, *CHAINS], {**arguments, **method})
-    pairs = responses(results, SINGLE[3])
-    assert any(after != base for after, base in pairs)
+def test_an_active_method_inserts_once_a_case_and_a_second_run_generates_nothing(
+    arguments, make_state, monkeypatch, tmp_path
+):
+    inserted, method = [], method_class("mcki")
+    insert = method.insert
+    monkeypatch.setattr(method, "insert", lambda self, sample: (inserted.append(sample.key), insert(self, sample)))
+    chosen = {**arguments, **make_state(threshold=-1.0), "answers": str(tmp_path / "answers.sqlite3")}
+    results = run([*SINGLE, *CHAINS], chosen)
+    # 8 single-insert cases with one insertion, 4 chains whose step 1 is gone on with to step 3.
+    assert len(inserted) == 8 + 4 * 3
+    assert any(after != base for after, base in responses(results, SINGLE[3]))
     assert overlap(results, SINGLE[3]) < 100.0
-    assert [base for _, base in pairs] == [base for _, base in responses(run(SINGLE[3:], arguments), SINGLE[3])]
-    for sample in results["samples"][SINGLE[0]] if name == "mcki" else ():
+    for sample in results["samples"][SINGLE[0]]:
         facts = sample["judge_score_lexical"]["facts"]
         assert (facts["activated"], facts["threshold"]) == (0, -1.0)
         assert facts["entry"] == sample["judge_score_lexical"]["groups"]["partition"]
         assert facts["similarity"] == pytest.approx(1.0, abs=1e-4)
         assert facts["input_tokens"] > facts["output_tokens"] > 0
+    monkeypatch.setattr(MultimodalModel, "_answers", None)
+    second = run(SINGLE, chosen)
+    assert [responses(second, task) for task in SINGLE] == [responses(results, task) for task in SINGLE]
 
 
 def test_batches_and_one_at_a_time_say_the_same(arguments, make_state):
-    chosen = {**arguments, "answers": "off", "dtype": "float32", "method": "mcki", "state": str(make_state())}
-    tasks = [SINGLE[0], SINGLE[3], CHAINS[1]]
-    expected = run(tasks, chosen)
-    for change in ({"batch_size": "auto"}, {"paper_latency": "true"}):
-        found = run(tasks, {**chosen, **change})
+    chosen, tasks = {**arguments, "answers": "off", "dtype": "float32", **make_state()}, [SINGLE[3], CHAINS[1]]
+    expected, *others = (run(tasks, chosen | change) for change in ({}, {"batch_size": "auto"}, LATENCY))
+    for found in others:
         for task in tasks:
             assert responses(found, task) == responses(expected, task)
             activated = [[json.loads(text[2])["activated"] for text in logged(one, task)] for one in (found, expected)]
@@ -126,23 +141,9 @@ def test_devices_are_named_and_counted(monkeypatch):
     assert device_meter.devices_of(model) == "2 x A100"
 
 
-def test_each_insertion_is_done_once_a_case_and_a_second_run_generates_nothing(arguments, make_state, monkeypatch):
-    inserted = []
-    method = method_class("mcki")
-    insert = method.insert
-    monkeypatch.setattr(method, "insert", lambda self, sample: (inserted.append(sample.key), insert(self, sample)))
-    chosen = {**arguments, "method": "mcki", "state": str(make_state())}
-    first = run([*SINGLE, *CHAINS], chosen)
-    # 8 single-insert cases with one insertion, 4 chains whose step 1 is gone on with to step 3.
-    assert len(inserted) == 8 + 4 * 3
-    monkeypatch.setattr(MultimodalModel, "_answers", None)
-    second = run(SINGLE, chosen)
-    assert [responses(second, task) for task in SINGLE] == [responses(first, task) for task in SINGLE]
-
-
-@pytest.mark.parametrize("way", [{"paper_latency": "true"}, {"batch_size": "4"}])
+@pytest.mark.parametrize("way", [LATENCY, {"batch_size": "4"}])
 def test_the_result_file_says_what_the_run_cost(arguments, make_state, tmp_path, way):
-    chosen = {**arguments, **way, "method": "mcki", "state": str(make_state())}
+    chosen = {**arguments, **way, **make_state(), "answers": "off"}
     text = ",".join(f"{name}={value}" for name, value in chosen.items())
     path = write_lmms_eval(tmp_path, SINGLE, lmms="knowledge_insertion", model_args=text, bootstrap_iters=0)
     costs = json.loads(path.read_text(encoding="utf-8"))["insertion_costs"]
@@ -166,18 +167,15 @@ def test_the_result_file_says_what_the_run_cost(arguments, make_state, tmp_path,
 
 
 def test_a_retrained_state_hits_no_stale_response(arguments, make_state, tmp_path, monkeypatch):
-    state, cache = tmp_path / "state", str(tmp_path / "cache")
-    chosen = {**arguments, "method": "mcki", "state": str(state)}
-    make_state(state, threshold=2.0)
+    cache = str(tmp_path / "cache")
+    chosen = {**arguments, **make_state(tmp_path / "state", threshold=2.0), "answers": "off"}
     before = run(SINGLE[:1], chosen, use_cache=cache)
     with monkeypatch.context() as patch:
         patch.setattr(MultimodalModel, "_answers", None)
-        again = run(SINGLE[:1], {**chosen, "answers": "off"}, use_cache=cache)
+        again = run(SINGLE[:1], chosen, use_cache=cache)
     assert responses(again, SINGLE[0]) == responses(before, SINGLE[0])
-    make_state(state, threshold=-1.0)
-    after = run(SINGLE[:1], chosen, use_cache=cache)
-    fresh = run(SINGLE[:1], {**chosen, "answers": "off"})
-    assert responses(after, SINGLE[0]) == responses(fresh, SINGLE[0]) != responses(before, SINGLE[0])
+    make_state(tmp_path / "state", threshold=-1.0)
+    assert responses(run(SINGLE[:1], chosen, use_cache=cache), SINGLE[0]) != responses(before, SINGLE[0])
 
 
 @pytest.mark.parametrize(
@@ -194,14 +192,15 @@ def test_a_retrained_state_hits_no_stale_response(arguments, make_state, tmp_pat
         ({"backend": "vlm"}, "backend='vlm': Input should be 'vllm'"),
         ({"backend": "vllm", "method": "finetune"}, "changes the model's weights"),
         ({"backend": "vllm", "device": "cuda:1"}, "CUDA_VISIBLE_DEVICES=1"),
+        ({"backend": "vllm"}, r"pip install 'culture-tasks\[vllm\]'"),
     ],
 )
 def test_mistakes_are_explained_before_the_model_is_loaded(arguments, change, message, monkeypatch):
-    from culture_tasks.harness.lmms_eval.knowledge_insertion import KnowledgeInsertion
+    from culture_tasks.harness.lmms_eval.knowledge_insertion import KnowledgeInsertionModel
 
     monkeypatch.setattr(MultimodalModel, "load", None)
-    with pytest.raises(SettingsError, match=message):
-        KnowledgeInsertion(**{**arguments, **change})
+    with pytest.raises(CultureTasksError, match=message):
+        KnowledgeInsertionModel(**{**arguments, **change})
 
 
 def test_a_backend_of_several_ranks_is_refused():
@@ -213,18 +212,9 @@ def test_a_backend_of_several_ranks_is_refused():
         given.check_devices(torch.device("cuda", 0), 2)
 
 
-def test_a_missing_vllm_is_named_before_the_model_is_loaded(arguments, monkeypatch):
-    from culture_tasks.harness.lmms_eval.knowledge_insertion import KnowledgeInsertion
-
-    monkeypatch.setattr(MultimodalModel, "load", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'culture-tasks\[vllm\]'"):
-        KnowledgeInsertion(**arguments, backend="vllm")
-
-
 @pytest.mark.slow
 def test_two_ranks_answer_as_one_does(arguments, make_state, tmp_path):
-    state = make_state(threshold=-1.0)
-    chosen = {**arguments, "method": "mcki", "state": str(state), "answers": "off"}
+    chosen = {**arguments, **make_state(threshold=-1.0), "answers": "off"}
     alone = run(SINGLE[2:3], chosen)
     text = ",".join(f"{name}={value}" for name, value in chosen.items())
     ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]

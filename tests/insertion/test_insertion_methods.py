@@ -58,8 +58,8 @@ def another_package(tmp_path):
 def test_every_option_has_a_sentence_and_every_method_says_what_it_does(name):
     method = method_class(name)
     assert about(method).endswith(".")
-    assert [option.name for option in options_of(method) if not option.meaning.endswith(".")] == []
-    assert {option.name for option in options_of(method)} >= set(method.other_models)
+    assert [option["name"] for option in options_of(method) if not option["meaning"].endswith(".")] == []
+    assert {option["name"] for option in options_of(method)} >= set(method.other_models)
 
 
 def test_methods_are_listed_with_options_and_needs(capsys):

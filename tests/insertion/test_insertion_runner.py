@@ -114,11 +114,6 @@ def sample(answer):
 EN, ZH, AR = sample("en"), sample("zh"), sample("ar")
 
 
-@pytest.fixture
-def method():
-    return Recording(CountingModel())
-
-
 JOBS = [
     Job(ask("c"), DECODING, (ZH,)),
     Job(ask("plain"), DECODING),
@@ -126,14 +121,25 @@ JOBS = [
     Job(ask("a"), DECODING, (ZH,)),
     Job(ask("weather"), DECODING, (EN, ZH), compare=True),
 ]
-MODES = [{}, {"one_at_a_time": True}]
+SAME = Job(ask("same"), DECODING, (EN,), compare=True)
+each_mode = pytest.mark.parametrize("mode", [{}, {"one_at_a_time": True}])
+each_kind = pytest.mark.parametrize("kind", [Recording, Editing])
 
 
-def texts(outcomes):
-    return [outcome.answer.text for outcome in outcomes]
+class Run:
+    """A run of a new method over a new model; ``asked`` are the texts that the model was shown."""
+
+    def __init__(self, kind, jobs, store=None, **mode):
+        self.method = kind(CountingModel())
+        self.asked = self.method.model.asked
+        runner = Runner(self.method, ValueStore(None) if store is None else store, **mode)
+        self.identity, self.costs = runner.identity, runner.costs
+        self.outcomes = runner.run(jobs)
+        self.texts = [outcome.answer.text for outcome in self.outcomes]
+        self.inserted = [call for call in getattr(self.method, "calls", ()) if call != "reset"]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each_mode
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
@@ -142,122 +148,100 @@ def texts(outcomes):
     ],
 )
 def test_outcomes_stand_in_the_order_of_the_jobs(kind, expected, mode):
-    method = kind(CountingModel())
-    outcomes = Runner(method, ValueStore(None), **mode).run(JOBS)
-    assert texts(outcomes) == expected
-    assert [outcome.base for outcome in outcomes] == [None, None, "b", None, "weather"]
-    assert {(outcome.answer.prompt_tokens, outcome.answer.new_tokens) for outcome in outcomes} == {(7, 2)}
+    run = Run(kind, JOBS, **mode)
+    assert run.texts == expected
+    assert [outcome.base for outcome in run.outcomes] == [None, None, "b", None, "weather"]
+    answers = [outcome.answer for outcome in run.outcomes]
+    assert {(answer.prompt_tokens, answer.new_tokens) for answer in answers} == {(7, 2)}
     if kind is Editing:
-        assert method.model.weights == ""
+        assert run.method.model.weights == ""
         return
-    assert [outcome.answer.activated for outcome in outcomes] == [0, None, 0, 0, None]
-    assert [outcome.answer.similarity for outcome in outcomes] == [0.9, None, 0.9, 0.9, 0.1]
-    assert {outcome.answer.threshold for outcome in outcomes} == {None, 0.5}
+    assert [answer.activated for answer in answers] == [0, None, 0, 0, None]
+    assert [answer.similarity for answer in answers] == [0.9, None, 0.9, 0.9, 0.1]
+    assert {answer.threshold for answer in answers} == {None, 0.5}
 
 
 def test_the_requests_of_one_edited_state_are_one_batch_and_stored_answers_need_no_state():
-    method, again, store = Editing(CountingModel()), Editing(CountingModel()), ValueStore(None)
-    Runner(method, store).run(JOBS)
-    assert sorted(method.model.batches) == [["b"], ["c", "a"], ["plain", "b", "weather"], ["weather"]]
-    assert [call for call in method.calls if call != "reset"] == ["zh", "en", "zh"]
-    Runner(again, store).run(JOBS)
-    assert set(again.calls) == {"reset"}
+    store = ValueStore(None)
+    run, again = Run(Editing, JOBS, store), Run(Editing, JOBS, store)
+    assert sorted(run.method.model.batches) == [["b"], ["c", "a"], ["plain", "b", "weather"], ["weather"]]
+    assert run.inserted == ["zh", "en", "zh"]
+    assert set(again.method.calls) == {"reset"}
 
 
 def test_a_model_of_the_methods_own_answers_what_the_method_gives_it():
-    method, again, store = Replacing(CountingModel()), Replacing(CountingModel()), ValueStore(None)
-    outcomes = Runner(method, store).run(JOBS)
-    assert texts(outcomes) == ["zh c", "plain", "en b", "zh a", "weather"]
-    assert sorted(method.model.asked) == ["b", "plain", "weather"]
-    assert sorted(method.other.asked) == ["en b", "zh a", "zh c"]
-    assert Runner(again, store).run(JOBS) == outcomes
-    assert again.model.asked == again.other.asked == []
+    store = ValueStore(None)
+    run, again = Run(Replacing, JOBS, store), Run(Replacing, JOBS, store)
+    assert run.texts == ["zh c", "plain", "en b", "zh a", "weather"]
+    assert sorted(run.asked) == ["b", "plain", "weather"]
+    assert sorted(run.method.other.asked) == ["en b", "zh a", "zh c"]
+    assert again.outcomes == run.outcomes
+    assert again.asked == again.method.other.asked == []
 
 
-@pytest.mark.parametrize("kind", [Recording, Editing])
-@pytest.mark.parametrize("mode", MODES)
+@each_kind
+@each_mode
 def test_each_insertion_is_done_once_and_chains_go_on(kind, mode):
-    method = kind(CountingModel())
     chains = [(EN,), (EN, ZH), (EN, ZH, AR), (ZH,), (EN, ZH, AR), (EN,)]
     jobs = [Job(ask(f"q{n}"), DECODING, chain) for n, chain in enumerate(chains)]
-    Runner(method, ValueStore(None), **mode).run(jobs)
-    assert [call for call in method.calls if call != "reset"] == ["en", "zh", "ar", "zh"]
+    assert Run(kind, jobs, **mode).inserted == ["en", "zh", "ar", "zh"]
 
 
-def test_later_runs_and_other_methods_find_plain_answers(method):
-    store, jobs = ValueStore(None), [Job(ask("same"), DECODING, (EN,), compare=True)] * 2
-    plain, base = BaseModelMethod(CountingModel()), BaseModelMethod(CountingModel())
-    first = Runner(plain, store).run(jobs)
-    assert first[0].answer.text == first[0].base == "same"
-    assert plain.model.asked == ["same"]
-    assert Runner(method, store).run(jobs)[0].base == "same"
-    assert method.model.asked == ["en same"]
-    assert Runner(base, store).run(jobs) == first
-    assert base.model.asked == []
+def test_later_runs_and_other_methods_find_plain_answers():
+    store = ValueStore(None)
+    plain, other, again = (Run(kind, [SAME] * 2, store) for kind in (BaseModelMethod, Recording, BaseModelMethod))
+    assert plain.texts[0] == plain.outcomes[0].base == other.outcomes[0].base == "same"
+    assert (plain.asked, other.asked, again.asked) == (["same"], ["en same"], [])
+    assert again.outcomes == plain.outcomes
 
 
-@pytest.mark.parametrize("kind", [Recording, Editing])
-@pytest.mark.parametrize("mode", MODES)
+@each_kind
+@each_mode
 def test_an_interrupt_loses_nothing(kind, mode, tmp_path):
     file = tmp_path / "answers.sqlite3"
     jobs = [Job(ask(name), DECODING, (EN,), compare=name != "crash") for name in ("a", "b", "crash")]
     with pytest.raises(KeyboardInterrupt):
-        Runner(kind(CountingModel()), ValueStore(file), **mode).run(jobs)
-    again = kind(CountingModel())
-    runner = Runner(again, ValueStore(file), **mode)
-    expected = ["[en] a", "[en] b"] if kind is Editing else ["en a", "en b"]
-    assert texts(runner.run(jobs[:2])) == expected
-    assert again.model.asked == []
-    assert (runner.costs.answered, runner.costs.found) == (0, 4)
+        Run(kind, jobs, ValueStore(file), **mode)
+    again = Run(kind, jobs[:2], ValueStore(file), **mode)
+    assert again.texts == (["[en] a", "[en] b"] if kind is Editing else ["en a", "en b"])
+    assert again.asked == []
+    assert (again.costs.answered, again.costs.found) == (0, 4)
 
 
 def test_another_version_of_a_method_asks_again_for_the_answers_of_its_own_weights(monkeypatch):
     store = ValueStore(None)
-
-    def asked():
-        method = Editing(CountingModel())
-        runner = Runner(method, store)
-        runner.run([Job(ask("same"), DECODING, (EN,), compare=True)])
-        return runner.identity, len(method.model.asked)
-
-    before, _ = asked()
-    assert asked() == (before, 0)
+    first, again = Run(Editing, [SAME], store), Run(Editing, [SAME], store)
+    assert (again.identity, again.asked) == (first.identity, [])
     monkeypatch.setattr(Editing, "answers_version", 2)
-    after, count = asked()
-    assert after != before
-    assert count == 1
+    later = Run(Editing, [SAME], store)
+    assert later.identity != first.identity
+    assert later.asked == ["[en] same"]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_sampled_answers_are_not_kept(method, mode):
-    store = ValueStore(None)
-    for _ in range(2):
-        Runner(method, store, **mode).run([Job(ask("same"), AnswerDecoding(8, temperature=1.0))] * 2)
-    assert len(method.model.asked) == 4
+@each_mode
+def test_sampled_answers_are_not_kept(mode):
+    store, jobs = ValueStore(None), [Job(ask("same"), AnswerDecoding(8, temperature=1.0))] * 2
+    assert [len(Run(Recording, jobs, store, **mode).asked) for _ in range(2)] == [2, 2]
     assert len(store) == 0
 
 
-def test_costs_count_the_work_and_keep_the_time_of_answers_on_their_own(method):
-    batched = Runner(method, ValueStore(None))
-    batched.run(JOBS)
-    assert (batched.costs.answered, batched.costs.found, batched.costs.inserted) == (6, 0, 3)
-    assert batched.costs.alone == []
+def test_costs_count_the_work_and_keep_the_time_of_answers_on_their_own():
+    costs = Run(Recording, JOBS).costs
+    assert (costs.answered, costs.found, costs.inserted, costs.alone) == (6, 0, 3, [])
     store = ValueStore(None)
-    first, second = (Runner(Recording(CountingModel()), store, one_at_a_time=True) for _ in range(2))
-    for runner in (first, second):
-        runner.run(JOBS)
-    assert len(first.costs.alone) == len(JOBS)
-    assert second.costs.alone == first.costs.alone
-    assert second.costs.inserted == 0
+    first, second = (Run(Recording, JOBS, store, one_at_a_time=True).costs for _ in range(2))
+    assert len(first.alone) == len(JOBS)
+    assert (second.alone, second.inserted) == (first.alone, 0)
 
 
-def test_an_unreadable_image_is_found_before_anything_is_asked(method):
+def test_an_unreadable_image_is_found_before_anything_is_asked():
     def broken():
         raise OSError("truncated")
 
+    store = ValueStore(None)
     with pytest.raises(DataError, match="can't be read"):
-        Runner(method, ValueStore(None)).run([Job(ask("a"), DECODING), Job(Query("b", broken), DECODING)])
-    assert method.model.asked == []
+        Run(Recording, [Job(ask("a"), DECODING), Job(Query("b", broken), DECODING)], store)
+    assert len(store) == 0
 
 
 def test_another_programs_database_is_refused(tmp_path):

@@ -59,23 +59,6 @@ def mend_state(internvl, data, tmp_path_factory):
     return folder
 
 
-class CountingFeatures:
-    """Counts the requests whose features are computed, and stops after some."""
-
-    def __init__(self, monkeypatch, internvl, stop_after=10**9):
-        self.count = 0
-        compute = internvl.features_of
-
-        def features_of(queries, batch_size):
-            for found in compute(queries, batch_size):
-                if self.count == stop_after:
-                    raise KeyboardInterrupt
-                self.count += 1
-                yield found
-
-        monkeypatch.setattr(internvl, "features_of", features_of)
-
-
 class TestTrainingData:
     def test_a_case_has_its_items_and_equal_requests_are_one_object(self, data):
         case = data.cases[0]
@@ -99,20 +82,30 @@ class TestTrainingData:
 
 
 class TestFitting:
-    def test_a_killed_fit_goes_on_and_computes_features_once_a_request(self, internvl, data, monkeypatch, tmp_path):
-        def fit(store, stop_after=10**9):
-            with monkeypatch.context() as patch:
-                counting = CountingFeatures(patch, internvl, stop_after)
-                made("mcki", internvl, data, store)
-                return counting.count
+    def test_a_killed_fit_goes_on_computes_features_once_a_request_and_is_timed_when_whole(
+        self, internvl, data, monkeypatch, tmp_path
+    ):
+        compute, computed, file = internvl.features_of, [], tmp_path / "features"
 
-        requests = len({query.key for case in data.cases for query in case.queries()})
-        assert fit(ValueStore(None)) == requests
+        def features_of(queries, batch_size):
+            for found in compute(queries, batch_size):
+                if len(computed) == 4:
+                    raise KeyboardInterrupt
+                computed.append(found)
+                yield found
+
         whole = made("mcki", internvl, data)
-        with pytest.raises(KeyboardInterrupt):
-            fit(ValueStore(tmp_path / "features"), stop_after=4)
-        assert fit(ValueStore(tmp_path / "features")) == whole.report["requests"] - 4 == requests - 4
-        assert made("mcki", internvl, data, ValueStore(tmp_path / "features")).fingerprint == whole.fingerprint
+        assert whole.report["requests"] == len({query.key for case in data.cases for query in case.queries()})
+        assert whole.report["seconds"] > 0
+        with monkeypatch.context() as patch:
+            patch.setattr(internvl, "features_of", features_of)
+            with pytest.raises(KeyboardInterrupt):
+                made("mcki", internvl, data, ValueStore(file))
+        store = ValueStore(file)
+        store.put("of another method", b"1")
+        again = made("mcki", internvl, data, store)
+        assert (store.hits, len(store)) == (4, whole.report["requests"] + 1)
+        assert (again.fingerprint, again.report["seconds"]) == (whole.fingerprint, None)
 
     def test_the_plain_model_has_nothing_to_fit(self, internvl, data):
         with pytest.raises(CultureTasksError, match="nothing to fit"):
@@ -142,7 +135,7 @@ class TestSavingAndLoading:
             r"'InternVLFor.*; weights .*; configuration .*; processor ",
         ):
             method_class(fitted.name)(adapted("llava")).load(tmp_path)
-        images, template = {"max_patches": 2}, internvl.encoding_options["template"]
+        images, template = {"max_patches": 2}, internvl.encoding.settings["template"]
         other = MultimodalModel(internvl.model, internvl.processor, "tiny internvl", template, images)
         with pytest.raises(state.StateError, match=r"; images \{'max_patches': 2\}, expected \{\}\)\. Load that model"):
             method_class(fitted.name)(other).load(tmp_path)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import threading
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from support.local_hub import LocalHub
 from support.tiny_encoders import save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
 
@@ -19,9 +18,16 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.harness import loading
 from culture_tasks.insertion import table
 from culture_tasks.insertion.core.adapter import ModelOptions
-from culture_tasks.insertion.core.method_registry import method_class, method_config, method_names
-from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.estimates import CaseShape, Device, ModelShape, PromptSize, Requests, RowEstimator, Work
+from culture_tasks.insertion.core.method_registry import method_class, method_names
+from culture_tasks.insertion.estimates import (
+    CaseShape,
+    Device,
+    MethodWork,
+    ModelShape,
+    PromptSize,
+    Requests,
+    RowEstimator,
+)
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.insertion.model_files import Located, locate, without_weights
 from culture_tasks.insertion.table import MethodRow, TableOptions, rows_of
@@ -145,7 +151,7 @@ def test_the_commands_say_what_was_chosen(tmp_path):
     options = TableOptions(
         out=tmp_path,
         pretrained="one/model",
-        model=ModelOptions(dtype="bfloat16", template={"enable_thinking": True}, images={"max_patches": 6}),
+        model=ModelOptions(dtype="bfloat16", enable_thinking=True, max_patches=6),
         tasks=("crosscult_single",),
         limit=5,
         fit_limit=7,
@@ -174,15 +180,6 @@ def test_the_commands_say_what_was_chosen(tmp_path):
     assert main([*mend.fit_command[3:], "--device", "cuda:99"]) == 1  # the options are those of fit
 
 
-def test_a_fit_is_timed_unless_it_finds_values_of_its_own(internvl, data):
-    store = ValueStore(None)
-    store.put("of another method", b"1")
-    for is_timed in (True, False):
-        method = method_class("mcki")(internvl, method_config("mcki", {"route_dim": 8}))
-        method.fit(data, store)
-        assert (method.report["seconds"] is not None) == is_timed
-
-
 def test_an_estimate_is_arithmetic_and_decoding():
     # 1e9 parameters in 10 layers, 100 tokens a request, no cache, hardly any hidden width.
     shape = ModelShape(layers=10, text=10**9, vision=0, parameters=10**9, itemsize=2, kept=0, active=0, hidden=0)
@@ -192,22 +189,22 @@ def test_an_estimate_is_arithmetic_and_decoding():
     estimator = RowEstimator(device, PromptSize(tokens=100, patches=0, images=0), requests, cases, batch=4)
     # A pass: 2 x 1e9 x 100 operations at 0.4e12 a second are 0.5 s. 50 tokens of 10 layers of 0.8 ms, four together,
     # are 0.1 s more for an answer.
-    base = estimator.row(Work(), {"": shape}, inserts=False)
+    base = estimator.row(MethodWork(), {"": shape}, inserts=False)
     assert base.hours * 3600 == pytest.approx(20 * 0.6)
     assert (base.fit_hours, base.gib) == (0, pytest.approx(2e9 / 2**30))
-    scoped = Work(fit={"": 7.0}, request={"": 1.0}, leaves_others_alone=True, fit_float32=1e6, trained=2**26)
+    scoped = MethodWork(fit={"": 7.0}, request={"": 1.0}, leaves_others_alone=True, fit_float32=1e6, trained=2**26)
     row = estimator.row(scoped, {"": shape})
     # 7 passes one after the other, and 2 x 1e6 x 100 operations at 0.4e11 a second.
     assert row.fit_hours * 3600 == pytest.approx(3.5 + 0.005)
     assert row.hours * 3600 == pytest.approx(10 * 0.6 + 20 * 0.6 + 30 * 0.5)
     assert row.fit_gib == pytest.approx(2e9 / 2**30 + 1)  # 16 bytes for each of 2**26 parameters
-    editing = Work(insertion={"": 2.0}, chain_bytes=2**30)
+    editing = MethodWork(insertion={"": 2.0}, chain_bytes=2**30)
     row = estimator.row(editing, {"": shape}, plain_is_stored=True)
     assert row.hours * 3600 == pytest.approx(40 * 0.6 + 10 * 2 * 0.5)
     assert row.gib == pytest.approx(2e9 / 2**30 + 1)  # four requests of one chain in a batch
     slow = replace(estimator, device=device._replace(bandwidth=1e9), requests=requests._replace(alone=1, new_tokens=64))
     # A backend doesn't launch kernels: 64 tokens, each for 64 requests with one reading of 2e9 bytes at 0.6e9 a second.
-    row = slow.row(Work(), {"": shape}, inserts=False, backend=True)
+    row = slow.row(MethodWork(), {"": shape}, inserts=False, backend=True)
     assert row.hours * 3600 == pytest.approx(0.5 + 2 / 0.6)
 
 
@@ -225,29 +222,18 @@ def hub(monkeypatch, tmp_path):
     """A server that answers as the Hub does, by path; anything else is unknown to it."""
     from huggingface_hub import constants
 
-    replies = {}
+    server, replies = LocalHub(), {}
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            status, code, body = replies.get(self.path.partition("?")[0], (404, "RepoNotFound", {}))
-            content = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("X-Error-Code", code)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+    def reply(path, *_):
+        status, code, body = replies.get(path, (404, "RepoNotFound", {}))
+        return status, json.dumps(body).encode(), {"X-Error-Code": code}
 
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    server.reply = reply
+    monkeypatch.setattr(constants, "ENDPOINT", server.address)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     yield replies
-    server.shutdown()
-    server.server_close()
+    server.close()
 
 
 def test_a_model_on_the_hub_is_sized_and_not_downloaded(hub, tmp_path):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-import torch
-from support.insertion_requests import ask, insertion
+from support.insertion_requests import ask
 
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.layer_outputs import OutputEdits, layer_output, published_layer
@@ -39,20 +38,6 @@ def test_an_edit_sees_prompts_without_padding_and_without_answers(model):
     seen.clear()
     model.generate(queries[0], AnswerDecoding(max_new_tokens=1))
     assert not seen
-
-
-def test_a_changed_output_reaches_the_logits_and_the_weights_stay(model):
-    name, linear = layer_output(model.model, "mlp.down_proj", {2: 0}, method="a method")
-    score = model.answer_scorer([(insertion().query, insertion().answer)])
-    plain, weight = score().logits, linear.weight.clone()
-    edits = OutputEdits(model.model, {linear: lambda inputs, output, prompts: output.roll(1, -1)})
-    edits.start()
-    changed = score().logits
-    edits.stop()
-    assert not torch.equal(changed, plain)
-    assert torch.equal(score().logits, plain)
-    assert torch.equal(linear.weight, weight)
-    assert name.endswith("layers.0.mlp.down_proj")
 
 
 @pytest.mark.parametrize(

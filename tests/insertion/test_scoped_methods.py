@@ -17,7 +17,7 @@ from support.tiny_world import Instance
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core import scoped_method, state
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.edit_scopes import Ingredient, ScopeEncoder, StoredVectors, edit_text, in_batches
+from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, edit_text, in_batches
 from culture_tasks.insertion.core.identity import ModelIdentity
 from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, text_part
@@ -74,9 +74,9 @@ def test_the_nearest_edit_is_used_from_the_threshold_on(internvl, folders, data,
     places = {"the first first": 0.0, "the second second": 9.0, "inside": 0.83, "outside": 0.84, "near second": 8.9}
     places |= {edit_text(case.insertion): 0.0 for case in data.cases}
     places |= {query.question: 0.0 for case in data.cases for query in case.queries()}
-    vectors = StoredVectors("by hand", str, in_batches(lambda texts: torch.tensor([[places[text]] for text in texts])))
-    ingredients = [Ingredient(vectors, lambda subject: subject[1], "texts")]
-    encoder = ScopeEncoder(ModelIdentity("", "", ""), 1, 0, ingredients, lambda texts: texts)
+    encode = in_batches(lambda subjects: torch.tensor([[places[text]] for _, text in subjects]))
+    vectors = StoredVectors("by hand", lambda subject: subject[1], encode)
+    encoder = ScopeEncoder(ModelIdentity("", "", ""), 1, 0, [vectors], lambda texts: texts)
     monkeypatch.setattr("culture_tasks.insertion.core.scoped_method.train", lambda *_, **__: {})
     first, second = (Insertion(about(f"the {answer}", 1), answer) for answer in ("first", "second"))
     for threshold, activated in ((0.5, None), (0.45, 0)):
@@ -287,9 +287,9 @@ def test_options_of_the_encoder_that_do_not_fit_are_refused(internvl, folders, d
 
 def test_clip_cuts_long_texts_off_and_ignores_padding(folders):
     config = MsckeConfig(encoder=str(folders["mscke"]), max_text_length=POSITIONS)
-    first, second = (clip_encoder(config, torch.device("cpu")).ingredients[0].vectors for _ in range(2))
+    first, second = (clip_encoder(config, torch.device("cpu")).parts[0] for _ in range(2))
     long, longer = "红包 " * 200, "红包 " * 200 + "hat"
-    assert torch.equal(*first.of([long, longer]))
-    alone, beside = first.of(["hat"])[0], second.of(["hat", "is this hat fine here"])[0]
+    assert torch.equal(*first.of([(None, long), (None, longer)]))
+    alone, beside = first.of([(None, "hat")])[0], second.of([(None, "hat"), (None, "is this hat fine here")])[0]
     assert torch.allclose(alone, beside, atol=1e-5)
     assert float(alone.norm()) == pytest.approx(1.0, abs=1e-5)

@@ -10,7 +10,6 @@ from support.tiny_families import family
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core.weight_edits import (
     RepeatedPass,
-    are_linear,
     decoder_layers,
     layer_linears,
     layer_weights,
@@ -106,13 +105,6 @@ def test_rows_have_different_weights_beams_too():
     for flat in (inputs[:7], inputs[0]):
         with pytest.raises(CultureTasksError, match=r"0\.weight is given .* Use --batch_size 1"):
             with_weights_by_row(model, rows, lambda flat=flat: model(flat))
-
-
-def test_only_weights_of_linear_maps_may_differ_by_row():
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Conv1d(4, 4, 1))
-    assert are_linear(model, ["0.weight"])
-    assert not are_linear(model, ["0.weight", "1.weight"])
-    assert not are_linear(model, ["0.bias"])
 
 
 def pairs():

@@ -46,17 +46,6 @@ def test_questions_that_are_much_alike_are_listed_with_how_much():
     assert near.similarity == pytest.approx(33 / (38 + 37 - 33), abs=1e-3)
 
 
-def test_what_is_much_alike():
-    tip = "Is it polite to tip a waiter in Japan?"
-    for other, alike in (
-        ("Is it polite to tip the waiter in Japan?", True),
-        ("Is it polite to bow in Japan?", False),
-        ("In Japan, is it polite to tip a waiter?", True),
-    ):
-        assert bool(overlap([question(tip, [1, 2])], [Question("t", "1", other)]).near) is alike
-    assert not overlap([question("!", [1, 2])], [Question("t", "1", "?")]).near
-
-
 @pytest.mark.parametrize("at_once", [2, 1_000])
 def test_of_each_test_the_nearest_question_is_listed(monkeypatch, at_once):
     monkeypatch.setattr("culture_tasks.metrics.near_duplicates._AT_ONCE", at_once)  # many are compared in parts

@@ -14,7 +14,7 @@ from culture_tasks.preferences.dataset_folder import rows_of
 from culture_tasks.preferences.pairs import of_culture, pairs_of, split
 from culture_tasks.results.training_manifest import Rule
 
-RATINGS = st.lists(st.integers(1, 10).map(float), min_size=1, max_size=8)
+RATINGS = st.lists(st.integers(1, 10).map(float), min_size=1, max_size=5)
 SEEDS = st.integers(0, 1_000)
 
 
@@ -28,7 +28,7 @@ def questions(draw):
             language=draw(st.sampled_from(["ar", "zh"])),
             culture=draw(st.sampled_from(["native", "foreign", "general", None])),
         )
-        for number, ratings in enumerate(draw(st.lists(RATINGS, min_size=1, max_size=25)))
+        for number, ratings in enumerate(draw(st.lists(RATINGS, min_size=1, max_size=12)))
     ]
 
 

@@ -135,7 +135,7 @@ def _ask(instance: Instance, language: str, parts: Sequence[Part] = ()) -> Query
 
 
 def _encoded(student: MultimodalModel, query: Query, answer: str) -> Example:
-    inputs = student._encoding.encode([query.messages()]).inputs
+    inputs = student.encoding.encode([query.messages()]).inputs
     tokenizer = student.processor.tokenizer
     return inputs, [*tokenizer(answer)["input_ids"], tokenizer.eos_token_id]
 

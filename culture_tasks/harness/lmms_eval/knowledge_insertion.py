@@ -37,7 +37,7 @@ from culture_tasks.insertion.core.vllm_engine import VllmEngine, check_arguments
 Messages = Callable[[Mapping[str, Any]], Sequence[Message]]
 
 
-class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
+class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no types
     """``--model knowledge_insertion --model_args pretrained=…,method=…,state=DIR``.
 
     ``costs`` are those of the run, on all ranks together; None before it is over.
@@ -57,11 +57,11 @@ class KnowledgeInsertion(lmms):  # type: ignore[misc]  # lmms-eval has no types
         self._rank, self._world_size = self.accelerator.process_index, self.accelerator.num_processes
         chosen = given.device if self._world_size == 1 else None
         self._device = self.accelerator.device if chosen is None else torch.device(chosen)
-        options = given.model_options(self._device, self.accelerator)
         if given.backend is not None:
             given.check_devices(self._device, self._world_size)
             check_arguments(given.backend_arguments)
-        model = MultimodalModel.load(given.pretrained, options)
+        options = given.model_copy(update={"device": str(self._device)})
+        model = MultimodalModel.load(given.pretrained, options, max_memory=given.max_memory(self.accelerator))
         config = method_config(given.method, given.method_options)
         self._method: InsertionMethod | None = method_class(given.method)(model, config)
         self._method.batch_size = self.batch_size

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import platformdirs
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from culture_tasks.errors import SettingsError, nearest
 from culture_tasks.insertion.core.adapter import ModelOptions
@@ -19,10 +19,9 @@ NAME = "knowledge_insertion"
 """The name of the model for ``--model``."""
 
 _FIRST_BATCH = 32
-_IMAGES = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
 
-class InsertionArguments(BaseModel):
+class InsertionArguments(ModelOptions):
     """Arguments of the model; others are options of a method without a state, or go to the backend.
 
     docs/insertion.md says what they do. Features that a method looks up in the model itself always come from
@@ -30,7 +29,7 @@ class InsertionArguments(BaseModel):
     to every model.
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(extra="allow", coerce_numbers_to_str=True)
 
     pretrained: str = ""
     method: str = "base"
@@ -38,17 +37,6 @@ class InsertionArguments(BaseModel):
     answers: str | None = None
     backend: Literal["vllm"] | None = None
     paper_latency: bool = False
-    revision: str | None = None
-    dtype: str = "auto"
-    device: str | None = None
-    device_map: str | None = None
-    attn_implementation: str | None = None
-    trust_remote_code: bool = False
-    enable_thinking: bool = False
-    min_patches: int | None = None
-    max_patches: int | None = None
-    min_pixels: int | None = None
-    max_pixels: int | None = None
     batch_size: str = "1"
     max_batch_size: Any = None
 
@@ -148,29 +136,14 @@ class InsertionArguments(BaseModel):
                 f"device out, and set CUDA_VISIBLE_DEVICES={device.index}."
             )
 
-    def model_options(self, device: torch.device, accelerator: Any) -> ModelOptions:
-        """Returns how this rank loads the model."""
-        return ModelOptions(
-            revision=self.revision,
-            dtype=self.dtype,
-            device=str(device),
-            device_map=self.device_map,
-            max_memory=None if self.device_map is None else _share_of_gpus(accelerator),
-            attn_implementation=self.attn_implementation,
-            trust_remote_code=self.trust_remote_code,
-            template={"enable_thinking": self.enable_thinking},
-            images={name: value for name in _IMAGES if (value := getattr(self, name)) is not None},
-        )
-
-
-def _share_of_gpus(accelerator: Any) -> dict[int, int] | None:
-    """Returns the memory of the GPUs that this rank's model may use; None where it has all of them."""
-    if accelerator.num_processes == 1:
-        return None
-    gpus = torch.cuda.device_count()
-    ranks = int(os.environ.get("LOCAL_WORLD_SIZE", accelerator.num_processes))
-    shared = share(gpus, ranks, accelerator.local_process_index)
-    return {number: torch.cuda.mem_get_info(number)[0] if number in shared else 0 for number in range(gpus)}
+    def max_memory(self, accelerator: Any) -> dict[int, int] | None:
+        """Returns the memory of the GPUs that this rank's model may be spread over; None where it has all of them."""
+        if self.device_map is None or accelerator.num_processes == 1:
+            return None
+        gpus = torch.cuda.device_count()
+        ranks = int(os.environ.get("LOCAL_WORLD_SIZE", accelerator.num_processes))
+        shared = share(gpus, ranks, accelerator.local_process_index)
+        return {number: torch.cuda.mem_get_info(number)[0] if number in shared else 0 for number in range(gpus)}
 
 
 def share(gpus: int, ranks: int, rank: int) -> range:

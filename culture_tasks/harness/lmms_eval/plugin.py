@@ -22,7 +22,7 @@ from culture_tasks.benchmarks.registry import cultures, entries, in_harness, tas
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness.extending import extend
 
-_KNOWLEDGE_INSERTION = "culture_tasks.harness.lmms_eval.knowledge_insertion.KnowledgeInsertion"
+_KNOWLEDGE_INSERTION = "culture_tasks.harness.lmms_eval.knowledge_insertion.KnowledgeInsertionModel"
 
 
 def register() -> list[Any]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
+from pydantic import BaseModel, ConfigDict
 
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core.encoding import (
@@ -28,22 +29,15 @@ from culture_tasks.insertion.core.encoding import (
 )
 from culture_tasks.insertion.core.identity import ModelIdentity, identify
 from culture_tasks.insertion.core.progress import read_ahead
-from culture_tasks.insertion.core.queries import AnswerDecoding, Query, images_of
+from culture_tasks.insertion.core.queries import AnswerDecoding, Query
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
     from transformers import PreTrainedModel, ProcessorMixin
 
 _log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
-
-Gate = Callable[[torch.Tensor], bool]
-"""Decides by the features of a request, shape (2, hidden size), whether generation stops after the prefill."""
-
-WeightsOf = Callable[[Sequence[int]], Sequence[Weights]]
-"""Returns the weights of requests by their places."""
 
 ANSWERS_VERSION = 2
 """Raise it whenever a change of code changes what a model is shown, how its answer is decoded, or its features.
@@ -90,30 +84,46 @@ class AnswerLogits(NamedTuple):
         return (nll * self.mask).sum(-1) / self.mask.sum(-1).clamp(min=1)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
+IMAGE_LIMITS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
+"""Options of the image processor."""
+
+
+class ModelOptions(BaseModel):
     """How a model is loaded.
 
-    Defaults are the branch ``main``, the checkpoint's data type, a GPU if there is one (which ``device_map`` overrules,
-    with at most ``max_memory`` bytes of each device by its number), and transformers' attention kernels. ``template``
-    are variables of the chat template: reasoning is off, since answers have 64 tokens. ``images`` are options of the
-    image processor, such as ``max_patches`` or ``max_pixels``.
+    Defaults are the branch ``main``, the checkpoint's data type, a GPU if there is one (which ``device_map``
+    overrules), transformers' attention kernels, no reasoning, since answers have 64 tokens, and the image processor's
+    own limits.
     """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     revision: str | None = None
     dtype: str = "auto"
     device: str | None = None
     device_map: str | None = None
-    max_memory: Mapping[int, int] | None = None
     attn_implementation: str | None = None
     trust_remote_code: bool = False
-    template: Mapping[str, Any] = field(default_factory=lambda: {"enable_thinking": False})
-    images: Mapping[str, int] = field(default_factory=dict)
+    enable_thinking: bool = False
+    min_patches: int | None = None
+    max_patches: int | None = None
+    min_pixels: int | None = None
+    max_pixels: int | None = None
 
     @property
     def source(self) -> dict[str, Any]:
         """Arguments of all loaders of transformers."""
         return {"revision": self.revision or "main", "trust_remote_code": self.trust_remote_code}
+
+    @property
+    def template(self) -> dict[str, Any]:
+        """Variables of the chat template."""
+        return {"enable_thinking": self.enable_thinking}
+
+    @property
+    def images(self) -> dict[str, int]:
+        """The limits of the image processor that are set."""
+        return self.model_dump(include={*IMAGE_LIMITS}, exclude_none=True)
 
 
 class MultimodalModel:
@@ -141,19 +151,21 @@ class MultimodalModel:
         for problem, applies in problems.items():
             if applies:
                 raise SettingsError(f"insertion: {type(model).__name__} can't be used: {problem}. Name another model.")
-        self._encoding = Encoding(processor, ModelOptions().template if template is None else template, images)
+        self.encoding = Encoding(processor, ModelOptions().template if template is None else template, images)
         self.identity: ModelIdentity = identify(
-            model, processor, source=source, options=self._encoding.settings, version=ANSWERS_VERSION
+            model, processor, source=source, options=self.encoding.settings, version=ANSWERS_VERSION
         )
 
     @classmethod
-    def load(cls, pretrained: str, options: ModelOptions | None = None) -> MultimodalModel:
-        """Loads a checkpoint."""
+    def load(
+        cls, pretrained: str, options: ModelOptions | None = None, *, max_memory: Mapping[int, int] | None = None
+    ) -> MultimodalModel:
+        """Loads a checkpoint; a ``device_map`` takes at most ``max_memory`` bytes of each device, by its number."""
         from transformers import AutoConfig, AutoModelForImageTextToText, AutoProcessor
 
         options = options or ModelOptions()
         place = options.device_map or options.device or ("cuda" if torch.cuda.is_available() else "cpu")
-        chosen = {"attn_implementation": options.attn_implementation, "max_memory": options.max_memory}
+        chosen = {"attn_implementation": options.attn_implementation, "max_memory": max_memory}
         given = {name: value for name, value in chosen.items() if value is not None}
         if options.device_map is None:
             try:
@@ -174,36 +186,26 @@ class MultimodalModel:
         return cls(model, processor, pretrained, options.template, options.images)
 
     @property
-    def encoding_options(self) -> Mapping[str, Any]:
-        """The ``template`` and the ``images`` of its :class:`ModelOptions`."""
-        return self._encoding.settings
-
-    @property
     def device(self) -> torch.device:
         """Where the model takes its inputs."""
         return torch.device(self.model.device)
 
-    @property
-    def hidden_size(self) -> int:
-        """Width of the last layer's hidden states."""
-        return int(self.model.config.get_text_config().hidden_size)
-
     def generate(self, query: Query, decoding: AnswerDecoding) -> ModelAnswer:
         """Answers a request."""
-        return self._answers(self._encoding.encode([query.messages()]), decoding)[0]
+        return self._answers(self.encoding.encode([query.messages()]), decoding)[0]
 
     def answers(
         self,
         queries: Sequence[Query],
         decoding: AnswerDecoding,
         batch_size: int = 1,
-        weights: WeightsOf | None = None,
+        weights: Callable[[Sequence[int]], Sequence[Weights]] | None = None,
     ) -> Iterator[tuple[int, ModelAnswer]]:
         """Yields the place of each request, with its answer.
 
-        Requests are answered in batches, the longest first; those with given ``weights``, which are made when a batch
-        begins, in the given order. A batch's images are loaded while the one before it is answered, and not kept. A
-        batch that doesn't fit into the memory is halved.
+        Requests are answered in batches, the longest first; or in the given order, if ``weights`` returns those of the
+        requests at some places, when their batch begins. A batch's images are loaded while the one before it is
+        answered, and not kept. A batch that doesn't fit into the memory is halved.
         """
 
         def answered(encoded: Encoded, places: Sequence[int]) -> list[ModelAnswer]:
@@ -211,16 +213,18 @@ class MultimodalModel:
                 return self._answers(encoded, decoding)
             return with_weights_by_row(self.model, weights(places), lambda: self._answers(encoded, decoding))
 
-        batches = self._longest_first(queries, batch_size) if weights is None else _in_order(queries, batch_size)
-        return self._batched(queries, batches, answered)
+        order = self._longest_first(queries) if weights is None else range(len(queries))
+        return self._batched(queries, order, batch_size, answered)
 
-    def generate_unless(self, query: Query, decoding: AnswerDecoding, gate: Gate) -> ModelAnswer | None:
+    def generate_unless(
+        self, query: Query, decoding: AnswerDecoding, gate: Callable[[torch.Tensor], bool]
+    ) -> ModelAnswer | None:
         """Answers a request, or returns None if the gate, given the features of its prefill, says stop.
 
         The gate is called between the first step of decoding and the second. If it lets the answer pass, decoding goes
         on: one prefill, whatever kind of cache the model keeps, and the same computation as :meth:`generate`.
         """
-        encoded = self._encoding.encode([query.messages()], with_spans=True)
+        encoded = self.encoding.encode([query.messages()], with_spans=True)
         masks = self._masks(encoded, [query])
         stops: list[bool] = []
         with captured_states(self.model) as states:
@@ -253,18 +257,12 @@ class MultimodalModel:
                 self._answers(encoded, AnswerDecoding(max_new_tokens=1))
             return pooled(states, masks)
 
-        return self._batched(queries, self._longest_first(queries, batch_size), prefill, with_spans=True)
-
-    def prompt(self, query: Query) -> tuple[list[int], list[Image]]:
-        """Returns the tokens of a request, in which each image is still its placeholder, and the images."""
-        messages = query.messages()
-        return self._encoding.prompt_tokens(messages), images_of(messages)
+        return self._batched(queries, self._longest_first(queries), batch_size, prefill, with_spans=True)
 
     def encode_answered(self, pairs: Sequence[tuple[Query, str]]) -> Encoded:
         """Reads and encodes requests, each with an answer, to which the end of the turn is added."""
-        end = self._encoding.end_of_answer(ends_of_generation(self.model))
-        conversations = [query.messages() for query, _ in pairs]
-        return self._encoding.encode_answered(conversations, [answer for _, answer in pairs], end)
+        conversations, answers = [query.messages() for query, _ in pairs], [answer for _, answer in pairs]
+        return self.encoding.encode_answered(conversations, answers, ends_of_generation(self.model))
 
     def encode_in_batches(self, pairs: Sequence[tuple[Query, str]], size: int) -> list[Encoded]:
         """Does the same in batches of a size."""
@@ -325,15 +323,24 @@ class MultimodalModel:
     def _batched(
         self,
         queries: Sequence[Query],
-        batches: Iterable[list[int]],
+        order: Sequence[int],
+        size: int,
         work: Callable[[Encoded, Sequence[int]], list[Result]],
         *,
         with_spans: bool = False,
     ) -> Iterator[tuple[int, Result]]:
-        """Encodes batches in another thread while the model works on those before."""
+        """Encodes batches in another thread while the model works on those before.
+
+        Neighbours in the order are batched; requests with images have their own batches.
+        """
+
+        def batches() -> Iterator[list[int]]:
+            for _, run in itertools.groupby(order, lambda place: bool(queries[place].pictures())):
+                while batch := list(itertools.islice(run, size)):
+                    yield batch
 
         def encoded(places: Sequence[int]) -> Encoded:
-            return self._encoding.encode([queries[place].messages() for place in places], with_spans=with_spans)
+            return self.encoding.encode([queries[place].messages() for place in places], with_spans=with_spans)
 
         def results_of(places: Sequence[int], inputs: Encoded) -> Iterator[tuple[int, Result]]:
             try:
@@ -352,29 +359,20 @@ class MultimodalModel:
             for part in (places[:half], places[half:]):
                 yield from results_of(part, encoded(part))
 
-        for places, inputs in read_ahead(batches, lambda places: (places, encoded(places))):
+        for places, inputs in read_ahead(batches(), lambda places: (places, encoded(places))):
             yield from results_of(places, inputs)
 
-    def _longest_first(self, queries: Sequence[Query], size: int) -> list[list[int]]:
-        """Returns the places of requests in batches, the longest first; requests with images have their own batches."""
+    def _longest_first(self, queries: Sequence[Query]) -> list[int]:
+        """Returns the places of requests, those with images first, and of either kind the longest."""
         if len(queries) == 1:
-            return [[0]]
+            return [0]
 
-        def length(place: int) -> int:
-            pixels = sum(math.prod(picture.size) for picture in queries[place].pictures())
-            return self._encoding.length(queries[place].texts()) + pixels // _PIXELS_PER_TOKEN
+        def length(place: int) -> tuple[bool, int]:
+            pictures = queries[place].pictures()
+            pixels = sum(math.prod(picture.size) for picture in pictures)
+            return bool(pictures), self.encoding.length(queries[place].texts()) + pixels // _PIXELS_PER_TOKEN
 
-        kinds: dict[bool, list[int]] = {}
-        for place in sorted(range(len(queries)), key=length, reverse=True):
-            kinds.setdefault(bool(queries[place].pictures()), []).append(place)
-        return [kind[start : start + size] for kind in kinds.values() for start in range(0, len(kind), size)]
-
-
-def _in_order(queries: Sequence[Query], size: int) -> Iterator[list[int]]:
-    """Yields the places of neighbouring requests in batches; requests with images have their own batches."""
-    for _, run in itertools.groupby(range(len(queries)), lambda place: bool(queries[place].pictures())):
-        while batch := list(itertools.islice(run, size)):
-            yield batch
+        return sorted(range(len(queries)), key=length, reverse=True)
 
 
 def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:

@@ -8,16 +8,20 @@ for equal vectors, 0.5 at a squared distance of ln 2.
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import torch
 
-from culture_tasks.insertion.core.identity import ModelIdentity
+from culture_tasks.errors import SettingsError
+from culture_tasks.insertion.core.identity import ModelIdentity, identify_encoder
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import Insertion, Query
 from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.text import tokens
 
 Input = TypeVar("Input")
 
@@ -27,6 +31,10 @@ Subject = tuple[Query, str]
 Encode = Callable[[Sequence[Input], int], Iterator[tuple[int, torch.Tensor]]]
 """Computes vectors of inputs in batches of a size; yields the place of an input with its vector, float32."""
 
+_log = logging.getLogger(__name__)
+
+LEXICAL = "lexical"
+_LEXICAL_VERSION = "words in bins, 1"  # raise it whenever the same words are counted in another way
 _SMALLEST = 1e-12  # of a squared distance: the loss of equal vectors that should differ stays finite
 
 
@@ -67,33 +75,21 @@ class Match(NamedTuple):
     edit: Insertion
 
 
-class EditMemory:
-    """Inserted samples with their vectors; nothing is replaced, so the same sample may be stored twice.
+StoredEdit = tuple[torch.Tensor, Insertion]
+"""An inserted sample with its vector, shape (width,)."""
+
+
+def nearest_edit(
+    memory: Sequence[StoredEdit], request: torch.Tensor, scores: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+) -> Match:
+    """Returns the edit with the highest score; of equal ones the first inserted. The memory must not be empty.
 
     ``scores`` compares the vectors of all edits, shape (edits, width), with that of a request, shape (width,): it
     returns a score of each edit, shape (edits,), which is higher the nearer it is.
     """
-
-    def __init__(self, scores: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
-        self._scores = scores
-        self._edits: list[tuple[torch.Tensor, Insertion]] = []
-
-    def __len__(self) -> int:
-        return len(self._edits)
-
-    def write(self, vector: torch.Tensor, edit: Insertion) -> None:
-        """Stores a sample."""
-        self._edits.append((vector, edit))
-
-    def nearest(self, request: torch.Tensor) -> Match:
-        """Returns the edit with the highest score; of equal ones the first inserted. The memory must not be empty."""
-        scores = self._scores(torch.stack([vector for vector, _ in self._edits]), request)
-        place = max(range(len(self._edits)), key=scores.tolist().__getitem__)
-        return Match(place, scores[place], self._edits[place][1])
-
-    def clear(self) -> None:
-        """Forgets all samples."""
-        self._edits.clear()
+    values = scores(torch.stack([vector for vector, _ in memory]), request)
+    place = max(range(len(memory)), key=values.tolist().__getitem__)
+    return Match(place, values[place], memory[place][1])
 
 
 class StoredVectors(Generic[Input]):
@@ -104,19 +100,20 @@ class StoredVectors(Generic[Input]):
     """
 
     def __init__(
-        self, prefix: str, key_of: Callable[[Input], str], encode: Encode[Input], shape: tuple[int, ...] = (-1,)
+        self,
+        prefix: str,
+        key_of: Callable[[Input], str],
+        encode: Encode[Input],
+        *,
+        shape: tuple[int, ...] = (-1,),
+        description: str = "vectors",
     ) -> None:
         self._prefix, self._key_of, self._encode, self._shape = prefix, key_of, encode, shape
+        self._description = description
         self._vectors: dict[str, torch.Tensor] = {}
 
     def prepare(
-        self,
-        inputs: Iterable[Input],
-        store: ValueStore,
-        *,
-        batch_size: int,
-        progress: Progress = silent,
-        description: str = "vectors",
+        self, inputs: Iterable[Input], store: ValueStore, *, batch_size: int, progress: Progress = silent
     ) -> None:
         """Computes vectors in batches; each is committed to the store as soon as it is there."""
         missing = self._missing(inputs)
@@ -125,7 +122,7 @@ class StoredVectors(Generic[Input]):
             if content is not None:
                 self._vectors[key] = torch.frombuffer(bytearray(content), dtype=torch.float32).reshape(self._shape)
                 del missing[key]
-        for key, vector in progress(self._computed(missing, batch_size), description, total=len(missing)):
+        for key, vector in progress(self._computed(missing, batch_size), self._description, total=len(missing)):
             store.put(f"{self._prefix}:{key}", vector.numpy().tobytes())
 
     def of(self, inputs: Sequence[Input]) -> torch.Tensor:
@@ -160,30 +157,83 @@ def in_batches(encode: Callable[[Sequence[Input]], torch.Tensor]) -> Encode[Inpu
     return encoded
 
 
-class Ingredient(NamedTuple):
-    """Stored vectors of a part of edits and requests, and that part of one: its text, or its image."""
-
-    vectors: StoredVectors[Any]
-    part: Callable[[Subject], Any]
-    description: str
-
-
 @dataclass(frozen=True, slots=True)
 class ScopeEncoder:
-    """A frozen encoder of edits and requests, whose vectors of length ``width`` are made of those of their parts."""
+    """A frozen encoder of edits and requests, whose vectors of length ``width`` are fused from those of their parts."""
 
     identity: ModelIdentity
     width: int
     parameters: int
-    ingredients: Sequence[Ingredient]
+    parts: Sequence[StoredVectors[Subject]]
     fused: Callable[..., torch.Tensor]
 
     def vectors(self, subjects: Sequence[Subject]) -> torch.Tensor:
         """Returns the vectors of edits or requests, shape (subjects, width), float32, on the CPU."""
-        return self.fused(*(vectors.of(list(map(part, subjects))) for vectors, part, _ in self.ingredients))
+        return self.fused(*(part.of(subjects) for part in self.parts))
 
     def prepare(self, subjects: Sequence[Subject], store: ValueStore, *, batch_size: int, progress: Progress) -> None:
         """Computes ahead, in batches, the vectors of their parts."""
-        for vectors, part, description in self.ingredients:
-            inputs = map(part, subjects)
-            vectors.prepare(inputs, store, batch_size=batch_size, progress=progress, description=description)
+        for part in self.parts:
+            part.prepare(subjects, store, batch_size=batch_size, progress=progress)
+
+
+class TransformerEncoder:
+    """Mean of the last hidden states over a sentence's tokens, as the paper's all-MiniLM-L6-v2 takes it."""
+
+    def __init__(self, name: str, max_text_length: int, device: torch.device, method: str) -> None:
+        from transformers import AutoModel, AutoTokenizer
+
+        try:
+            self._tokenizer = AutoTokenizer.from_pretrained(name, padding_side="right")
+            self._model = AutoModel.from_pretrained(name, dtype=torch.float32).to(device).eval()
+            kind = type(self._model).__name__
+            problem = "" if hasattr(self._model.config, "hidden_size") else f"{kind} isn't a model of texts alone"
+        except (OSError, ValueError) as error:
+            problem = f"{str(error).strip().splitlines()[0]:.200}"
+        if problem:
+            raise SettingsError(
+                f"{method}: the sentence encoder {name!r} can't be used ({problem}). Download one and name its folder "
+                f"with encoder=DIR, or choose encoder={LEXICAL}, which counts words and is not the paper's."
+            )
+        self._max_text_length = max_text_length
+        self.width, self.parameters = int(self._model.config.hidden_size), int(self._model.num_parameters())
+        settings = {"max_text_length": max_text_length}
+        self.identity = identify_encoder(self._model, self._tokenizer.get_vocab(), source=name, settings=settings)
+
+    def encode(self, sentences: Sequence[str]) -> torch.Tensor:
+        """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
+        batch = self._tokenizer(
+            list(sentences), padding=True, truncation=True, max_length=self._max_text_length, return_tensors="pt"
+        ).to(self._model.device)
+        with torch.no_grad():
+            states = self._model(**batch).last_hidden_state
+        mask = batch["attention_mask"][..., None].to(states.dtype)
+        means = (states * mask).sum(1) / mask.sum(1).clamp(min=1)
+        return torch.nn.functional.normalize(means.float(), dim=-1).cpu()
+
+
+class LexicalEncoder:
+    """Counts words in hashed bins: no model and no network, in any language, and not the paper's."""
+
+    identity = ModelIdentity(source=LEXICAL, weights=_LEXICAL_VERSION, run=_LEXICAL_VERSION)
+    width, parameters = 512, 0
+
+    def encode(self, sentences: Sequence[str]) -> torch.Tensor:
+        """Returns vectors of length 1, shape (sentences, width), float32, on the CPU."""
+        counts = torch.zeros(len(sentences), self.width)
+        for row, sentence in enumerate(sentences):
+            for token in tokens(sentence):
+                counts[row, int.from_bytes(hashlib.sha256(token.encode()).digest()[:4]) % self.width] += 1
+        return torch.nn.functional.normalize(counts, dim=-1)
+
+
+SentenceEncoder = TransformerEncoder | LexicalEncoder
+"""Maps sentences to vectors whose inner product is their similarity."""
+
+
+def make_encoder(name: str, max_text_length: int, device: torch.device, method: str) -> SentenceEncoder:
+    """Makes the encoder that a method's options name, and warns if it is not a model."""
+    if name == LEXICAL:
+        _log.warning("%s: encoder=%s counts words instead of the paper's sentence embeddings", method, LEXICAL)
+        return LexicalEncoder()
+    return TransformerEncoder(name, max_text_length, device, method)

@@ -27,21 +27,19 @@ _LIMITS = {"min_pixels": "shortest_edge", "max_pixels": "longest_edge"}
 IGNORED = -100
 """The label that transformers' losses leave out."""
 
-Spans = Sequence[Sequence[int]]
-"""Start and end of the characters that each token covers; (0, 0) for special tokens and padding."""
-
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """A batch of conversations as a model's inputs, on the CPU, padded on the left.
 
     ``prompts`` are the texts before image placeholders were replaced. On demand there are the spans of each
-    conversation's tokens, and the end of the last token of each text: some tokenizers drop trailing blanks.
+    conversation's tokens (start and end of the characters that a token covers; (0, 0) for special tokens and padding),
+    and the end of the last token of each text: some tokenizers drop trailing blanks.
     """
 
     inputs: dict[str, Any]
     prompts: list[str]
-    spans: Sequence[Spans] = ()
+    spans: Sequence[Sequence[Sequence[int]]] = ()
     prompt_ends: Sequence[int] = ()
 
 
@@ -91,10 +89,13 @@ class Encoding:
         return Encoded(inputs, prompts, spans, [max(last for _, last in row) for row in plain])
 
     def encode_answered(
-        self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], end: int | None
+        self, conversations: Sequence[Sequence[Message]], answers: Sequence[str], ends: Sequence[int]
     ) -> Encoded:
-        """Encodes conversations with answers and their last token, and ``labels`` that leave out all but these."""
-        encoded = self.encode(conversations)
+        """Encodes conversations with answers and their last token, and ``labels`` that leave out all but these.
+
+        The last token is one of the ``ends`` of a generation, where there are any.
+        """
+        encoded, end = self.encode(conversations), self._end_of_answer(ends)
         rows = [torch.tensor([*self._tokens(answer), *([] if end is None else [end])]) for answer in answers]
         pad = torch.nn.utils.rnn.pad_sequence
         ids = pad(rows, batch_first=True, padding_value=padding_token(self.processor.tokenizer))
@@ -112,7 +113,7 @@ class Encoding:
         inputs["labels"] = torch.cat([unanswered, ids.masked_fill(mask == 0, IGNORED)], dim=1)
         return Encoded(inputs, encoded.prompts)
 
-    def end_of_answer(self, ends: Sequence[int]) -> int | None:
+    def _end_of_answer(self, ends: Sequence[int]) -> int | None:
         """Returns the token that ends an answer in a conversation: the first after it that also ends a generation."""
         answer = "culture"
         request: list[Message] = [{"role": "user", "content": [text_part("?")]}]

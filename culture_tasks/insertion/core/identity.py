@@ -53,7 +53,7 @@ def identify(
     kind, digest, config = type(model).__name__, _weights_digest(model), _cleaned(model.config.to_dict())
     vocabulary = value_key(processor.tokenizer.get_vocab())
     settings = [_cleaned(processor.to_dict()), getattr(processor, "chat_template", None), vocabulary]
-    weights = _fingerprint([kind, digest, config, settings, dict(options)])
+    weights = value_key([kind, digest, config, settings, dict(options)])[:32]
     parts = {
         "class": kind,
         "data type": str(model.dtype),
@@ -70,7 +70,7 @@ def identify(
         getattr(model.config, "_attn_implementation", None),
         [torch.__version__, transformers.__version__],
     ]
-    return ModelIdentity(source, weights, _fingerprint(run), parts)
+    return ModelIdentity(source, weights, value_key(run)[:32], parts)
 
 
 def identify_encoder(
@@ -80,8 +80,8 @@ def identify_encoder(
     import transformers
 
     words, config = value_key(dict(vocabulary)), _cleaned(model.config.to_dict())
-    weights = _fingerprint([type(model).__name__, _weights_digest(model), config, words, _cleaned(dict(settings))])
-    run = _fingerprint([weights, str(model.device.type), [torch.__version__, transformers.__version__]])
+    weights = value_key([type(model).__name__, _weights_digest(model), config, words, _cleaned(dict(settings))])[:32]
+    run = value_key([weights, str(model.device.type), [torch.__version__, transformers.__version__]])[:32]
     return ModelIdentity(source, weights, run)
 
 
@@ -89,7 +89,7 @@ def with_other_weights(identity: ModelIdentity, weights: Mapping[str, torch.Tens
     """Returns the identity of a model after some of its weights became these."""
     changed = tensor_files.digest(weights)
     return ModelIdentity(
-        identity.source, _fingerprint([identity.weights, changed]), _fingerprint([identity.run, changed])
+        identity.source, value_key([identity.weights, changed])[:32], value_key([identity.run, changed])[:32]
     )
 
 
@@ -101,10 +101,6 @@ def text_key(text: str) -> str:
 def value_key(value: Any) -> str:
     """Returns the SHA-256 of a value as JSON."""
     return text_key(json.dumps(value, sort_keys=True, default=str))
-
-
-def _fingerprint(value: Any) -> str:
-    return value_key(value)[:32]
 
 
 def _cleaned(settings: Any) -> Any:

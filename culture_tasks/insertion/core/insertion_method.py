@@ -33,7 +33,7 @@ from culture_tasks.insertion.core.value_store import ValueStore
 if TYPE_CHECKING:
     from culture_tasks.insertion.core.training import Checkpoints
     from culture_tasks.insertion.core.training_data import TrainingData
-    from culture_tasks.insertion.estimates import CaseShape, Models, Work
+    from culture_tasks.insertion.estimates import CaseShape, MethodWork, Models
 
 
 class MethodConfig(BaseModel):
@@ -124,7 +124,7 @@ class InsertionMethod(ABC):
         return {option: getattr(config, option) for option in cls.other_models}
 
     @classmethod
-    def work(cls, config: Any, models: Models, cases: CaseShape) -> Work | None:  # noqa: ARG003
+    def work(cls, config: Any, models: Models, cases: CaseShape) -> MethodWork | None:  # noqa: ARG003
         """Returns its computation, by which a plan estimates hours and memory; None means no estimate."""
         return None
 

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import nn
 
-from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import AnswerLogits
 from culture_tasks.insertion.core.insertion_method import InsertionMethod
 from culture_tasks.insertion.core.queries import Insertion
-from culture_tasks.insertion.core.weight_edits import RepeatedPass, decoder_layers, layer_linears
+from culture_tasks.insertion.core.weight_edits import RepeatedPass, decoder_layer, decoder_layers, layer_linears
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -102,13 +101,8 @@ def layer_output(
     Raises:
         SettingsError: If the model has no such layer, or the layer no such linear map.
     """
-    names = decoder_layers(model)
-    number = layer if isinstance(layer, int) else published_layer(layer, len(names))
-    if not -len(names) <= number < len(names):
-        raise SettingsError(
-            f"insertion: option layer={layer} of {method}. The model has layers 0 to {len(names) - 1}; -1 is the last."
-        )
-    [(name, linear)] = layer_linears(model, [names[number]], [module]).items()
+    number = layer if isinstance(layer, int) else published_layer(layer, len(decoder_layers(model)))
+    [(name, linear)] = layer_linears(model, [decoder_layer(model, number, method=method)], [module]).items()
     return name, linear
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -23,16 +22,6 @@ ENTRY_POINTS = "culture_tasks.insertion_methods"
 """The entry-point group of methods from other packages."""
 
 _BOUNDS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An option of a method; ``kind`` says its allowed values, such as ``integer, at least 1``."""
-
-    name: str
-    kind: str
-    default: Any
-    meaning: str
 
 
 def method_names() -> tuple[str, ...]:
@@ -80,17 +69,17 @@ def about(method: type[InsertionMethod]) -> str:
     return (sys.modules[method.__module__].__doc__ or method.__doc__ or "").strip().partition("\n")[0]
 
 
-def options_of(method: type[InsertionMethod]) -> list[Option]:
-    """Returns the options of a method."""
+def options_of(method: type[InsertionMethod]) -> list[dict[str, Any]]:
+    """Returns the options of a method: name, default, meaning, and the kind of value, as ``integer, at least 1``."""
     config = method.config_class
     meanings, schema = attribute_texts(config), config.model_json_schema()
     return [
-        Option(
-            name=name,
-            kind=_kind(schema["properties"][name]),
-            default=None if field.is_required() else field.get_default(call_default_factory=True),
-            meaning=meanings.get(name, ""),
-        )
+        {
+            "name": name,
+            "kind": _kind(schema["properties"][name]),
+            "default": None if field.is_required() else field.get_default(call_default_factory=True),
+            "meaning": meanings.get(name, ""),
+        }
         for name, field in config.model_fields.items()
     ]
 

@@ -12,9 +12,6 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Note = Callable[[], str]
-"""Returns a text to show beside the progress, such as the loss; called after each item."""
-
 
 @dataclass(frozen=True)
 class Progress:
@@ -23,9 +20,13 @@ class Progress:
     hidden: bool = False
 
     def __call__(
-        self, items: Iterable[Item], description: str, note: Note | None = None, total: int | None = None
+        self, items: Iterable[Item], description: str, note: Callable[[], str] | None = None, total: int | None = None
     ) -> Iterable[Item]:
-        """Yields the items as they are consumed; ``total`` is their number where they have no length."""
+        """Yields the items as they are consumed.
+
+        ``note`` is called after each item and returns a text to show beside, such as the loss; ``total`` is the number
+        of items that have no length.
+        """
         from tqdm import tqdm
 
         bar = tqdm(items, desc=description, total=total, disable=self.hidden)

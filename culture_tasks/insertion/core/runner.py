@@ -113,6 +113,7 @@ class Runner:
 
     The engine answers prompts of the plain model; None means the model itself, in batches of the method's size. With
     ``one_at_a_time`` every request is answered on its own, chain by chain, as the paper did to measure latency.
+    ``identity`` is a hash of the model and the method: runs with the same hash give the same answers.
     """
 
     def __init__(
@@ -127,14 +128,10 @@ class Runner:
         self._device = method.model.device
         self._engine, self._engine_identity = engine, engine.identity if engine else method.model.identity.run
         self._method_identity = [method.name, method.answers_version, method.fingerprint]
+        self.identity = value_key([self._engine_identity, *self._method_identity])
         self._inserted: Chain = ()
         self.costs = Costs()
         method.reset()
-
-    @property
-    def identity(self) -> str:
-        """Hash of the model and the method: runs with the same hash give the same answers."""
-        return value_key([self._engine_identity, *self._method_identity])
 
     def run(self, jobs: Sequence[Job], progress: Progress = silent) -> list[Outcome]:
         """Answers all jobs, grouped by their insertions.
@@ -168,23 +165,21 @@ class Runner:
             if job.compare or not job.insertions
         }
         after = {place: job for place, job in jobs.items() if job.insertions}
-        order, description = _chain_order(after), f"after insertions ({self._method.name})"
+        order = _chain_order(after)
         if self._one_at_a_time:
             base = {place: self._alone(plain[place], decoding) for place in progress(list(plain), "plain model")}
-            edits = ((place, after[place]) for place in progress(order, description))
+            edits = ((place, after[place]) for place in progress(order, f"after insertions ({self._method.name})"))
             return base, {place: self._alone(self._edited(job), decoding, job) for place, job in edits}
-        if self._method.edits_weights:
-            base = self._pooled(plain, decoding, progress, "plain model")
-            self._prepare(after.values(), progress)
-            edited = {place: self._edited(after[place]) for place in order}
-            return base, self._pooled(edited, decoding, progress, description)
         # Plain answers and the others are one pool, so that batches are full and equal prompts are answered once.
         self._prepare(after.values(), progress)
         pool: dict[tuple[bool, int], _Prompt] = {(False, place): prompt for place, prompt in plain.items()}
         for place in progress(order, f"insertions ({self._method.name})"):
-            self._insert(after[place].insertions)
-            pool[True, place] = self._prompt(self._method.ask(after[place].query), decoding)
-        answers = self._pooled(pool, decoding, progress, "answers")
+            if self._method.edits_weights:
+                pool[True, place] = self._edited(after[place])
+            else:
+                self._insert(after[place].insertions)
+                pool[True, place] = self._prompt(self._method.ask(after[place].query), decoding)
+        answers = self._pooled(pool, decoding, progress)
         base = {place: answers[False, place] for place in plain}
         return base, {place: pool[True, place].route.noted(answers[True, place]) for place in after}
 
@@ -203,39 +198,39 @@ class Runner:
         return self._keep(key, replace(answer, seconds=seconds), seconds)
 
     def _pooled(
-        self, prompts: Mapping[Place, _Prompt], decoding: AnswerDecoding, progress: Progress, description: str
+        self, prompts: Mapping[Place, _Prompt], decoding: AnswerDecoding, progress: Progress
     ) -> dict[Place, ModelAnswer]:
         """Answers prompts, each distinct one once, by the engine or by the method's other model."""
         places_of: dict[Hashable, list[Place]] = {}
         for place, prompt in prompts.items():
             places_of.setdefault(prompt.key or place, []).append(place)
         answers: dict[Place, ModelAnswer] = {}
-        missing: dict[MultimodalModel | None, list[list[Place]]] = {}
+        missing: dict[tuple[MultimodalModel | None, bool], list[list[Place]]] = {}
         for places in places_of.values():
             prompt = prompts[places[0]]
             stored = self._stored(prompt.key)
             if stored is None:
-                missing.setdefault(prompt.route.by, []).append(places)
+                missing.setdefault((prompt.route.by, bool(prompt.insertions)), []).append(places)
             else:
                 answers.update(dict.fromkeys(places, stored))
         generated = self._generated(prompts, missing, decoding)
-        for places, answer in progress(generated, description, total=sum(map(len, missing.values()))):
+        for places, answer in progress(generated, "answers", total=sum(map(len, missing.values()))):
             answers.update(dict.fromkeys(places, answer))
         return {place: answers[place] for place in prompts}
 
     def _generated(
         self,
         prompts: Mapping[Place, _Prompt],
-        missing: Mapping[MultimodalModel | None, list[list[Place]]],
+        missing: Mapping[tuple[MultimodalModel | None, bool], list[list[Place]]],
         decoding: AnswerDecoding,
     ) -> Iterator[tuple[list[Place], ModelAnswer]]:
         """Yields the places that share a prompt, with the answer, once it is stored."""
         start, inserting = now(self._device), self.costs.insertion_seconds
-        for model, groups in missing.items():
+        for (model, is_edited), groups in missing.items():
             pool = [prompts[places[0]] for places in groups]
-            queries, inserted = [prompt.route.query for prompt in pool], [prompt.insertions for prompt in pool]
-            if inserted[0]:
-                found = self._by_chain(queries, inserted, decoding)
+            queries = [prompt.route.query for prompt in pool]
+            if is_edited:
+                found = self._by_chain(queries, [prompt.insertions for prompt in pool], decoding)
             elif model is None and self._engine is not None:
                 found = self._engine.answers(queries, decoding)
             else:

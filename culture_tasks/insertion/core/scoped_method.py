@@ -29,11 +29,12 @@ from torch import nn
 from culture_tasks.errors import CultureTasksError, DataError, SettingsError
 from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import (
-    EditMemory,
     ScopeEncoder,
+    StoredEdit,
     Subject,
     edit_subject,
     edit_text,
+    nearest_edit,
     request_subject,
     scope_loss,
     squared_distances,
@@ -54,7 +55,7 @@ from culture_tasks.insertion.core.training import (
 )
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.core.weight_edits import decoder_layers, with_weights
-from culture_tasks.insertion.estimates import CaseShape, Models, Work
+from culture_tasks.insertion.estimates import CaseShape, MethodWork, Models
 
 REPLACEMENTS: Mapping[str, str] = {
     "internvl": "OpenGVLab/InternVL3_5-1B-HF",
@@ -106,12 +107,12 @@ class ScopedMethod(InsertionMethod):
         return {**names, "replacement": names["replacement"] or REPLACEMENTS.get(architecture)}
 
     @classmethod
-    def work(cls, config: ScopedConfig, models: Models, cases: CaseShape) -> Work:
+    def work(cls, config: ScopedConfig, models: Models, cases: CaseShape) -> MethodWork:
         """Passes of the replacement model over the sample and the generality items, and backward through a layer."""
         replacement = models["replacement"]
         layers = decoder_layers(replacement)
         layer = replacement.get_submodule(layers[config.replacement_layer])
-        return Work(
+        return MethodWork(
             fit={"replacement": config.epochs * cases.count * (1 + cases.generality) * (1 + 2 / len(layers))},
             shared_fit=repr((config.replacement, config.layer_options)),
             shown_tokens=64,
@@ -122,7 +123,7 @@ class ScopedMethod(InsertionMethod):
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
-        self._memory = EditMemory(lambda edits, request: -squared_distances(edits, request))
+        self._memory: list[StoredEdit] = []
         self._loaded: _Parts | None = None
 
     @abstractmethod
@@ -142,7 +143,7 @@ class ScopedMethod(InsertionMethod):
 
     def insert(self, insertion: Insertion) -> None:
         """Writes an edit to the memory."""
-        self._memory.write(self._parts.mapped([edit_subject(insertion)])[0].detach(), insertion)
+        self._memory.append((self._parts.mapped([edit_subject(insertion)])[0].detach(), insertion))
 
     def reset(self) -> None:
         """Empties the memory."""
@@ -150,9 +151,10 @@ class ScopedMethod(InsertionMethod):
 
     def ask(self, query: Query) -> Route:
         """Goes to the replacement model, after the nearest edit, if its score reaches the threshold."""
-        if not len(self._memory):
+        if not self._memory:
             return Route(query)
-        match = self._memory.nearest(self._parts.mapped([request_subject(query)])[0].detach())
+        request = self._parts.mapped([request_subject(query)])[0].detach()
+        match = nearest_edit(self._memory, request, lambda *vectors: -squared_distances(*vectors))
         score, threshold = float(torch.exp(match.score)), self.config.threshold
         if score < threshold:
             return Route(query, similarity=score, threshold=threshold)
@@ -366,9 +368,8 @@ def load_replacement(name: str | None, layer: int, *, beside: MultimodalModel, m
             f"{method}: the paper has no replacement model for {beside.identity.source!r} (architecture "
             f"{beside.model.config.model_type!r}). Name a smaller model of the same family: --set replacement=MODEL."
         )
-    options = ModelOptions(
-        dtype=str(beside.model.dtype).removeprefix("torch."), device=str(beside.device), **beside.encoding_options
-    )
+    dtype, settings = str(beside.model.dtype).removeprefix("torch."), beside.encoding.settings
+    options = ModelOptions(dtype=dtype, device=str(beside.device), **settings["template"], **settings["images"])
     try:
         return ReplacementModel(MultimodalModel.load(name, options), layer)
     except SettingsError as error:

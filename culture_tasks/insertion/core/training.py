@@ -187,7 +187,7 @@ def make_optimizer(name: OptimizerName, groups: Sequence[ParameterGroup]) -> tor
 
 
 class _Step(NamedTuple):
-    """Cases whose mean gradient makes one step; ``first`` is the place of its first case in the pass, from 0."""
+    """The places of cases whose mean gradient makes one step, whose first is ``first`` in the order of the pass."""
 
     number: int
     epoch: int
@@ -217,7 +217,7 @@ class _Training(Generic[Case]):
         description = f"{self._name}: training" + (f" (from step {done + 1} of {len(steps)})" if done else "")
         written = time.monotonic()
         with self._prepared(), closing(read_ahead(steps[done:], self._read)) as cases_of_steps:
-            for step in progress(steps[done:], description, self._note):
+            for step in progress(steps[done:], description, lambda: _shown(self._means())):
                 self._make(step, next(cases_of_steps))
                 done = step.number + 1
                 if checkpoints is None or not self._processes.is_main_process:
@@ -226,7 +226,7 @@ class _Training(Generic[Case]):
                     facts = {"done": done, "losses": self._sums, "cases": self._counted}
                     checkpoints.write(facts, self._tensors())
                     written = time.monotonic()
-                    logger.info("insertion: %s: %s after %d steps", self._name, self._note(), done)
+                    logger.info("insertion: %s: %s after %d steps", self._name, _shown(self._means()), done)
         return self._means()
 
     def _read(self, step: _Step) -> dict[int, Any]:
@@ -295,9 +295,6 @@ class _Training(Generic[Case]):
 
     def _means(self) -> dict[str, float]:
         return {part: total / self._counted for part, total in self._sums.items()}
-
-    def _note(self) -> str:
-        return _shown(self._means())
 
     def _tensors(self) -> dict[str, torch.Tensor]:
         """Returns all that steps change."""

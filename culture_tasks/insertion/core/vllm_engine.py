@@ -21,7 +21,7 @@ from culture_tasks.errors import CultureTasksError, MissingExtraError, SettingsE
 from culture_tasks.insertion.core.adapter import ModelAnswer, ModelOptions, MultimodalModel
 from culture_tasks.insertion.core.encoding import ends_of_generation
 from culture_tasks.insertion.core.identity import value_key
-from culture_tasks.insertion.core.queries import AnswerDecoding, Query
+from culture_tasks.insertion.core.queries import AnswerDecoding, Query, images_of
 
 _CHUNK = 256  # requests whose answers are stored together
 _MEMORY = 0.8  # share of a GPU; the rest is for a method's other models
@@ -39,7 +39,7 @@ class VllmEngine:
             "revision": options.revision,
             "dtype": str(model.model.dtype).removeprefix("torch."),
             "trust_remote_code": options.trust_remote_code,
-            "mm_processor_kwargs": dict(options.images) or None,
+            "mm_processor_kwargs": options.images or None,
             "gpu_memory_utilization": _MEMORY,
             "seed": torch.initial_seed() % 2**32,
             **{name: _read(value) for name, value in arguments.items()},
@@ -91,7 +91,8 @@ class VllmEngine:
             ) from error
 
     def _prompt(self, query: Query) -> dict[str, Any]:
-        tokens, images = self._model.prompt(query)
+        messages = query.messages()
+        tokens, images = self._model.encoding.prompt_tokens(messages), images_of(messages)
         return {"prompt_token_ids": tokens, **({"multi_modal_data": {"image": images}} if images else {})}
 
     def _sampling(self, decoding: AnswerDecoding) -> Any:

@@ -35,6 +35,16 @@ def decoder_layers(model: PreTrainedModel) -> list[str]:
     return [f"{name}.{number}" for number in range(len(layers))]
 
 
+def decoder_layer(model: PreTrainedModel, layer: int, *, method: str) -> str:
+    """Returns the name of a layer that the options of a method name."""
+    names = decoder_layers(model)
+    if not -len(names) <= layer < len(names):
+        raise SettingsError(
+            f"insertion: option layer={layer} of {method}. The model has layers 0 to {len(names) - 1}; -1 is the last."
+        )
+    return names[layer]
+
+
 def layer_weights(model: PreTrainedModel, layer: str, parts: Collection[Part]) -> dict[str, nn.Parameter]:
     """Returns the weight matrices of parts of a layer: its attention, linear attention too, and its MLP.
 
@@ -98,15 +108,11 @@ def with_weights(model: nn.Module, weights: Weights, compute: Callable[[], Resul
     Nothing is copied, and the model is as before afterwards, whatever happens.
     """
     replaced = {f"model.{name}": tensor for name, tensor in weights.items()}
-    return torch.func.functional_call(_Calling(model), replaced, (compute,))  # type: ignore[no-any-return]
+    return torch.func.functional_call(_Calling({"model": model}), replaced, (compute,))  # type: ignore[no-any-return]
 
 
-class _Calling(nn.Module):  # type: ignore[misc]  # torch is not followed by mypy
+class _Calling(nn.ModuleDict):  # type: ignore[misc]  # torch is not followed by mypy
     """A module whose forward pass is any computation, for ``functional_call``."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
 
     def forward(self, compute: Callable[[], Any]) -> Any:
         return compute()
@@ -116,8 +122,8 @@ def with_weights_by_row(model: nn.Module, rows: Sequence[Weights], compute: Call
     """Computes something with a batch whose rows have different weights, to which gradients flow.
 
     Nothing is copied: a linear map is applied to neighbouring rows with the same weights at once. Rows of one edit have
-    the same object, and all rows weights of the same linear maps (:func:`are_linear`). If all rows have the same, they
-    may be any parameters. In beam search a row may be repeated.
+    the same object, and all rows weights of the same linear maps; if all rows have the same, they may be any
+    parameters. In beam search a row may be repeated.
     """
     same = (list(run) for _, run in itertools.groupby(rows, key=id))
     runs = [(run[0], len(run)) for run in same]
@@ -129,11 +135,6 @@ def with_weights_by_row(model: nn.Module, rows: Sequence[Weights], compute: Call
             of_runs = [(weights[name], count) for weights, count in runs]
             _replace_forward(stack, module, functools.partial(_linear_by_row, name, module, of_runs))
         return compute()
-
-
-def are_linear(model: nn.Module, names: Iterable[str]) -> bool:
-    """Whether parameters are weights of linear maps, which may differ by the row of a batch."""
-    return all(name.endswith(".weight") and isinstance(model.get_submodule(name[:-7]), nn.Linear) for name in names)
 
 
 def _linear_by_row(

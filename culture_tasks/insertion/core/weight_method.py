@@ -18,7 +18,7 @@ from torch import nn
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query
-from culture_tasks.insertion.core.weight_edits import Weights, are_linear, with_weights
+from culture_tasks.insertion.core.weight_edits import Weights, with_weights
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +44,8 @@ class WeightMethod(InsertionMethod):
     @property
     def by_row(self) -> bool:
         """Whether requests of several chains can be answered together."""
-        return are_linear(self.model.model, self.weights)
+        modules = dict(self.model.model.named_modules())
+        return all(isinstance(modules.get(name.removesuffix(".weight")), nn.Linear) for name in self.weights)
 
     @property
     def present(self) -> Weights:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.core.queries import Insertion
-from culture_tasks.insertion.estimates import CaseShape, Models, Work
+from culture_tasks.insertion.estimates import CaseShape, MethodWork, Models
 
 
 class BaseModelMethod(InsertionMethod):
@@ -19,9 +19,9 @@ class BaseModelMethod(InsertionMethod):
     inserts: ClassVar[bool] = False
 
     @classmethod
-    def work(cls, config: MethodConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
+    def work(cls, config: MethodConfig, models: Models, cases: CaseShape) -> MethodWork:  # noqa: ARG003
         """Computes nothing but answers."""
-        return Work()
+        return MethodWork()
 
     def insert(self, insertion: Insertion) -> None:
         """Does nothing."""

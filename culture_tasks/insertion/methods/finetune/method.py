@@ -9,7 +9,6 @@ import torch
 from pydantic import Field
 from torch import nn
 
-from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.descent import note_losses
 from culture_tasks.insertion.core.insertion_method import MethodConfig
@@ -19,12 +18,13 @@ from culture_tasks.insertion.core.weight_edits import (
     Part,
     RepeatedPass,
     Weights,
+    decoder_layer,
     decoder_layers,
     layer_weights,
     with_weights_by_row,
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
-from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
+from culture_tasks.insertion.estimates import EVALUATED, CaseShape, MethodWork, Models
 
 
 class FineTuneConfig(MethodConfig):
@@ -59,12 +59,12 @@ class FineTuneMethod(WeightMethod):
     config: FineTuneConfig
 
     @classmethod
-    def work(cls, config: FineTuneConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
+    def work(cls, config: FineTuneConfig, models: Models, cases: CaseShape) -> MethodWork:  # noqa: ARG003
         """One pass up to the layer, then forward and backward through that layer in each step."""
         model = models[EVALUATED]
         layers = decoder_layers(model)
         weights = [weight for weight in model.get_submodule(layers[config.layer]).parameters() if weight.dim() > 1]
-        return Work(
+        return MethodWork(
             insertion={EVALUATED: 1 + (3 * config.steps - 1) / len(layers)},
             # In float32 weights, gradient, Adam's two moments and a temporary; rounded weights and their gradient.
             chain_bytes=24 * sum(weight.numel() for weight in weights),
@@ -72,14 +72,9 @@ class FineTuneMethod(WeightMethod):
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
-        layers = decoder_layers(model.model)
-        if not -len(layers) <= self.config.layer < len(layers):
-            raise SettingsError(
-                f"insertion: option layer={self.config.layer} of finetune. The model has layers 0 to "
-                f"{len(layers) - 1}; -1 is the last."
-            )
+        layer = decoder_layer(model.model, self.config.layer, method=self.name)
         parts: list[Part] = ["attention", "mlp"] if self.config.weights == "attention+mlp" else [self.config.weights]
-        self._layer_weights = layer_weights(model.model, layers[self.config.layer], parts)
+        self._layer_weights = layer_weights(model.model, layer, parts)
 
     @property
     def weights(self) -> Mapping[str, nn.Parameter]:

@@ -14,12 +14,11 @@ import torch
 from pydantic import Field
 
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.edit_scopes import edit_text
+from culture_tasks.insertion.core.edit_scopes import SentenceEncoder, edit_text, make_encoder
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.queries import Insertion, Query, TrainingCase, text_part
 from culture_tasks.insertion.core.state import StateError
-from culture_tasks.insertion.core.text_encoders import SentenceEncoder, make_encoder
-from culture_tasks.insertion.estimates import CaseShape, Models, Work
+from culture_tasks.insertion.estimates import CaseShape, MethodWork, Models
 
 _SAME = 1e-2  # the largest difference between the stored and the recomputed embedding of one sentence
 
@@ -55,9 +54,9 @@ class IkeMethod(InsertionMethod):
     config: IkeConfig
 
     @classmethod
-    def work(cls, config: IkeConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
+    def work(cls, config: IkeConfig, models: Models, cases: CaseShape) -> MethodWork:  # noqa: ARG003
         """Shows demonstrations of some 64 tokens, and the insertions."""
-        return Work(shown_tokens=64 * (config.demonstrations + 1))
+        return MethodWork(shown_tokens=64 * (config.demonstrations + 1))
 
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)

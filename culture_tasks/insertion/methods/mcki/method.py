@@ -11,7 +11,7 @@ import torch
 from culture_tasks import prompt_files
 from culture_tasks.errors import DataError
 from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
-from culture_tasks.insertion.core.edit_scopes import EditMemory, StoredVectors
+from culture_tasks.insertion.core.edit_scopes import StoredEdit, StoredVectors, nearest_edit
 from culture_tasks.insertion.core.insertion_method import FitContext, InsertionMethod, MethodConfig, Route
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import (
@@ -26,7 +26,7 @@ from culture_tasks.insertion.core.queries import (
 )
 from culture_tasks.insertion.core.state import StateError
 from culture_tasks.insertion.core.value_store import ValueStore
-from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
+from culture_tasks.insertion.estimates import EVALUATED, CaseShape, MethodWork, Models
 from culture_tasks.insertion.methods.mcki.router import (
     MckiConfig,
     RouterCase,
@@ -50,9 +50,9 @@ class MckiMethod(InsertionMethod):
     config: MckiConfig
 
     @classmethod
-    def work(cls, config: MckiConfig, models: Models, cases: CaseShape) -> Work:  # noqa: ARG003
+    def work(cls, config: MckiConfig, models: Models, cases: CaseShape) -> MethodWork:  # noqa: ARG003
         """One pass for the features of each distinct request; the router's own training is seconds."""
-        return Work(
+        return MethodWork(
             fit={EVALUATED: cases.requests},
             request={EVALUATED: 1.0},
             shown_tokens=64,
@@ -63,9 +63,13 @@ class MckiMethod(InsertionMethod):
     def __init__(self, model: MultimodalModel, config: MethodConfig | None = None) -> None:
         super().__init__(model, config)
         self.threshold = 1.0
-        self._memory = EditMemory(similarities)
+        self._memory: list[StoredEdit] = []
         self._features = StoredVectors[Query](
-            f"features:{model.identity.run}", lambda query: query.key, model.features_of, (2, -1)
+            f"features:{model.identity.run}",
+            lambda query: query.key,
+            model.features_of,
+            shape=(2, -1),
+            description="features",
         )
         self._renew_router()
 
@@ -78,11 +82,11 @@ class MckiMethod(InsertionMethod):
     ) -> None:
         """Computes the features of all requests and insertions."""
         queries = [*requests, *(insertion.query for insertion in insertions)]
-        self._features.prepare(queries, store, batch_size=self.batch_size, progress=progress, description="features")
+        self._features.prepare(queries, store, batch_size=self.batch_size, progress=progress)
 
     def insert(self, insertion: Insertion) -> None:
         """Writes one entry: the router key of (i_j, q_j), and the sample (section 4.1)."""
-        self._memory.write(self._vector_of(insertion.query), insertion)
+        self._memory.append((self._vector_of(insertion.query), insertion))
 
     def reset(self) -> None:
         """Empties the memory."""
@@ -90,14 +94,14 @@ class MckiMethod(InsertionMethod):
 
     def ask(self, query: Query) -> Route:
         """Decides by equation 3: the request alone below the threshold, otherwise with the nearest entry before it."""
-        return self._route(query, self._vector_of(query)) if len(self._memory) else Route(query)
+        return self._route(query, self._vector_of(query)) if self._memory else Route(query)
 
     def generate(self, query: Query, decoding: AnswerDecoding) -> ModelAnswer:
         """Answers as :meth:`ask` decides, with one prefill where the entry isn't used.
 
         Below the threshold decoding continues from the prefill that gave the features; otherwise it starts again.
         """
-        if not len(self._memory):
+        if not self._memory:
             return self.model.generate(query, decoding)
         routes: list[Route] = []
 
@@ -113,7 +117,8 @@ class MckiMethod(InsertionMethod):
         return sum(parameter.numel() for parameter in self._router.parameters())
 
     def _renew_router(self) -> None:
-        self._router = make_router(self.model.hidden_size, self.config.route_dim, self.config.seed)
+        width = int(self.model.model.config.get_text_config().hidden_size)
+        self._router = make_router(width, self.config.route_dim, self.config.seed)
         self._router.to(self.model.device).eval()
 
     def _vector_of(self, query: Query, features: torch.Tensor | None = None) -> torch.Tensor:
@@ -124,7 +129,7 @@ class MckiMethod(InsertionMethod):
         return vector
 
     def _route(self, query: Query, vector: torch.Tensor) -> Route:
-        match = self._memory.nearest(vector)
+        match = nearest_edit(self._memory, vector, similarities)
         similarity = float(match.score)
         if similarity < self.threshold:
             return Route(query, similarity=similarity, threshold=self.threshold)

@@ -168,18 +168,9 @@ def calibrate(positive: Sequence[float], negative: Sequence[float]) -> Calibrati
     rule: of the best intervals the widest, of equally wide ones the highest (which activates less and so preserves
     more), and of that interval the middle. There must be a score.
     """
-    up = np.sort(np.clip(np.asarray(positive, dtype=np.float64), -1.0, 1.0))
-    down = np.sort(np.clip(np.asarray(negative, dtype=np.float64), -1.0, 1.0))
-    inner = np.unique(np.concatenate([up, down]))
-    lower, upper = np.append(-1.0, inner), np.append(inner, 1.0)  # intervals (lower, upper]; the first holds -1 too
-    activated = len(up) - np.searchsorted(up, upper, side="left")
-    activated[-1] = 0  # above all scores: t in (highest score, 1]
-    abstained = np.searchsorted(down, lower, side="right")
-    abstained[0] = 0
-    correct = activated + abstained
-    allowed = upper > lower
-    allowed[0] = True  # t = -1 is allowed even where the lowest score is -1
-    best = [index for index in np.flatnonzero(allowed) if correct[index] == correct[allowed].max()]
-    chosen = max(best, key=lambda index: (upper[index] - lower[index], index))
-    threshold, share = (lower[chosen] + upper[chosen]) / 2, correct[chosen] / (len(positive) + len(negative))
-    return Calibration(float(threshold), float(share))
+    up, down = (np.sort(np.clip(np.asarray(scores, dtype=np.float64), -1.0, 1.0)) for scores in (positive, negative))
+    edges = np.unique(np.concatenate([[-1.0], up, down, [1.0]]))
+    thresholds, widths = np.append(-1.0, (edges[:-1] + edges[1:]) / 2), np.append(0.0, np.diff(edges))
+    correct = len(up) - np.searchsorted(up, thresholds) + np.searchsorted(down, thresholds)
+    chosen = np.lexsort((widths, correct))[-1]  # of equal ones the last, which is the highest
+    return Calibration(float(thresholds[chosen]), float(correct[chosen] / (len(up) + len(down))))

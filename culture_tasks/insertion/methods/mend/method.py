@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -24,17 +24,28 @@ from culture_tasks.insertion.core.weight_edits import (
     with_weights_by_row,
 )
 from culture_tasks.insertion.core.weight_method import WeightMethod
-from culture_tasks.insertion.estimates import EVALUATED, CaseShape, Models, Work
+from culture_tasks.insertion.estimates import EVALUATED, CaseShape, MethodWork, Models
 from culture_tasks.insertion.methods.mend.editor import Editors, MendConfig, token_gradients
 
+EncodedCase = tuple[Encoded, Sequence[Encoded], Sequence[Encoded]]
+"""A training case as the model's inputs: the sample, and batches of its generality and its locality items."""
 
-class MendMethod(WeightMethod):
+
+class MendMethod(WeightMethod, Learner[TrainingCase]):
     """Edits as in Mitchell et al. (2022), with the settings of CrossCult-KIBench's Table 5.
 
     The paper leaves some matters open. Here a weight becomes W - rate * edit, so that an untrained edit is a step of
     descent (the published code adds it); edits of a chain add up, each made from the gradient of the weights as they
     are by then, and rounded to the weights' type; a running mean and deviation are taken over all tokens that have a
     gradient; the divergence on locality items is measured on the data's own answers.
+
+    The loss of a training case is that of an edit by its insertion sample, made to the plain model: ``edit_weight``
+    times the loss of the sample's answer, plus ``generality_weight`` times that of the generality items' answers, plus
+    ``locality_weight`` times the divergence of the edited model from the plain one while it reads the locality items
+    and the data's own answers to them. The losses of several items add up, so that each item has the whole weight.
+
+    Gradients are normalised by the running moments of all steps before and by the case's own. The moments of a step's
+    cases join the running ones after the step, so that the number of processes changes nothing.
     """
 
     name: ClassVar[str] = "mend"
@@ -44,7 +55,7 @@ class MendMethod(WeightMethod):
     config: MendConfig
 
     @classmethod
-    def work(cls, config: MendConfig, models: Models, cases: CaseShape) -> Work:
+    def work(cls, config: MendConfig, models: Models, cases: CaseShape) -> MethodWork:
         """One pass to the gradients of a sample, then passes through the edited layers, and the editors' own."""
         model = models[EVALUATED]
         layers = decoder_layers(model)
@@ -69,7 +80,7 @@ class MendMethod(WeightMethod):
         read = (1 + share + after) + cases.generality * (1 + share + learned) + cases.locality * (1 + after)
         # An editor's first layer needs no gradients of its inputs.
         backward = 2 - 1 / (2 * (config.hidden_layers + 1))
-        return Work(
+        return MethodWork(
             fit={EVALUATED: config.epochs * cases.count * read},
             fit_float32=config.epochs * cases.count * dense * ((1 + backward) * transforming + 3 * edited),
             insertion={EVALUATED: 1 + share},
@@ -114,11 +125,81 @@ class MendMethod(WeightMethod):
         """Parameters of the editors."""
         return sum(parameter.numel() for parameter in self.editors.parameters())
 
+    def groups(self) -> list[ParameterGroup]:
+        """The editors, and their rates."""
+        editors = {name: value for name, value in self.editors.named_parameters() if name != "rates"}
+        rates = {"rates": self.editors.rates}
+        return [
+            ParameterGroup(editors, self.config.learning_rate),
+            ParameterGroup(rates, self.config.edit_rate_learning_rate),
+        ]
+
+    def buffers(self) -> Mapping[str, torch.Tensor]:
+        """The running moments."""
+        return dict(self.editors.named_buffers())
+
+    def absorb(self, observed: Sequence[torch.Tensor]) -> None:
+        """Adds the moments of a step's cases to the running ones."""
+        for values in observed:
+            self.editors.absorb(values)
+
+    def read(self, case: TrainingCase) -> EncodedCase:
+        """Reads and encodes a case's items."""
+        [sample], generality, locality = map(self._encoded, ([case.insertion], case.generality, case.locality))
+        return sample, generality, locality
+
+    def learn(self, case: EncodedCase, scale: float) -> CaseLosses:
+        """Adds the gradients of a case.
+
+        Gradients are collected at the edited weights, and go on to the editors once: so one forward pass through the
+        model is held at a time.
+        """
+        editors, model, config = self.editors, self.model.model, self.config
+        inserted, generality, locality = case
+        sample = self._scorer(inserted)
+        [gradients] = token_gradients(editors.linears, lambda: sample().losses())
+        moments = editors.moments(gradients)
+        edited = editors.edited(editors.transformed(gradients, moments), editors.rates, dict(model.named_parameters()))
+        cut = {name: weight.detach().requires_grad_() for name, weight in edited.items()}
+
+        def added(weight: float, score: RepeatedPass[AnswerLogits], loss_of: Callable[[AnswerLogits], Any]) -> float:
+            """Adds the gradients of a loss of the edited model, and returns it."""
+            loss = loss_of(with_weights(model, self._rounded(cut), score))
+            with full_precision(loss.device):
+                (scale * weight * loss).backward()
+            return float(loss.detach())
+
+        def drift(batch: Encoded) -> float:
+            score = self._scorer(batch)
+            with torch.no_grad():
+                plain = score()
+            return added(config.locality_weight, score, lambda logits: divergence(plain, logits))
+
+        losses = {
+            "edit": added(config.edit_weight, sample, lambda logits: logits.losses().mean()),
+            "generality": sum(
+                added(config.generality_weight, self._scorer(batch), lambda logits: logits.losses().sum())
+                for batch in generality
+            ),
+            "locality": sum(map(drift, locality)),
+        }
+        with full_precision(editors.rates.device):
+            torch.autograd.backward(list(edited.values()), [weight.grad for weight in cut.values()])
+        total = sum(getattr(config, f"{part}_weight") * loss for part, loss in losses.items())
+        return CaseLosses({"loss": total, **losses}, moments)
+
+    def _encoded(self, items: Sequence[Insertion]) -> list[Encoded]:
+        return self.model.encode_in_batches([(item.query, item.answer) for item in items], self.batch_size)
+
+    def _scorer(self, batch: Encoded) -> RepeatedPass[AnswerLogits]:
+        """Scores answers; all that comes before the edited weights is computed once."""
+        return RepeatedPass(self.model.model, self.weights, self.model.answer_scorer(batch))
+
     def _fit(self, cases: Sequence[TrainingCase], context: FitContext) -> dict[str, Any]:
         self.reset()
         self._editors = None
         losses = train(
-            EditorTraining(self.model, self.editors, self.config, self.batch_size),
+            self,
             cases,
             self.config,
             name=self.name,
@@ -145,103 +226,6 @@ class MendMethod(WeightMethod):
                 f"mend: the state is of {facts.get('weights')}, but the options name {list(self.editors.linears)}. "
                 "Fit the method again."
             )
-
-
-class _Encoded(NamedTuple):
-    """A training case as the model's inputs: the sample, and batches of the other items."""
-
-    sample: Encoded
-    generality: Sequence[Encoded]
-    locality: Sequence[Encoded]
-
-
-class EditorTraining(Learner[TrainingCase]):
-    """The loss of a case: of an edit by its insertion sample, made to the plain model.
-
-    It is ``edit_weight`` times the loss of the sample's answer, plus ``generality_weight`` times that of the generality
-    items' answers, plus ``locality_weight`` times the divergence of the edited model from the plain one while it reads
-    the locality items and the data's own answers to them. The losses of several items add up, so that each item has
-    the whole weight.
-
-    Gradients are normalised by the running moments of all steps before and by the case's own. The moments of a step's
-    cases join the running ones after the step, so that the number of processes changes nothing.
-    """
-
-    def __init__(self, model: MultimodalModel, editors: Editors, config: MendConfig, batch_size: int) -> None:
-        self._model, self._editors, self._config, self._batch_size = model, editors, config, batch_size
-
-    def groups(self) -> list[ParameterGroup]:
-        """The editors, and their rates."""
-        editors = {name: value for name, value in self._editors.named_parameters() if name != "rates"}
-        return [
-            ParameterGroup(editors, self._config.learning_rate),
-            ParameterGroup({"rates": self._editors.rates}, self._config.edit_rate_learning_rate),
-        ]
-
-    def buffers(self) -> Mapping[str, torch.Tensor]:
-        """The running moments."""
-        return dict(self._editors.named_buffers())
-
-    def absorb(self, observed: Sequence[torch.Tensor]) -> None:
-        """Adds the moments of a step's cases to the running ones."""
-        for values in observed:
-            self._editors.absorb(values)
-
-    def read(self, case: TrainingCase) -> _Encoded:
-        """Reads and encodes a case's items."""
-        [sample] = self._encoded([case.insertion])
-        return _Encoded(sample, self._encoded(case.generality), self._encoded(case.locality))
-
-    def learn(self, case: _Encoded, scale: float) -> CaseLosses:
-        """Adds the gradients of a case.
-
-        Gradients are collected at the edited weights, and go on to the editors once: so one forward pass through the
-        model is held at a time.
-        """
-        editors, model, config = self._editors, self._model.model, self._config
-        sample = self._scorer(case.sample)
-        [gradients] = token_gradients(editors.linears, lambda: sample().losses())
-        moments = editors.moments(gradients)
-        edited = editors.edited(editors.transformed(gradients, moments), editors.rates, dict(model.named_parameters()))
-        cut = {name: weight.detach().requires_grad_() for name, weight in edited.items()}
-
-        def added(weight: float, loss_of: Callable[[], torch.Tensor]) -> float:
-            """Adds the gradients of a loss of the edited model, and returns it."""
-            rounded = {name: value.to(model.get_parameter(name).dtype) for name, value in cut.items()}
-            loss = with_weights(model, rounded, loss_of)
-            with full_precision(loss.device):
-                (scale * weight * loss).backward()
-            return float(loss.detach())
-
-        losses = {
-            "edit": added(config.edit_weight, lambda: sample().losses().mean()),
-            "generality": sum(added(config.generality_weight, self._misfit(batch)) for batch in case.generality),
-            "locality": sum(added(config.locality_weight, self._drift(batch)) for batch in case.locality),
-        }
-        with full_precision(editors.rates.device):
-            torch.autograd.backward(list(edited.values()), [weight.grad for weight in cut.values()])
-        total = sum(getattr(config, f"{part}_weight") * loss for part, loss in losses.items())
-        return CaseLosses({"loss": total, **losses}, moments)
-
-    def _misfit(self, batch: Encoded) -> Callable[[], torch.Tensor]:
-        """The sum of the losses of answers."""
-        score = self._scorer(batch)
-        return lambda: score().losses().sum()
-
-    def _drift(self, batch: Encoded) -> Callable[[], torch.Tensor]:
-        """The divergence from the plain model, which is run at once."""
-        score = self._scorer(batch)
-        with torch.no_grad():
-            plain = score()
-        return lambda: divergence(plain, score())
-
-    def _encoded(self, items: Sequence[Insertion]) -> list[Encoded]:
-        return self._model.encode_in_batches([(item.query, item.answer) for item in items], self._batch_size)
-
-    def _scorer(self, batch: Encoded) -> RepeatedPass[AnswerLogits]:
-        """Scores answers; all that comes before the edited weights is computed once."""
-        edited = [f"{name}.weight" for name in self._editors.linears]
-        return RepeatedPass(self._model.model, edited, self._model.answer_scorer(batch))
 
 
 def divergence(plain: AnswerLogits, edited: AnswerLogits) -> torch.Tensor:

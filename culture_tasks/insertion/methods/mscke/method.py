@@ -10,7 +10,7 @@ import torch
 from pydantic import Field
 
 from culture_tasks.errors import DataError, SettingsError
-from culture_tasks.insertion.core.edit_scopes import Ingredient, ScopeEncoder, StoredVectors, Subject, in_batches
+from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches
 from culture_tasks.insertion.core.identity import identify_encoder, text_key
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.queries import QueryImage
@@ -88,22 +88,23 @@ def clip_encoder(config: MsckeConfig, device: torch.device) -> ScopeEncoder:
         vectors = output if isinstance(output, torch.Tensor) else output.pooler_output
         return torch.nn.functional.normalize(vectors.float(), dim=-1).cpu()
 
-    def of_texts(texts: Sequence[str]) -> torch.Tensor:
+    def of_texts(subjects: Sequence[Subject]) -> torch.Tensor:
         cut = {"truncation": True, "max_length": length, "padding": True, "padding_side": "right"}
-        return normalized(model.get_text_features, processor.tokenizer(list(texts), return_tensors="pt", **cut))
+        texts = [text for _, text in subjects]
+        return normalized(model.get_text_features, processor.tokenizer(texts, return_tensors="pt", **cut))
 
-    def of_pictures(pictures: Sequence[QueryImage]) -> torch.Tensor:
-        images = [picture.load().convert("RGB") for picture in pictures]
+    def of_pictures(subjects: Sequence[Subject]) -> torch.Tensor:
+        images = [_picture(subject).load().convert("RGB") for subject in subjects]
         return normalized(model.get_image_features, processor.image_processor(images, return_tensors="pt"))
 
-    prefix = f"vector:{identity.run}"
-    texts = StoredVectors[str](f"{prefix}:text", text_key, in_batches(of_texts))
-    images = StoredVectors[QueryImage](f"{prefix}:image", lambda picture: picture.key, in_batches(of_pictures))
-    ingredients = [
-        Ingredient(texts, lambda subject: subject[1], "CLIP: texts"),
-        Ingredient(images, _picture, "CLIP: images"),
+    parts = [
+        StoredVectors[Subject](f"vector:{identity.run}:{kind}", key, in_batches(encode), description=f"CLIP: {kind}s")
+        for kind, key, encode in (
+            ("text", lambda subject: text_key(subject[1]), of_texts),
+            ("image", lambda subject: _picture(subject).key, of_pictures),
+        )
     ]
-    return ScopeEncoder(identity, width, int(model.num_parameters()), ingredients, partial(fused, fusion=config.fusion))
+    return ScopeEncoder(identity, width, int(model.num_parameters()), parts, partial(fused, fusion=config.fusion))
 
 
 def _picture(subject: Subject) -> QueryImage:

@@ -6,11 +6,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from culture_tasks.insertion.core.edit_scopes import Ingredient, ScopeEncoder, StoredVectors, in_batches
+from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, Subject, in_batches, make_encoder
 from culture_tasks.insertion.core.identity import text_key
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.scoped_method import ScopedConfig, ScopedMethod
-from culture_tasks.insertion.core.text_encoders import make_encoder
 
 
 class SeracConfig(ScopedConfig):
@@ -40,6 +39,10 @@ class SeracMethod(ScopedMethod):
     def _make_encoder(self) -> ScopeEncoder:
         config = self.config
         encoder = make_encoder(config.encoder, config.max_text_length, self.model.device, self.name)
-        texts = StoredVectors[str](f"vector:{encoder.identity.run}", text_key, in_batches(encoder.encode))
-        ingredient = Ingredient(texts, lambda subject: subject[1], "text embeddings")
-        return ScopeEncoder(encoder.identity, encoder.width, encoder.parameters, [ingredient], lambda texts: texts)
+        texts = StoredVectors[Subject](
+            f"vector:{encoder.identity.run}",
+            lambda subject: text_key(subject[1]),
+            in_batches(lambda subjects: encoder.encode([text for _, text in subjects])),
+            description="text embeddings",
+        )
+        return ScopeEncoder(encoder.identity, encoder.width, encoder.parameters, [texts], lambda vectors: vectors)

@@ -1,0 +1,406 @@
+"""Scopes, routers, editors, codebooks and side memories against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from culture_tasks.insertion.core.edit_scopes import (
+    StoredVectors,
+    in_batches,
+    nearest_edit,
+    scope_loss,
+    squared_distances,
+)
+from culture_tasks.insertion.core.method_registry import method_config
+from culture_tasks.insertion.core.queries import Insertion, Query
+from culture_tasks.insertion.core.scoped_method import shown_after
+from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.methods.grace.method import MARGIN, Codebook
+from culture_tasks.insertion.methods.mcki.router import calibrate, contrastive_loss, make_router, similarities
+from culture_tasks.insertion.methods.mend.editor import (
+    Editor,
+    Editors,
+    MendConfig,
+    merged,
+    moments_of,
+    normalized,
+    token_gradients,
+    weight_gradient,
+)
+from culture_tasks.insertion.methods.mscke.method import fused
+from culture_tasks.insertion.methods.wise.method import margin_loss, routing_activations, ties_merged
+
+
+def edit(answer="yes", question="Is it rude?"):
+    return Insertion(Query(question, list), answer)
+
+
+def scope_loss_of(distances, in_scope):
+    return float(scope_loss(torch.tensor(distances), torch.tensor(in_scope)))
+
+
+def test_the_loss_is_the_mean_cross_entropy_of_the_scores():
+    # s = 1/2 for both: ln 2 on either side
+    assert scope_loss_of([math.log(2), math.log(2)], [True, False]) == pytest.approx(math.log(2))
+    # 0, and -ln(1 - exp(-1))
+    assert scope_loss_of([0.0, 1.0], [True, False]) == pytest.approx(-math.log(1 - math.exp(-1)) / 2)
+
+
+def test_equal_vectors_that_should_differ_cost_much_and_not_infinitely_much():
+    distances = torch.tensor([0.0, 0.0], requires_grad=True)
+    cost = scope_loss(distances, torch.tensor([False, True]))
+    cost.backward()
+    assert 10 < float(cost.detach()) < 20
+    assert torch.isfinite(distances.grad).all()
+
+
+def test_images_and_texts_are_fused_by_hand():
+    images, texts, half = torch.tensor([[0.6, 0.8]]), torch.tensor([[0.8, -0.6]]), math.sqrt(0.5)
+    # (0.48, -0.48), of length 0.48 * sqrt 2
+    assert fused(texts, images, "dot")[0].tolist() == pytest.approx([half, -half])
+    concatenated = fused(texts, images, "concatenation")[0]  # the image after the text
+    assert concatenated.tolist() == pytest.approx([half * value for value in (0.8, -0.6, 0.6, 0.8)])
+
+
+def test_the_replacement_model_reads_the_edit_before_the_request():
+    system = {"role": "system", "content": "Be brief."}
+    request = Query("Is it fine?", lambda: [system, {"role": "user", "content": "Is it fine?"}])
+    messages = shown_after(edit("yes", "Is it rude?"), request).messages()
+    assert [message["role"] for message in messages] == ["system", "user"]
+    assert [part["text"] for part in messages[1]["content"]] == ["Is it rude? yes\n", "Is it fine?"]
+
+
+@pytest.mark.parametrize(
+    ("scores", "request_", "expected"),
+    [
+        (similarities, [0.6, 0.8], (1, 0.8)),  # cosines 0.6, 0.8 whatever the lengths
+        (lambda edits, request: -squared_distances(edits, request), [0.0, 1.1], (1, -1.0)),  # -10.21, -1
+        (similarities, [0.0, -1.0], (0, 0.0)),  # of 0 and -1
+    ],
+)
+def test_the_memory_returns_the_nearest_edit(scores, request_, expected):
+    vectors = {"first": [3.0, 0.0], "second": [0.0, 0.1], "again": [0.0, 0.1]}
+    memory = [(torch.tensor(vector), edit(answer)) for answer, vector in vectors.items()]
+    match = nearest_edit(memory, torch.tensor(request_), scores)
+    assert (match.place, float(match.score)) == (expected[0], pytest.approx(expected[1]))
+    assert match.edit.answer == ("first", "second")[match.place]
+
+
+class Encode:
+    """Turns texts into their lengths, and remembers in which batches."""
+
+    def __init__(self):
+        self.batches = []
+
+    def __call__(self, texts):
+        self.batches.append(list(texts))
+        return torch.tensor([[float(len(text))] for text in texts])
+
+
+def test_vectors_are_computed_in_batches_and_once_for_the_store(tmp_path):
+    first, again, other = Encode(), Encode(), Encode()
+    for prefix, encode in (("encoder", first), ("encoder", again), ("another", other)):
+        vectors = StoredVectors(prefix, str, in_batches(encode))
+        vectors.prepare(["a", "bb", "a", "ccc"], ValueStore(tmp_path / "store"), batch_size=2)
+        assert vectors.of(["ccc", "a", "dddd"]).tolist() == [[3.0], [1.0], [4.0]]
+    assert first.batches == other.batches == [["a", "bb"], ["ccc"], ["dddd"]]
+    assert again.batches == [["dddd"]]
+
+
+def contrastive_loss_of(positive, negative, weights, scale=1.0, factor=1.0):
+    found = contrastive_loss(
+        torch.tensor(positive),
+        torch.tensor(negative),
+        torch.tensor(weights),
+        logit_scale=scale,
+        negative_loss_weight=factor,
+    )
+    return float(found)
+
+
+def test_the_routers_vectors_have_length_one_and_its_size_is_that_of_table_4():
+    vectors = make_router(8, 16, seed=0)(torch.randn(5, 2, 8))
+    assert vectors.shape == (5, 16)
+    assert torch.allclose(vectors.norm(dim=-1), torch.ones(5), atol=1e-5)
+    # Two norms 2*2*4096, two projections 2*(4096*1024 + 1024), fusion 2048*1024 + 1024: 0.0105 billion, the
+    # difference of Table 4 between MCKI (8.54) and the plain InternVL3.5-8B (8.53), both rounded.
+    count = sum(parameter.numel() for parameter in make_router(4096, 1024, seed=0).parameters())
+    assert count == 4 * 4096 + 2 * (4096 * 1024 + 1024) + 2048 * 1024 + 1024
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "weights", "options", "expected"),
+    [
+        # l+ = 2*1 = 2, l- = 2*0.5 + ln 1.5; loss = -2 + ln(e^2 + 1.5 e)
+        ([1.0], [0.5], [1.5], {"scale": 2.0}, -2 + math.log(math.e**2 + 1.5 * math.e)),
+        # The same negatives beside each positive: (-1 + ln(e + 1) - 0 + ln(1 + 1)) / 2
+        ([1.0, 0.0], [0.0], [1.0], {}, (-1 + math.log(math.e + 1) + math.log(2)) / 2),
+        ([0.0], [0.0], [1.5], {}, math.log(2.5)),  # -0 + ln(1 + 1.5)
+        ([0.3, 1.0], [], [], {"scale": 20.0}, 0.0),
+        # -1 + 0.5 ln(e + 1): the factor scales the logarithm alone
+        ([1.0], [0.0], [1.0], {"factor": 0.5}, -1 + 0.5 * math.log(math.e + 1)),
+        # The paper's scale doesn't overflow.
+        ([-1.0], [1.0], [1.5], {"scale": 20.0}, 40 + math.log(1.5)),
+    ],
+)
+def test_the_loss_by_hand(positive, negative, weights, options, expected):
+    assert contrastive_loss_of(positive, negative, weights, **options) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+def accuracy_at(threshold, positive, negative):
+    right = sum(score >= threshold for score in positive) + sum(score < threshold for score in negative)
+    return right / (len(positive) + len(negative))
+
+
+class TestThreshold:
+    @pytest.mark.parametrize(
+        ("positive", "negative", "threshold", "accuracy"),
+        [
+            ([0.8, 1.0], [0.0, 0.4], 0.6, 1.0),  # the middle of the gap
+            # 3 of 4 are right for t in (0.1, 0.2] and for t in (0.5, 0.9]: the second is wider.
+            ([0.2, 0.9], [0.1, 0.5], 0.7, 0.75),
+            # Both (0.0, 0.25] and (0.5, 0.75] get 3 of 4 right, and are of width 0.25 exactly: the highest.
+            ([0.25, 0.75], [0.0, 0.5], 0.625, 0.75),
+            # t in [-1, 0.5] and t in (0.5, 1] get 1 of 2 right; the first is wider.
+            ([0.5], [0.5], -0.25, 0.5),
+            ([0.2], [], -0.4, 1.0),  # the middle of [-1, 0.2]
+            ([], [0.2], 0.6, 1.0),  # the middle of (0.2, 1]
+            ([1.0], [-1.0], 0.0, 1.0),
+            ([1.0000001], [-1.0000001], 0.0, 1.0),  # rounding beyond 1 is cut off
+            ([1.0, 1.0], [1.0], 0.0, 2 / 3),  # a negative at 1 can't be told from a positive there
+        ],
+    )
+    def test_by_hand(self, positive, negative, threshold, accuracy):
+        found = calibrate(positive, negative)
+        assert (found.threshold, found.accuracy) == (pytest.approx(threshold), pytest.approx(accuracy))
+
+    @given(
+        st.lists(st.integers(-8, 8).map(lambda value: value / 8), max_size=6),
+        st.lists(st.integers(-8, 8).map(lambda value: value / 8), max_size=6),
+    )
+    def test_no_threshold_is_better(self, positive, negative):
+        if not positive and not negative:
+            return
+        found = calibrate(positive, negative)
+        assert found.accuracy == pytest.approx(accuracy_at(found.threshold, positive, negative))
+        assert all(accuracy_at(step / 16, positive, negative) <= found.accuracy + 1e-9 for step in range(-16, 17))
+
+
+def chain(*widths, dtype=torch.float32):
+    """Linear maps, one after the other, without gradients."""
+    torch.manual_seed(0)
+    maps = [nn.Linear(first, second, dtype=dtype) for first, second in itertools.pairwise(widths)]
+    return nn.Sequential(*maps).requires_grad_(requires_grad=False)
+
+
+def editors_of(model, **options):
+    linears = {str(number): linear for number, linear in enumerate(model)}
+    return Editors(linears, MendConfig(rank=2, **options))
+
+
+def gradients_of(model, inputs, wanted):
+    linears = {str(number): linear for number, linear in enumerate(model)}
+    [gradients] = token_gradients(linears, lambda: (model(inputs) - wanted).square().sum()[None])
+    return gradients
+
+
+class TestTokenGradients:
+    def test_a_case_by_hand(self):
+        linear = nn.Linear(2, 1, bias=False).requires_grad_(requires_grad=False)
+        linear.weight.copy_(torch.tensor([[1.0, 2.0]]))
+        inputs = torch.tensor([[[3.0, 1.0], [1.0, 0.0], [0.0, 0.0]]])
+        # Outputs 5, 1 and 0; of the loss (5 - 4)^2 + (1 - 1)^2 + (0 - 1)^2 the gradients at them are 2, 0 and -2. The
+        # second token has no gradient and the third no input, so both are left out.
+        [gradients] = token_gradients(
+            {"map": linear}, lambda: (linear(inputs) - torch.tensor([[4.0], [1.0], [1.0]])).square().sum((1, 2))
+        )
+        found = gradients["map"]
+        assert found.tolist() == [[3.0, 1.0, 2.0]]
+        assert weight_gradient(found, 2).tolist() == [[6.0, 2.0]]
+
+
+def test_moments_by_hand_and_in_parts():
+    moments = moments_of(torch.tensor([[1.0, 0.0], [3.0, 0.0]]))
+    # Count 2, means 2 and 0, squared deviations 1 + 1 and 0; deviations sqrt(2 / 1) and 0.
+    assert moments.tolist() == [2, 2, 0, 2, 0]
+    assert normalized(torch.tensor([[4.0, 0.0]]), moments).tolist()[0] == pytest.approx([math.sqrt(2), 0])
+    rows = 5 + 3 * torch.randn(20, 4)
+    in_parts = functools.reduce(merged, map(moments_of, rows.split([1, 0, 12, 7])))
+    assert torch.allclose(in_parts, moments_of(rows))
+    for few in (rows[:1], rows[:0]):  # too few to normalise by
+        assert torch.equal(normalized(rows, moments_of(few)), rows)
+
+
+class TestEditor:
+    def test_starts_as_the_identity_and_every_layer_learns(self):
+        editor, rows = Editor(5, weights=2, rank=4, hidden_layers=1), torch.randn(5, 5)
+        assert all(torch.equal(editor(rows, weight), rows) for weight in (0, 1))
+        editor(rows, 0).square().sum().backward()
+        assert all(layer.u.grad.abs().sum() > 0 for layer in editor.layers)
+
+    def test_a_layer_by_hand(self):
+        editor = Editor(2, weights=2, rank=1, hidden_layers=1)
+        first, last = editor.layers
+        with torch.no_grad():
+            first.u.copy_(torch.tensor([[1.0], [-2.0]]))
+            first.v.copy_(torch.tensor([[1.0, 1.0]]))
+            first.bias.copy_(torch.tensor([0.5, 0.0]))
+            first.scale[1] = torch.tensor([2.0, 1.0])
+            first.shift[1] = torch.tensor([0.0, 7.0])
+        gradients = torch.tensor([[1.0, 2.0]])
+        # V x = 3, U V x + bias = (3.5, -6); what is negative is cut off, and x added: (1 + 3.5, 2 + 0). The last layer
+        # is still the identity; it cuts off too.
+        assert editor(gradients, 0).tolist() == [[4.5, 2.0]]
+        # With scale and shift of the second weight: (7, -6 + 7).
+        assert editor(gradients, 1).tolist() == [[8.0, 3.0]]
+        with torch.no_grad():
+            last.bias.copy_(torch.tensor([-10.0, 0.25]))
+        assert editor(gradients, 0).tolist() == [[4.5, 2.25]]
+
+
+class TestEditors:
+    def test_normalized_gradients_are_what_an_untrained_editor_returns(self):
+        model = chain(3, 4, 3, 4)
+        editors = editors_of(model)
+        assert list(editors.of_shape) == ["4x3", "3x4"]
+        assert len(editors.of_shape["4x3"].layers[0].scale) == 2
+        assert len(editors.rates) == 3
+        gradients = gradients_of(model, torch.randn(1, 5, 3), torch.randn(1, 5, 4))
+        moments = editors.moments(gradients)
+        rows = torch.cat([gradients["0"], gradients["2"]])
+        together = (rows - rows.mean(0)) / rows.std(0)
+        found = editors.transformed(gradients, moments)
+        assert torch.allclose(torch.cat([found["0"], found["2"]]), together, atol=1e-4)
+        editors.absorb(moments)
+        again = editors.transformed(gradients)
+        assert torch.equal(again["0"], found["0"])
+        plain = editors_of(model, normalize=False).transformed(gradients, moments)
+        assert torch.equal(plain["0"], gradients["0"])
+
+    def test_an_edit_is_computed_in_float32(self):
+        model = chain(3, 4, dtype=torch.bfloat16)
+        editors = editors_of(model, edit_rate=0.5)
+        gradients = gradients_of(model, torch.randn(1, 5, 3, dtype=torch.bfloat16), torch.zeros(1))
+        before = {"0.weight": model[0].weight}
+        edited = editors.edited(editors.transformed(gradients), editors.rates, before)["0.weight"]
+        assert torch.equal(edited, model[0].weight.float() - 0.5 * weight_gradient(gradients["0"], 3))
+
+
+def key(*numbers):
+    return torch.tensor([float(number) for number in numbers])
+
+
+def value(number):
+    return torch.full((3,), float(number))
+
+
+@pytest.fixture
+def codebook():
+    """One entry at the origin, with the first radius 1."""
+    made = Codebook(1.0)
+    made.entry_for(key(0, 0), "kimono", value(1))
+    return made
+
+
+def radii(codebook):
+    return [entry.radius for entry in codebook.entries]
+
+
+def test_a_distant_key_is_added_with_the_first_radius(codebook):
+    # 2.5 > 1 + 1
+    entry = codebook.entry_for(key(0, 2.5), "kimono", value(2))
+    assert radii(codebook) == [1.0, 1.0]
+    assert entry is codebook.entries[1]
+    assert torch.equal(entry.value, value(2))
+
+
+def test_a_near_key_with_the_same_answer_expands_the_entry_and_never_shrinks_it(codebook):
+    # The distance of (1.2, 1.6) is 2, which is no more than 1 + 1.
+    entry = codebook.entry_for(key(1.2, 1.6), "kimono", value(2))
+    assert entry is codebook.entries[0]
+    assert radii(codebook) == pytest.approx([2.0])
+    assert torch.equal(entry.value, value(1))
+    assert torch.equal(entry.key, key(0, 0))
+    codebook.entry_for(key(0.5, 0), "kimono", value(2))
+    assert radii(codebook) == pytest.approx([2.0])
+    # Now 3 is no more than 1 + 2.
+    codebook.entry_for(key(3, 0), "kimono", value(2))
+    assert radii(codebook) == pytest.approx([3.0])
+
+
+def test_a_near_key_with_another_answer_splits_the_radii(codebook):
+    entry = codebook.entry_for(key(0, 1.5), "hanbok", value(2))
+    assert radii(codebook) == pytest.approx([0.75 - MARGIN, 0.75], abs=1e-9)
+    assert (entry.answer, codebook.entries[0].answer) == ("hanbok", "kimono")
+    # Halfway between both, only the newer one is used: its radius holds the point, the older one's doesn't.
+    values, used = codebook.lookup(torch.stack([key(0, 0.75), key(0, 0.76), key(0, 0.74)]))
+    assert used.tolist()[1:] == [True, True]
+    assert values[1:, 0].tolist() == [2.0, 1.0]
+
+
+def test_the_same_request_again_replaces_the_answer(codebook):
+    entry = codebook.entry_for(key(0, 0), "hanbok", value(2))
+    assert entry is codebook.entries[0]
+    assert (entry.answer, entry.radius, len(codebook.entries)) == ("hanbok", 1.0, 1)
+
+
+def test_the_nearest_entry_is_used_within_its_radius_alone(codebook):
+    codebook.entry_for(key(4, 0), "ao dai", value(2))
+    codebook.entries[0].radius = 3.0
+    keys = torch.stack([key(0.5, 0), key(1, 0), key(2.9, 0), key(3, 0), key(5.1, 0), key(-3, 0), key(-3.1, 0)])
+    values, used = codebook.lookup(keys)
+    # (2.9, 0) is within the radius 3 of the first entry, but nearer to the second, whose radius is 1.
+    assert used.tolist() == [True, True, False, True, False, True, False]
+    assert values[:, 0].tolist() == [1, 1, 2, 2, 2, 1, 1]
+
+
+def test_an_activation_is_the_mean_norm_over_the_prompts_tokens():
+    delta = torch.tensor([[3.0, 0.0], [4.0, 0.0], [0.0, 1.0]])
+    inputs = torch.tensor([[[9.0, 9.0], [1.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 2.0], [7.0, 7.0]]])
+    prompts = torch.tensor([[False, True, True], [True, True, False]])
+    # First request: |(3, 4, 0)| = 5 and |(6, 8, 0)| = 10, mean 7.5. Second: 5 and |(0, 0, 2)| = 2, mean 3.5.
+    assert routing_activations(delta, inputs, prompts).tolist() == [7.5, 3.5]
+    assert routing_activations(0 * delta, inputs, prompts).tolist() == [0.0, 0.0]
+
+
+def test_an_untrained_memory_has_an_activation_of_zero_and_a_gradient_that_is_a_number():
+    delta = torch.zeros(3, 2, requires_grad=True)
+    routing_activations(delta, torch.ones(1, 4, 2), torch.ones(1, 4, dtype=torch.bool)).sum().backward()
+    assert torch.equal(delta.grad, torch.zeros(3, 2))
+
+
+@pytest.mark.parametrize(
+    ("edit", "irrelevant", "expected"),
+    [
+        (25.0, 5.0, 0.0),  # 25 >= 20, 5 <= 5, 25 - 5 >= 10
+        (12.0, 7.0, (7 - 5) + (20 - 12) + (10 - 5)),
+        (0.0, 0.0, 0 + 20 + 10),
+        (22.0, 14.0, (14 - 5) + 0 + (10 - 8)),
+        (18.0, 3.0, 0 + 2 + 0),
+    ],
+)
+def test_the_margin_loss_by_hand(edit, irrelevant, expected):
+    numbers = torch.tensor([edit], requires_grad=True), torch.tensor([irrelevant], requires_grad=True)
+    loss = margin_loss(*numbers, method_config("wise", {}))
+    assert loss.tolist() == [expected]
+    if expected:
+        loss.sum().backward()
+        assert numbers[0].grad <= 0 <= numbers[1].grad
+
+
+def test_shards_are_trimmed_agree_on_signs_and_are_averaged():
+    # Half of the entries stay: |-4| and |3|; |5| and |-2|; |2| and |6|.
+    shards = [[-4.0, 1.0, 0.5, 3.0], [1.0, 5.0, 0.5, -2.0], [2.0, -1.0, 6.0, 0.0]]
+    # Trimmed: (-4, 0, 0, 3), (0, 5, 0, -2), (2, 0, 6, 0). Signs of the sums (-2, 5, 6, 1): minus, plus, plus, plus.
+    merged = ties_merged([torch.tensor([row]) for row in shards], 0.5)
+    assert merged.tolist() == [[-4.0, 5.0, 6.0, 3.0]]
+    assert ties_merged([torch.tensor([[1.0, 3.0]]), torch.tensor([[3.0, -3.0]])], 1.0).tolist() == [[2.0, 3.0]]
+    assert ties_merged([torch.tensor([[1.0, 0.1, 0.2]])], 0.01).tolist() == [[1.0, 0.0, 0.0]]
