@@ -17,11 +17,12 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks, cultures
 from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.comparison import Difference
+from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.rankings import mean_rank
 from culture_tasks.report.model import Cell, Comparison, Entrant, ModelMeans, Unit
 from culture_tasks.report.numbers.comparisons import Pair, adjusted, ranked
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
-from culture_tasks.report.numbers.observations import Observations, in_order, known, ordered
+from culture_tasks.report.numbers.observations import Observations, from_interval, in_order, weighted
 from culture_tasks.report.numbers.scores import Measured
 
 _Numbers = TypeVar("_Numbers", float, Floats)
@@ -99,18 +100,14 @@ def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
     Its interval adds up those of the columns as independent ones; without the interval of one it has none. What a
     reader must know of a column, a reader must know of the mean.
     """
-    shares = np.array(weights) / sum(weights)
-    numbers = np.array([(cell.value, cell.low, cell.high) for cell in cells], dtype=np.float64)  # NaN for None
-    mean = float(shares @ np.ascontiguousarray(numbers[:, 0]))
-    below, above = (math.hypot(*(shares * (numbers[:, 0] - numbers[:, end]))) for end in (1, 2))
-    return Cell(
-        mean,
+    return from_interval(
+        Interval(
+            *weighted([(cell.value, cell.low, cell.high) for cell in cells], np.array(weights) / sum(weights)),
+            n=sum(cell.n for cell in cells),
+        ),
         COMMON,
-        low=known(mean - below),
-        high=known(mean + above),
-        n=sum(cell.n for cell in cells),
-        flags=ordered({flag for cell in cells for flag in cell.flags}),
-        runs=tuple(run for cell in cells for run in cell.runs),
+        {flag for cell in cells for flag in cell.flags},
+        tuple(run for cell in cells for run in cell.runs),
     )
 
 
@@ -281,14 +278,11 @@ def _correction(
 
 def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float) -> Difference:
     """Returns the weighted sum of the columns' differences; p is the level at which its interval ends at 0."""
-    factors = np.array([factor for factor, _ in parts])
 
     def ends(alpha: float) -> tuple[float, float, float]:
         numbers = np.array([pair.test(level=alpha, many=0)[:3] for _, pair in parts])
-        reach = np.nan_to_num(np.abs((numbers[:, 1:] - numbers[:, :1]) * factors[:, None]))
-        reach[factors < 0.0] = reach[factors < 0.0, ::-1]
-        value = float(factors @ numbers[:, 0])
-        return value, value - math.hypot(*reach[:, 0]), value + math.hypot(*reach[:, 1])
+        certain = np.where(np.isnan(numbers), numbers[:, :1], numbers)
+        return weighted(certain.tolist(), [factor for factor, _ in parts])
 
     def above_0(logarithm: float) -> float:
         value, low, high = ends(math.exp(logarithm))
