@@ -100,9 +100,9 @@ class Pair:
         return self._within_scale(_test(two, one, self.scale, confidence=1.0 - level, swaps=swaps, many=many))
 
     def _within_scale(self, tested: Difference) -> Difference:
-        if self.scale.low is None or self.scale.high is None or math.isnan(tested.low):
+        if self.scale.ends is None or math.isnan(tested.low):
             return tested
-        width = self.scale.high - self.scale.low
+        width = self.scale.ends[1] - self.scale.ends[0]
         return tested._replace(low=max(tested.low, -width), high=min(tested.high, width))
 
 

@@ -89,9 +89,7 @@ class Corrections:
         ran = {loaded.run.task for entrant in (first, second) for loaded in measured.runs[entrant]}
         if unrated := ran - (one.weights.keys() & two.weights.keys()):
             return _none(f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}")
-        if (key, PEOPLE, first, second) not in self._pairs:
-            self._pairs[key, PEOPLE, first, second] = _CheckedPair(measured, one, two)
-        return self._pairs[key, PEOPLE, first, second].correction(culture)
+        return self._pair(measured, first, second, one, two).correction(culture)
 
     def _by_better_judge(
         self, measured: Measured, first: str, second: str, culture: str | None
@@ -107,13 +105,19 @@ class Corrections:
             return _none("there are no verdicts on all responses of both")
         if one.by != two.by:
             return None
-        if (key, one.by, first, second) not in self._pairs:
-            self._pairs[key, one.by, first, second] = _CheckedPair(measured, one, two)
         where: Where = () if culture is None else ((measured.reported.culture, culture),)
         runs = {entrant: [each.whole or each for each in own] for entrant, own in measured.runs.items()}
         by_other = replace(measured, runs=runs)
         judged = in_order(by_other.observe(first, where)), in_order(by_other.observe(second, where))
-        return replace(self._pairs[key, one.by, first, second].correction(culture), judged=judged)
+        return replace(self._pair(measured, first, second, one, two).correction(culture), judged=judged)
+
+    def _pair(
+        self, measured: Measured, first: str, second: str, one: CheckedResponses, two: CheckedResponses
+    ) -> _CheckedPair:
+        key = (measured.unit.key, one.by, first, second)
+        if key not in self._pairs:
+            self._pairs[key] = _CheckedPair(measured, one, two)
+        return self._pairs[key]
 
 
 def _of_sample(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
@@ -160,7 +164,6 @@ class _CheckedPair:
         places = [(at[key], place) for place, key in enumerate(second.keys) if key in at]
         ones, twos = np.array(places, dtype=np.intp).reshape(-1, 2).T
         strata, clusters = [first.strata[place] for place in ones], [first.clusters[place] for place in ones]
-        scale = measured.unit.scale
         people = second.people[twos], first.people[ones]
         if first.by != PEOPLE:
             strata = pooled(strata, ~np.isnan(np.stack(people)))
@@ -185,7 +188,7 @@ class _CheckedPair:
                 (first.judge if first.better is None else first.better)[ones],
             ),
             clusters=clusters if len(set(clusters)) < len(clusters) else None,
-            ends=None if scale.low is None or scale.high is None else (scale.low, scale.high),
+            ends=measured.unit.scale.ends,
         )
         self._rated = np.stack([~np.isnan(own) for own in people]).sum(axis=0) >= (2 if self._found.paired else 1)
 

@@ -276,7 +276,12 @@ class _Writer:
         certain = list(compress(scored, _certain([each.difference for each in scored])))
         if not certain:
             return ""
-        greatest = max(certain, key=lambda each: abs(each.difference.value or 0.0) / _width(each.second.scale))
+
+        def share_of_scale(each: Contrast) -> float:
+            low, high = each.second.scale.ends or (0.0, 1.0)
+            return abs(each.difference.value or 0.0) / (high - low)
+
+        greatest = max(certain, key=share_of_scale)
         kinds = {each.kind: each for each in report_of(self.report.units[greatest.unit].benchmark).contrasts}
         first, second = kinds[greatest.kind].words
         change, scale = greatest.difference.value or 0.0, greatest.difference.scale
@@ -349,14 +354,10 @@ class _Writer:
         text += "; people haven't rated any of these responses. This draws some for them:"
         return text, f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
 
-    def _judges(self, cell: Cell) -> set[str]:
+    def _judges(self, cell: Cell) -> list[str]:
         """Returns the judges that graded a number; none of one by text overlap."""
-        runs = (
-            []
-            if "lexical_judge" in cell.flags
-            else [self.report.runs[key] for key in cell.runs if key in self.report.runs]
-        )
-        return {judge.label for run in runs for judge in run.settings.judges if judge.backend != "none"}
+        runs = [] if "lexical_judge" in cell.flags else [self.report.runs[key] for key in cell.runs]
+        return [judge.label for run in runs for judge in run.settings.judges if judge.backend != "none"]
 
     def _checked_by_people(self, checked: Sequence[CheckedScore]) -> str:
         """Says whether people's ratings contradict the judge's scores, on the very questions that were asked."""
@@ -428,7 +429,3 @@ def _strength(cell: Cell) -> float:
 
 def _group_name(unit: Unit, dimension: str, group: str) -> str:
     return report_of(unit.benchmark).field_named(dimension).name_of(group)
-
-
-def _width(scale: Scale) -> float:
-    return 1.0 if scale.low is None or scale.high is None else scale.high - scale.low

@@ -387,18 +387,16 @@ def _of_part(observed: Observations, part: int, scale: Scale, width: float | Non
     chosen, run = observed.items >> 32 == part, observed.drawn.get(part)
     scores, items = observed.scores[chosen], (observed.items[chosen] & 0xFFFFFFFF).astype(np.int32)
     clusters = None if observed.shared_clusters is None else observed.clusters[chosen]
-    ends = None if scale.low is None or scale.high is None else (scale.low, scale.high)
     if run is None or run.result.subset is None:
         found = mean_interval(scores, clusters)
         return found._replace(low=found.value, high=found.value)
     if run.whole is not None and run.whole.columns is not None:
-        return _with_help(scores, items, run.whole, run.whole.columns, ends)
+        return _with_help(scores, items, run.whole, run.whole.columns, scale.ends)
     population, unit, is_share = run.result.subset.drawn_from, width or 1.0, width is not None
     if run.others:
         others = [items_of(other)[:2] for other in run.others]
         table = np.stack([own[np.argsort(names)] for names, own in others], axis=1)
-        places = np.searchsorted(np.sort(others[0][0]), items)
-        ends = None if width else ends
+        places, ends = np.searchsorted(np.sort(others[0][0]), items), None if width else scale.ends
         found = control_variate_interval(
             scores / unit, table / unit, places, clusters, population, shares=is_share, ends=ends
         )

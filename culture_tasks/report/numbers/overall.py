@@ -39,7 +39,7 @@ _MEANS = 3
 def to_common(cell: Cell) -> Cell | None:
     """Maps a number from its own range to 0-100, or returns None where the range has no ends or there is no number."""
     scale = cell.scale
-    if cell.value is None or scale.low is None or scale.high is None:
+    if cell.value is None or scale.ends is None:
         return None
     value, low, high = (None if end is None else mapped(end, scale) for end in (cell.value, cell.low, cell.high))
     first, last = (high, low) if scale.better == "lower" else (low, high)
@@ -48,7 +48,7 @@ def to_common(cell: Cell) -> Cell | None:
 
 def mapped(scores: _Numbers, scale: Scale) -> _Numbers:
     """Maps the range of a scale, which has both ends, to 0-100."""
-    low, high = 0.0 if scale.low is None else scale.low, 1.0 if scale.high is None else scale.high
+    low, high = scale.ends or (0.0, 1.0)
     places = 100.0 * (scores - low) / (high - low)
     return 100.0 - places if scale.better == "lower" else places
 
@@ -195,7 +195,7 @@ def means(
 
 
 def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
-    if unit.scale.low is None or unit.scale.high is None:
+    if unit.scale.ends is None:
         return "the range of its metric isn't known"
     if unit.scale.better is None:
         return "neither end of its metric is better"

@@ -256,7 +256,6 @@ class CheckedUnit:
         return clusters if len(set(clusters)) < len(clusters) else None
 
     def _mean(self, judge: Floats, better: Floats | None = None) -> CorrectedMean:
-        scale = self.measured.unit.scale
         return corrected_mean(
             judge,
             self._people,
@@ -264,7 +263,7 @@ class CheckedUnit:
             shares=self._shares,
             better=better,
             clusters=self._clusters,
-            ends=None if scale.low is None or scale.high is None else (scale.low, scale.high),
+            ends=self.measured.unit.scale.ends,
         )
 
     @property
