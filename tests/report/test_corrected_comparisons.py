@@ -19,7 +19,7 @@ from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Unit
 from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
-from culture_tasks.report.numbers.observations import Stratum
+from culture_tasks.report.numbers.observations import CultureInTask
 from culture_tasks.report.numbers.scores import Measured
 
 SIZES = {"zh": 80, "ar": 60, "ja": 40}
@@ -261,7 +261,7 @@ def test_responses_of_a_designed_subset_weigh_what_they_were_drawn_from():
     measured = Measured(unit, ("one", "two"), runs={"a": runs, "b": runs})
 
     def responses(people):
-        strata = [Stratum(task, "", task) for task in ("one",) * 4 + ("two",) * 4]
+        strata = [CultureInTask(task, "", task) for task in ("one",) * 4 + ("two",) * 4]
         keys = [(stratum.task, str(number), 0) for number, stratum in enumerate(strata)]
         weights = {"one": 3.0, "two": 1.0}
         return CheckedResponses(keys, np.full(8, np.nan), np.array(people, dtype=float), strata, ["c"] * 8, weights)

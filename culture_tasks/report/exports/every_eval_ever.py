@@ -29,8 +29,7 @@ from culture_tasks.report.numbers.scores import report_of
 from culture_tasks.report.tables.reported_rows import UNITS
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.run_files import LAYOUTS, read_run
-from culture_tasks.results.runs import Grader, Run
-from culture_tasks.results.samples import Sample
+from culture_tasks.results.runs import Grader, Run, Sample
 from culture_tasks.text import storable
 
 SCHEMA_VERSION = "0.3.0"

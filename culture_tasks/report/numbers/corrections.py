@@ -15,7 +15,7 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Where
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.prediction_powered import CorrectedDifference, corrected_difference
 from culture_tasks.report.model import PEOPLE
-from culture_tasks.report.numbers.observations import Observations, Stratum, cultures_of, in_order, pooled
+from culture_tasks.report.numbers.observations import CultureInTask, Observations, cultures_of, in_order, pooled
 from culture_tasks.report.numbers.scores import Measured
 from culture_tasks.results.loaded_runs import LoadedRun
 
@@ -34,7 +34,7 @@ class CheckedResponses:
     keys: Sequence[tuple[str, Hashable, int]]
     judge: Floats
     people: Floats
-    strata: Sequence[Stratum]
+    strata: Sequence[CultureInTask]
     clusters: Sequence[Hashable]
     weights: Mapping[str, float]
     better: Floats | None = None
@@ -130,7 +130,7 @@ def _of_sample(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponse
         return None
     field = measured.reported.field_named(measured.reported.culture)
     keys: list[tuple[str, Hashable, int]] = []
-    strata: list[Stratum] = []
+    strata: list[CultureInTask] = []
     clusters: list[Hashable] = []
     judge: list[float] = []
     graded: list[float] = []
@@ -141,7 +141,7 @@ def _of_sample(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponse
         given = dict(zip(each.columns.items.tolist(), each.columns.scores.tolist(), strict=True))
         keys += [(task, item, 0) for item in items]
         strata += [
-            Stratum(task, culture, task if culture in ("", NO_GROUP) else field.name_of(culture))
+            CultureInTask(task, culture, task if culture in ("", NO_GROUP) else field.name_of(culture))
             for culture in cultures_of(each.whole or each)
         ]
         clusters += columns.clusters.tolist()
@@ -194,7 +194,7 @@ class _CheckedPair:
 
     def correction(self, culture: str | None) -> PairCorrection:
         """Returns that of all responses, or of those of a culture, where each weighs the same."""
-        shares: dict[Stratum, float] | None = None
+        shares: dict[CultureInTask, float] | None = None
         if culture is not None:
             shares = {stratum: float(size) for stratum, size in self._sizes.items() if stratum.culture == culture}
             if not shares:

@@ -435,7 +435,7 @@ def _with_help(
     found = corrected_mean(
         whole.scores,
         checked,
-        pooled([Stratum("", culture, culture) for culture in cultures_of(run)], ~np.isnan(checked[None])),
+        pooled([CultureInTask("", culture, culture) for culture in cultures_of(run)], ~np.isnan(checked[None])),
         clusters=whole.clusters if np.unique(whole.clusters).size < whole.clusters.size else None,
         ends=ends,
     ).overall
@@ -454,7 +454,7 @@ def cultures_of(each: LoadedRun) -> list[str]:
     return [groups.names[code] for code in groups.codes.tolist()]
 
 
-class Stratum(NamedTuple):
+class CultureInTask(NamedTuple):
     """The responses of one culture in one task; as text, their name for a reader."""
 
     task: str
@@ -465,13 +465,13 @@ class Stratum(NamedTuple):
         return self.name
 
 
-def pooled(strata: Sequence[Stratum], graded: Mask) -> list[Stratum]:
+def pooled(strata: Sequence[CultureInTask], graded: Mask) -> list[CultureInTask]:
     """Puts cultures with fewer than two graded responses in some task together with others; a row per entrant.
 
     Every response had the same chance to be graded, so that strata may be put together.
     """
 
-    def lacking(labels: Sequence[Stratum]) -> set[Stratum]:
+    def lacking(labels: Sequence[CultureInTask]) -> set[CultureInTask]:
         counts = [Counter(compress(labels, own)) for own in graded]
         return {label for label, size in Counter(labels).items() if min(own[label] for own in counts) < min(2, size)}
 

@@ -180,33 +180,28 @@ def flags_by_row(
     flags: dict[str, frozenset[Flag]] = {}
     for key, own in runs.items():
         apart = comparability.between(settings[key], usual) | comparability.within(settings[key])
-        flags[key] = frozenset(apart | {flag for each in own for flag in flags_of(each)})
+        flags[key] = frozenset(apart.union(*map(flags_of, own)))
     return flags
 
 
-def flags_of(each: LoadedRun) -> Iterator[Flag]:
-    """Yields what a reader must know of the numbers of a run by itself."""
-    if each.lexical:
-        yield "lexical_judge"
-    if each.columns is None:
-        yield "from_result_file"
-    elif each.result.expected and each.run.items < each.result.expected:
-        yield "incomplete"
-    if each.columns is not None and not each.run.scored:
-        yield "unjudged"
-    if each.again:
-        yield "other_harness"
-    if each.run.trained_on:
-        yield "trained_on_test"
-    if unlike_its_file(each):
-        yield "unlike_its_file"
-    if each.result.subset is not None:
-        yield "subset"
+def flags_of(each: LoadedRun) -> set[Flag]:
+    """Returns what a reader must know of the numbers of a run by itself."""
+    has_samples = each.columns is not None
+    flags: dict[Flag, bool] = {
+        "lexical_judge": each.lexical,
+        "from_result_file": not has_samples,
+        "incomplete": has_samples and each.run.items < (each.result.expected or 0),
+        "unjudged": has_samples and not each.run.scored,
+        "other_harness": each.again,
+        "trained_on_test": bool(each.run.trained_on),
+        "unlike_its_file": bool(unlike_its_file(each)),
+        "subset": each.result.subset is not None,
+    }
+    return {flag for flag, is_so in flags.items() if is_so}
 
 
 def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
-    flags = set(measured.flags[key])
-    scale, metric = measured.unit.scale, measured.unit.metric
+    flags, scale, metric = set(measured.flags[key]), measured.unit.scale, measured.unit.metric
     missing = [task for task in measured.tasks if task not in {each.run.task for each in runs}]
     if missing:
         flags.add("incomplete")
@@ -258,10 +253,8 @@ class Scores:
         measured = self.units.get(address.unit)
         if measured is None:
             return None
-        others = {each.name: each.scale for each in measured.reported.further}
-        others |= {each.name: each.scale for each in measured.reported.derived}
-        others |= {each.name: each.scale for each in measured.reported.costs}
-        return others.get(address.statistic, measured.unit.scale)
+        others = (*measured.reported.further, *measured.reported.derived, *measured.reported.costs)
+        return {each.name: each.scale for each in others}.get(address.statistic, measured.unit.scale)
 
     def put(self, entrant: str, address: At, cell: Cell) -> None:
         """Adds a number."""
