@@ -177,7 +177,7 @@ def _drawn_scores(rng, model, skills, benchmarks, questions):
     ]
 
 
-@pytest.mark.parametrize(("skills", "benchmarks", "questions"), [(3, 1, (5, 12)), (12, 2, (5, 20)), (12, 2, (60, 120))])
+@pytest.mark.parametrize(("skills", "benchmarks", "questions"), [(3, 1, (5, 12)), (12, 2, (5, 20))])
 def test_equal_models_and_equal_countries_are_seldom_told_apart(skills, benchmarks, questions):
     """Three models of the same skills: at a level of 5 %, with some luck allowed for."""
     rng, worlds = np.random.default_rng(5), 40
@@ -255,8 +255,6 @@ def test_figures_of_fifty_models_show_what_fits_and_say_so():
     assert any("the table has all" in note for note in heat.notes)
     assert len(tiled.panels) == 6
     assert "The table has the other models" in tiled.notes
-    images = [svg.decode() for svg in svg_images([heat, tiled])]
-    assert all("model 00" in svg for svg in images)
 
 
 def test_few_questions_are_grey_in_the_heat_map_and_hatched_on_the_map():

@@ -7,6 +7,7 @@ import shutil
 from xml.etree import ElementTree
 
 import pytest
+from support.reports import gate_checks
 from support.sample_files import COUNTRIES, care_sample, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.cli.main import main
@@ -46,16 +47,8 @@ def gate(folder, *options):
     return main(["compare", str(folder / "a"), str(folder / "b"), "--fail-on-regression", *map(str, options)])
 
 
-def checks(folder, *options):
-    """The status, and each check by name, from the JSON file."""
-    status = gate(folder, "--json", folder / "gate.json", *options)
-    found = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
-    assert found["status"] == status
-    return status, {check["name"]: check for check in found["checks"]}
-
-
 def outcome(folder, *options):
-    status, found = checks(folder, *options)
+    status, found = gate_checks(folder, *options)
     return status, {name: check["outcome"] for name, check in found.items()}
 
 
@@ -83,7 +76,7 @@ def test_a_regression_of_one_culture_fails_where_the_whole_does_not(runs, capsys
 def test_cultures_are_adjusted_over_all_of_them(runs):
     """7 items lost and none won: p = 2 / 2 ** 7 = 0.0156, and 4 times that among the four cultures."""
     candidate(runs, changed(STEADY, places_of("india", 28)))
-    status, found = checks(runs)
+    status, found = gate_checks(runs)
     india = found["culturalvqa:india"]
     assert (india["p"], india["p_holm"]) == (pytest.approx(2 / 2**7), pytest.approx(8 / 2**7))
     assert india["outcome"] == "passed"
@@ -176,7 +169,7 @@ def test_only_what_is_required_counts(runs):
     status, found = outcome(runs, "--require", "culturalvqa")
     assert (status, "care_zh" in found) == (0, False)
     assert outcome(runs, "--require", "care*") == (1, {"care_zh": "regression"})
-    status, found = checks(runs, "--require", "culturalvqa", "--require", "cedar_text")
+    status, found = gate_checks(runs, "--require", "culturalvqa", "--require", "cedar_text")
     assert (status, found["cedar_text"]["message"]) == (3, "neither A nor B ran it")
 
 
