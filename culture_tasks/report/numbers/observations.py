@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
@@ -123,32 +123,32 @@ def observe(
 
     With ``equal_parts`` the tasks weigh the same, rather than the items.
     """
-    chosen = ((each, columns, columns.where(where)) for each, columns in with_samples(runs))
-    used = [(each, columns, mask) for each, columns, mask in chosen if mask.any()]
+    used = [(each, mask) for each in runs if (mask := columns_of(each).where(where)).any()]
     if not used:
         nothing = np.zeros(0, dtype=np.int32)
         return Observations((), nothing.astype(np.int64), np.zeros(0), nothing, strata=None, coverage=None)
-    scored = sum(int(columns.scored[mask].sum()) for _, columns, mask in used)
-    verdicts = sum(int(columns.verdicts[mask].sum()) for _, columns, mask in used)
-    numbers = [tasks.index(each.run.task) for each, _, _ in used]
-    items, scores, clusters = zip(*(items_of(each, mask, statistic) for each, _, mask in used), strict=True)
-    parts = np.repeat(np.array(numbers, dtype=np.int32), [own.size for own in items])
-    metrics = dict(zip(numbers, (_metric(each, statistic) for each, _, _ in used), strict=True))
-    records = [columns.records[mask] for _, columns, mask in used if columns.records is not None and statistic == SCORE]
-    drawn = _drawn_parts(dict(zip(numbers, (each for each, _, _ in used), strict=True)), statistic)
+    scored = sum(int(columns_of(each).scored[mask].sum()) for each, mask in used)
+    verdicts = sum(int(columns_of(each).verdicts[mask].sum()) for each, mask in used)
+    by_number = {tasks.index(each.run.task): each for each, _ in used}
+    items, scores, clusters = zip(*(items_of(each, mask, statistic) for each, mask in used), strict=True)
+    sizes = [own.size for own in items]
+    parts = np.repeat(np.array(list(by_number), dtype=np.int32), sizes)
+    drawn = _drawn_parts(by_number, statistic)
     shares = None
     if drawn and len(used) > 1 and not equal_parts:  # every document of the tasks weighs the same
         shares = np.zeros(len(tasks))
-        for number, (each, _, _), own in zip(numbers, used, items, strict=True):
-            shares[number] = own.size / (1.0 if each.result.subset is None else each.result.subset.chance)
+        for (number, each), size in zip(by_number.items(), sizes, strict=True):
+            shares[number] = size / (1.0 if each.result.subset is None else each.result.subset.chance)
+    records = [own[mask] for each, mask in used if statistic == SCORE and (own := columns_of(each).records) is not None]
 
     def compute(part: int, values: Sequence[Any]) -> float:
-        metric = metrics[part if equal_parts else numbers[0]]
+        each = by_number[part] if equal_parts else used[0][0]
+        metric = _metric(each, statistic)
         assert isinstance(metric, ComputedScore)
         return _times(used[0][0], statistic) * metric.value(values)
 
     return Observations(
-        runs=tuple(each.run.key for each, _, _ in used),
+        runs=tuple(each.run.key for each, _ in used),
         items=(parts.astype(np.int64) << 32) | np.concatenate(items),
         scores=np.concatenate(scores),
         clusters=np.concatenate(clusters),
@@ -177,9 +177,10 @@ def _drawn_parts(runs: Mapping[int, LoadedRun], statistic: str) -> dict[int, Loa
     return drawn
 
 
-def with_samples(runs: Iterable[LoadedRun]) -> list[tuple[LoadedRun, Columns]]:
-    """Returns the runs that have samples, each with these."""
-    return [(each, each.columns) for each in runs if each.columns is not None]
+def columns_of(each: LoadedRun) -> Columns:
+    """Returns the samples of a run, which must have a sample file."""
+    assert each.columns is not None
+    return each.columns
 
 
 def _metric(each: LoadedRun, statistic: str) -> Metric | None:
@@ -195,8 +196,7 @@ def _times(each: LoadedRun, statistic: str) -> float:
 
 def items_of(each: LoadedRun, mask: Mask | None = None, statistic: str = SCORE) -> tuple[Codes, Floats, Codes]:
     """Returns items, scores and clusters of a run: all samples', or one per cluster where the metric says so."""
-    columns = each.columns
-    assert columns is not None
+    columns = columns_of(each)
     mask = np.ones(columns.items.size, dtype=np.bool_) if mask is None else mask
     items, clusters = columns.items[mask], columns.clusters[mask]
     scores = (columns.scores if statistic == SCORE else columns.further[statistic])[mask]
@@ -215,8 +215,8 @@ def groups_of_items(each: LoadedRun, name: str) -> Texts | None:
 
     An item whose samples are in several groups has the code -1, and so have numbers that are no item of the run.
     """
-    columns = each.columns
-    if columns is None or name not in columns.groups:
+    columns = columns_of(each)
+    if name not in columns.groups:
         return None
     metric, texts = _metric(each, SCORE), columns.groups[name]
     items = columns.clusters if isinstance(metric, MeanScore) and metric.per_cluster is not None else columns.items
@@ -257,7 +257,7 @@ def unlike_its_file(each: LoadedRun) -> str:
 def answers_of(runs: Sequence[LoadedRun], statistic: str = SCORE) -> Answers | None:
     """Returns the samples with a score, or with a further score, as columns; None without any."""
     parts: list[Answers] = []
-    for _, columns in with_samples(runs):
+    for columns in map(columns_of, runs):
         scores = columns.scores if statistic == SCORE else columns.further[statistic]
         part = Answers(scores, columns.clusters, columns.groups).only(~np.isnan(scores))
         parts += [part] if part.scores.size else []
@@ -280,7 +280,7 @@ def _joined(parts: Sequence[Texts]) -> Texts:
 
 def repeat_means(runs: Sequence[LoadedRun], tasks: Sequence[str], where: Where, *, equal_parts: bool) -> list[float]:
     """Returns the score of each repeat by itself; nothing where the items weren't all asked equally often, or once."""
-    chosen = [(each, columns) for each, columns in with_samples(runs) if columns.where(where).any()]
+    chosen = [(each, columns) for each in runs if (columns := columns_of(each)).where(where).any()]
     repeats = {0 if columns.repeats is None else columns.repeats.shape[1] for _, columns in chosen}
     scores: list[float] = []
     for at in range(repeats.pop() if len(repeats) == 1 else 0):
@@ -446,11 +446,10 @@ def _with_help(
 
 def cultures_of(each: LoadedRun) -> list[str]:
     """Returns the culture of each sample of a run; empty texts where its benchmark names none."""
-    assert each.columns is not None
-    known = benchmarks().get(each.run.benchmark or "")
-    groups = None if known is None else each.columns.groups.get(known.report().culture)
+    columns, known = columns_of(each), benchmarks().get(each.run.benchmark or "")
+    groups = None if known is None else columns.groups.get(known.report().culture)
     if groups is None:
-        return [""] * each.columns.items.size
+        return [""] * columns.items.size
     return [groups.names[code] for code in groups.codes.tolist()]
 
 

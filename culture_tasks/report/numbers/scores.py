@@ -22,11 +22,11 @@ from culture_tasks.report.numbers.observations import (
     Observations,
     answers_of,
     cell_of,
+    columns_of,
     from_interval,
     observe,
     ordered,
     unlike_its_file,
-    with_samples,
 )
 from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import Entered, LoadedRun
@@ -89,7 +89,7 @@ class Measured:
 
     def groups(self, entrant: str, name: str) -> list[str]:
         """Returns the groups of a field that an entrant has samples of, in order; unnamed ones are left out."""
-        columns = (columns.groups.get(name) for _, columns in with_samples(self.runs[entrant]))
+        columns = (columns_of(each).groups.get(name) for each in self.runs[entrant])
         present = dict.fromkeys(group for texts in columns if texts is not None for group in texts.present())
         order = self.reported.field_named(name).order
         return [*(one for one in order if one in present), *sorted(one for one in present if one and one not in order)]
@@ -158,7 +158,7 @@ def _measured(one: Measured, entered: Sequence[Entered], min_coverage: float) ->
     runs = {key: own for key, own in runs.items() if own}
     measured = replace(
         one,
-        runs={key: [each for each, _ in with_samples(own)] for key, own in runs.items()},
+        runs={key: [each for each in own if each.columns is not None] for key, own in runs.items()},
         flags=flags_by_row(runs, lambda each: (each.whole or each).run.scored),
         min_coverage=min_coverage,
         own_data=frozenset(each.run.key for own in runs.values() for each in own if each.run.own_data),
@@ -341,7 +341,7 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
     """Returns what a unit's score is split by: what its benchmark says, else every field with few groups."""
     if measured.reported.splits is not None:
         return measured.reported.splits
-    columns = [columns for own in measured.runs.values() for _, columns in with_samples(own)]
+    columns = [columns_of(each) for own in measured.runs.values() for each in own]
     fields = dict.fromkeys(name for each in columns for name in each.groups)
     most = {name: max(len(each.groups[name].names) for each in columns if name in each.groups) for name in fields}
     return [(name,) for name in fields if most[name] <= _GROUPS]
