@@ -378,18 +378,13 @@ def test_scores_of_whole_tasks_are_written_as_the_hub_reads_them(runs, tmp_path)
     [
         ({"n-samples": {"culturalvqa": {"original": 2000, "effective": 40}}}, "run with a limit"),
         ({"n-samples": {"culturalvqa": {"original": 80, "effective": 80}}}, "parts or items of it are missing"),
-        (
-            {"configs": {"culturalvqa": {"metadata": {OWN_DATA: {"test": "x"}}}}},
-            "own data: not the benchmark's release",
-        ),
+        ({"configs": {"culturalvqa": {"metadata": {OWN_DATA: {"": "x"}}}}}, "own data: not the benchmark's release"),
     ],
 )
 def test_what_is_no_result_of_the_task_is_left_out_with_the_reason(tmp_path, capsys, changes, reason):
     rewrite(write_vqa(tmp_path / "runs", "org/weak", WEAK), **changes)
-    assert (
-        main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out"), "--formats", "json", "--export", "hf"])
-        == 0
-    )
+    options = ["--formats", "json", "--export", "hf"]
+    assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out"), *options]) == 0
     assert f"not exported for the Hub: org/weak, culturalvqa: {reason}" in capsys.readouterr().err
     assert not (tmp_path / "out" / "exports").exists()
 
