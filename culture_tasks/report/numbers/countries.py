@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.registry import cultures
-from culture_tasks.benchmarks.reporting import Codes, Field, Floats
+from culture_tasks.benchmarks.reporting import Field, Floats
 from culture_tasks.metrics.means import numbered
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.metrics.significance import holm, p_of_intervals
@@ -61,8 +61,8 @@ class _Items(NamedTuple):
     """Scored items of a model: score on the common scale, and numbers of the country and the cluster."""
 
     scores: Floats
-    countries: Codes
-    clusters: NDArray[np.int64]
+    countries: NDArray[np.intp]
+    clusters: NDArray[np.intp]
 
 
 def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countries:

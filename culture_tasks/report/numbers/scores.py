@@ -253,8 +253,10 @@ class Scores:
         measured = self.units.get(address.unit)
         if measured is None:
             return None
-        others = (*measured.reported.further, *measured.reported.derived, *measured.reported.costs)
-        return {each.name: each.scale for each in others}.get(address.statistic, measured.unit.scale)
+        others = {each.name: each.scale for each in measured.reported.further}
+        others |= {each.name: each.scale for each in measured.reported.derived}
+        others |= {each.name: each.scale for each in measured.reported.costs}
+        return others.get(address.statistic, measured.unit.scale)
 
     def put(self, entrant: str, address: At, cell: Cell) -> None:
         """Adds a number."""
