@@ -132,6 +132,11 @@ class Scale:
     digits: int = 2
     times: float = 1.0
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Both ends; None where one is missing."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
     def allows(self, value: float) -> bool:
         """Whether a value is on the scale; NaN, which stands for none, is."""
         below = self.low is not None and value < self.low - 1e-9

@@ -153,7 +153,7 @@ def build(
         overview.runs_table(used.values()),
     )
     papers, printed = published_rows.published_scores(scores) if options.published else ({}, [])
-    return Report(
+    report = Report(
         created=(now or datetime.now(UTC)).isoformat(timespec="seconds"),
         version=__version__,
         options=_in_words(options),
@@ -169,20 +169,13 @@ def build(
         gains=tuple(gains),
         means=averages,
         countries=by_country.scores,
-        findings=findings(
-            *(units, averages, scores, side_by_side, gains, entrants, checked),
-            biases=biases,
-            countries=by_country.scores,
-            runs=used,
-            problems=loading.problems,
-            results=paths,
-        ),
         problems=tuple(loading.problems),
         samples=FileSamples(
             {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
         ),
         notes=(*_notes(entrants, runs, options), *helpers, *(row.note for row in reported)),
     )
+    return replace(report, findings=findings(report, checked, biases, paths))
 
 
 def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from support.checked_runs import judged, sample, truth
+from support.reports import gate_checks, row_of, tables_of
 from support.sample_files import write_run, write_vqa
 
 from culture_tasks.benchmarks.interface import Scale
@@ -19,7 +20,7 @@ from culture_tasks.people.spotcheck_design import read_rated
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.model import Unit
 from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
-from culture_tasks.report.numbers.observations import Stratum
+from culture_tasks.report.numbers.observations import CultureInTask
 from culture_tasks.report.numbers.scores import Measured
 
 SIZES = {"zh": 80, "ar": 60, "ja": 40}
@@ -81,11 +82,7 @@ def runs(written, tmp_path):
 
 
 def checks(folder, *options):
-    paths = [str(folder / name) for name in ("a", "b", "gate.json")]
-    insisting = "--compare-anyway"  # CARE has more languages
-    status = main(["compare", *paths[:2], "--fail-on-regression", insisting, "--json", paths[2], *map(str, options)])
-    found = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
-    return status, {check["name"]: check for check in found["checks"]}
+    return gate_checks(folder, "--compare-anyway", *options)  # CARE has more languages
 
 
 def expected(rated):
@@ -147,13 +144,6 @@ def test_cultures_are_corrected_where_they_have_enough_ratings(runs, capsys):
     assert "not corrected: CARE: too few responses of both are rated for Japanese" in said
 
 
-def test_ratings_of_one_model_alone_correct_nothing(runs):
-    rate(runs, "sheet", sides=("a",))
-    status, found = checks(runs, "--spotcheck", runs / "sheet")
-    assert status == 0
-    assert found["care"]["correction"]["reason"] == "the responses of one of the two have no ratings"
-
-
 def test_items_that_only_one_has_count_for_nothing(runs):
     shutil.rmtree(runs / "b")
     write_side(runs, "b", {**SIZES, "zh": 70})
@@ -189,12 +179,6 @@ def report(folder, *names):
     return found, {entrant.label: key for key, entrant in found.entrants.items()}
 
 
-def cells(found, key, labels):
-    table = next(table for table in found.tables if table.key == key)
-    columns = [column.key for column in table.columns]
-    return [dict(zip(columns, row.cells, strict=True)) for row in table.rows if set(labels) <= set(row.labels)]
-
-
 def test_scores_ranks_and_findings_are_corrected_where_people_rated_all_models(three):
     found, keys = report(three)
     assert keys["a"] not in found.units["care"].standing.best  # by the judge
@@ -211,15 +195,14 @@ def test_scores_ranks_and_findings_are_corrected_where_people_rated_all_models(t
     assert unit.standing.best == (keys["a"],)
     assert [str(unit.cells[keys[side]].rank) for side in "abc"] == ["1", "2-3", "2-3"]
     assert all(test.is_corrected for test in found.comparisons)
-    [row] = cells(found, "comparisons", ("a", "b"))
+    row = row_of(tables_of(found)["comparisons"], ("CARE", "a", "b"))
     own = np.mean([rated_by_judge("b", item) - rated_by_judge("a", item) for item in ITEMS])
     assert row["judge"].value == pytest.approx(own)
     assert row["difference"].value == pytest.approx(expected(rated).over().difference)
     assert row["rated"].value == expected(rated).rated
     sentences = [finding.text for finding in found.findings if finding.question == "best"]
     assert any("Significantly best: a on CARE" in text and "corrected by people" in text for text in sentences)
-    summary = next(table for table in found.tables if table.key == "summary")
-    assert any("corrected by people's ratings" in note for note in summary.notes)
+    assert any("corrected by people's ratings" in note for note in tables_of(found)["summary"].notes)
 
 
 def test_a_unit_with_a_model_that_nobody_rated_stays_the_judges(three):
@@ -230,7 +213,7 @@ def test_a_unit_with_a_model_that_nobody_rated_stays_the_judges(three):
     assert unit.cells[keys["a"]].value == pytest.approx(np.mean(own))
     assert not any("corrected" in cell.flags for cell in unit.cells.values())
     assert not any(test.correction for test in found.comparisons)
-    assert "judge" not in cells(found, "comparisons", ("a", "b"))[0]
+    assert "judge" not in row_of(tables_of(found)["comparisons"])
 
 
 def test_a_mean_of_corrected_and_other_columns_is_compared_by_both(three):
@@ -261,7 +244,7 @@ def test_responses_of_a_designed_subset_weigh_what_they_were_drawn_from():
     measured = Measured(unit, ("one", "two"), runs={"a": runs, "b": runs})
 
     def responses(people):
-        strata = [Stratum(task, "", task) for task in ("one",) * 4 + ("two",) * 4]
+        strata = [CultureInTask(task, "", task) for task in ("one",) * 4 + ("two",) * 4]
         keys = [(stratum.task, str(number), 0) for number, stratum in enumerate(strata)]
         weights = {"one": 3.0, "two": 1.0}
         return CheckedResponses(keys, np.full(8, np.nan), np.array(people, dtype=float), strata, ["c"] * 8, weights)

@@ -177,7 +177,7 @@ def _drawn_scores(rng, model, skills, benchmarks, questions):
     ]
 
 
-@pytest.mark.parametrize(("skills", "benchmarks", "questions"), [(3, 1, (5, 12)), (12, 2, (5, 20)), (12, 2, (60, 120))])
+@pytest.mark.parametrize(("skills", "benchmarks", "questions"), [(3, 1, (5, 12)), (12, 2, (5, 20))])
 def test_equal_models_and_equal_countries_are_seldom_told_apart(skills, benchmarks, questions):
     """Three models of the same skills: at a level of 5 %, with some luck allowed for."""
     rng, worlds = np.random.default_rng(5), 40
@@ -194,27 +194,17 @@ def test_equal_models_and_equal_countries_are_seldom_told_apart(skills, benchmar
 
 
 def test_what_can_not_take_part_is_named_with_the_reason(tmp_path):
-    unread = [None] * 30
-    samples = {
-        "culturalvqa": culturalvqa("india", share(3, 10)),
-        "cedar_text": [cedar_sample(f"{n}", "zh", "joy", "joy") for n in range(4)],
-        "care_zh": [
-            {"care_rating": care_sample(n, 5.0)["care_rating"] | judged(score)} for n, score in enumerate(unread)
-        ],
-    }
-    report = run_of(tmp_path, samples)
+    cedar = {"cedar_text": [cedar_sample(f"{n}", "zh", "joy", "joy") for n in range(4)]}
+    report = run_of(tmp_path, cedar)
+    assert report.countries == ()
+    assert not {"countries", "countries_by_benchmark"} & tables_of(report).keys()
+    assert not {"countries", "countries_map"} & charts_of(report).keys()
+    unread = [{"care_rating": care_sample(n, 5.0)["care_rating"] | judged(None)} for n in range(30)]
+    report = run_of(tmp_path, {"culturalvqa": culturalvqa("india", share(3, 10)), "care_zh": unread})
     assert list(scores_of(report)) == ["IN"]
     notes, title = tables_of(report)["countries"].notes, {key: unit.title for key, unit in report.units.items()}
     assert f"Not included (it doesn't group its questions by country): {title['cedar_text']}." in notes
     assert f"Not included (no model has samples of it that can be compared): {title['care_zh']}." in notes
-
-
-def test_without_a_place_nothing_is_shown_and_nothing_said(tmp_path):
-    samples = {"cedar_text": [cedar_sample(f"{n}", "zh", "joy", "joy") for n in range(4)]}
-    report = run_of(tmp_path, samples)
-    assert report.countries == ()
-    assert not {"countries", "countries_by_benchmark"} & tables_of(report).keys()
-    assert not {"countries", "countries_map"} & charts_of(report).keys()
 
 
 def test_one_model_and_one_country_are_enough(tmp_path):
@@ -245,9 +235,9 @@ def _of_many(models, countries=("IN", "NP", "BR"), n=50):
     return replace(report, countries=scores)
 
 
-def test_figures_of_fifty_models_show_what_fits_and_say_so():
+def test_figures_of_many_models_show_what_fits_and_say_so():
     every = [country.alpha_2 for country in pycountry.countries]
-    drawn = charts_of(_of_many(50, every[:40]))
+    drawn = charts_of(_of_many(20, every[:40]))
     heat, tiled = drawn["countries"], drawn["countries_map"]
     [panel] = heat.panels
     assert (len(panel.series), len(panel.groups)) == (15, 28)
@@ -255,8 +245,6 @@ def test_figures_of_fifty_models_show_what_fits_and_say_so():
     assert any("the table has all" in note for note in heat.notes)
     assert len(tiled.panels) == 6
     assert "The table has the other models" in tiled.notes
-    images = [svg.decode() for svg in svg_images([heat, tiled])]
-    assert all("model 00" in svg for svg in images)
 
 
 def test_few_questions_are_grey_in_the_heat_map_and_hatched_on_the_map():

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import types
@@ -39,6 +40,7 @@ SCHEMAS = {
 }
 WEAK, STRONG = [1.0, 0.0] * 20, [1.0, 1.0] * 19 + [None, 0.0]
 LAX = Options(min_coverage=0.0)
+EXPORT_ALL = ("--export", "all", "--export-samples")
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -162,7 +164,7 @@ def test_names_of_models_lead_nowhere_and_files_hold_no_key(tmp_path):
         }
         write_vqa(tmp_path / "runs" / str(number), model, WEAK, config=config)
     out = tmp_path / "report"
-    assert main(["report", str(tmp_path / "runs"), "-o", str(out), "--export", "all", "--export-samples"]) == 0
+    assert main(["report", str(tmp_path / "runs"), "-o", str(out), "--formats", "json", *EXPORT_ALL]) == 0
     files = [path for path in (tmp_path / "report" / "exports").rglob("*") if path.is_file()]
     assert len(files) == 3 * len(hostile)
     assert {path.name for path in tmp_path.iterdir()} == {"runs", "report"}
@@ -242,6 +244,18 @@ def foreign(metric, score=0.25, name="CulturalVQA"):
     }
 
 
+@pytest.fixture
+def theirs(tmp_path):
+    """Writes a log of another tool, and returns its path."""
+
+    def write(log):
+        path = tmp_path / "theirs.json"
+        path.write_text(log if isinstance(log, str) else json.dumps(log), encoding="utf-8")
+        return path
+
+    return write
+
+
 @pytest.mark.parametrize(
     ("metric", "score", "value"),
     [
@@ -263,9 +277,8 @@ def foreign(metric, score=0.25, name="CulturalVQA"):
         (METRIC | {"additional_details": {"task": "culturalvqa", "statistic": "none"}}, 0.25, None),
     ],
 )
-def test_scores_of_other_tools_match_by_task_metric_and_scale(runs, metric, score, value, tmp_path):
-    path = tmp_path / "theirs.json"
-    path.write_text(json.dumps(foreign(metric, score)), encoding="utf-8")
+def test_scores_of_other_tools_match_by_task_metric_and_scale(runs, metric, score, value, theirs):
+    path = theirs(foreign(metric, score))
     cells, report = outside_cells(runs, path)
     assert [cell.value for cell in cells.values()] == [pytest.approx(value)] * (value is not None)
     unused = [problem.detail for problem in report.problems if problem.path == str(path)]
@@ -285,29 +298,24 @@ def test_scores_of_other_tools_match_by_task_metric_and_scale(runs, metric, scor
         ({"standard_error": {"value": 1e308}}, None, None),
     ],
 )
-def test_intervals_of_others_are_shown_where_they_are_of_95_percent(runs, uncertainty, low, high, tmp_path):
+def test_intervals_of_others_are_shown_where_they_are_of_95_percent(runs, uncertainty, low, high, theirs):
     log = foreign(METRIC | {"max_score": 100}, 25)
     log["evaluation_results"][0]["score_details"]["uncertainty"] = uncertainty
-    path = tmp_path / "theirs.json"
-    path.write_text(json.dumps(log), encoding="utf-8")
-    [cell] = outside_cells(runs, path)[0].values()
+    [cell] = outside_cells(runs, theirs(log))[0].values()
     assert (cell.value, cell.n) == (0.25, uncertainty.get("num_samples", 0))
     assert (cell.low, cell.high) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
 
 
 @pytest.mark.parametrize(("coverage", "shown"), [(0.5, 0.5), ("0.5", 0.5), ([1], None), ("nan", None), (10**400, None)])
-def test_coverage_is_what_a_log_says_or_unknown(tmp_path, coverage, shown):
+def test_coverage_is_what_a_log_says_or_unknown(theirs, coverage, shown):
     log = foreign(METRIC)
     log["evaluation_results"][0]["score_details"]["details"] = {"coverage": coverage}
-    path = tmp_path / "theirs.json"
-    path.write_text(json.dumps(log), encoding="utf-8")
-    [read] = read_eval_logs([str(path)]).values()
+    [read] = read_eval_logs([str(theirs(log))]).values()
     assert read.scores[0].coverage == shown
 
 
-def test_text_overlap_of_others_and_own_data_are_told_apart(runs, tmp_path):
-    path = tmp_path / "theirs.json"
-    path.write_text(json.dumps(foreign(METRIC | {"metric_name": "lave_lexical"})), encoding="utf-8")
+def test_text_overlap_of_others_and_own_data_are_told_apart(runs, theirs):
+    path = theirs(foreign(METRIC | {"metric_name": "lave_lexical"}))
     cells, _ = outside_cells(runs, path)
     assert [cell.flags for cell in cells.values()] == [("lexical_judge", "reported")]
     for result in runs.rglob("*_results.json"):
@@ -320,31 +328,23 @@ def test_text_overlap_of_others_and_own_data_are_told_apart(runs, tmp_path):
     [
         ("{", "theirs.json: not JSON"),
         ("[]", r"theirs.json: no log of Every Eval Ever. Expected an object with schema_version .* found \[\]"),
-        (
-            json.dumps(foreign(METRIC, "high")),
-            "theirs.json, field 'evaluation_results.0.score_details.score': found 'high'",
-        ),
-        (json.dumps(foreign(METRIC, math.nan)), "evaluation_results.0.score_details.score"),
-        (json.dumps(foreign(METRIC, True)), "evaluation_results.0.score_details.score': found True"),
-        (json.dumps(foreign(METRIC, 10**400)), "evaluation_results.0.score_details.score': found 1000"),
-        (json.dumps(foreign({})), "field 'evaluation_results.0.metric_config.lower_is_better': found nothing"),
-        (None, "theirs.json: can't be read"),
+        (foreign(METRIC, "high"), "theirs.json, field 'evaluation_results.0.score_details.score': found 'high'"),
+        (foreign(METRIC, math.nan), "evaluation_results.0.score_details.score"),
+        (foreign(METRIC, True), "evaluation_results.0.score_details.score': found True"),
+        (foreign(METRIC, 10**400), "evaluation_results.0.score_details.score': found 1000"),
+        (foreign({}), "field 'evaluation_results.0.metric_config.lower_is_better': found nothing"),
     ],
 )
-def test_a_file_that_is_no_log_is_an_error_that_names_it(tmp_path, content, message):
-    path = tmp_path / "theirs.json"
-    if content is not None:
-        path.write_text(content, encoding="utf-8")
+def test_a_file_that_is_no_log_is_an_error_that_names_it(theirs, content, message):
     with pytest.raises(DataError, match=message):
-        read_eval_logs([str(path)])
+        read_eval_logs([str(theirs(content))])
 
 
-def test_a_folder_without_a_log_is_an_error_and_other_files_of_one_are_passed_over(tmp_path):
+def test_a_folder_without_a_log_is_an_error_and_other_files_of_one_are_passed_over(tmp_path, theirs):
     (tmp_path / "other.json").write_text("[]", encoding="utf-8")
     with pytest.raises(DataError, match="no log of Every Eval Ever that isn't named already"):
         read_eval_logs([str(tmp_path)])
-    (tmp_path / "theirs.json").write_text(json.dumps(foreign(METRIC)), encoding="utf-8")
-    (tmp_path / "copy.json").write_text(json.dumps(foreign(METRIC)), encoding="utf-8")
+    shutil.copy(theirs(foreign(METRIC)), tmp_path / "copy.json")
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "gone.json").symlink_to(tmp_path / "nowhere")
@@ -364,11 +364,8 @@ def test_scores_of_whole_tasks_are_written_as_the_hub_reads_them(runs, tmp_path)
     assert places == [f"org/{name}/.eval_results/culturalvqa.yaml" for name in ("strong", "weak")]
     assert left_out == []
     [entry] = parse_eval_result_entries(yaml.safe_load((tmp_path / places[0]).read_text("utf-8")))
-    assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == (
-        "mair-lab/CulturalVQA",
-        "culturalvqa",
-        "c0ffee",
-    )
+    source = (entry.dataset_id, entry.task_id, entry.dataset_revision)
+    assert source == ("mair-lab/CulturalVQA", "culturalvqa", "c0ffee")
     assert (entry.value, entry.date) == (pytest.approx(38 / 39), "2026-01-01")
     assert (entry.source_url, entry.source_name) == ("https://uni.test", "Uni")
     assert entry.notes.startswith(
@@ -381,15 +378,13 @@ def test_scores_of_whole_tasks_are_written_as_the_hub_reads_them(runs, tmp_path)
     [
         ({"n-samples": {"culturalvqa": {"original": 2000, "effective": 40}}}, "run with a limit"),
         ({"n-samples": {"culturalvqa": {"original": 80, "effective": 80}}}, "parts or items of it are missing"),
-        (
-            {"configs": {"culturalvqa": {"metadata": {OWN_DATA: {"test": "more"}}}}},
-            "own data: not the benchmark's release",
-        ),
+        ({"configs": {"culturalvqa": {"metadata": {OWN_DATA: {"": "x"}}}}}, "own data: not the benchmark's release"),
     ],
 )
 def test_what_is_no_result_of_the_task_is_left_out_with_the_reason(tmp_path, capsys, changes, reason):
     rewrite(write_vqa(tmp_path / "runs", "org/weak", WEAK), **changes)
-    assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out"), "--export", "hf"]) == 0
+    options = ["--formats", "json", "--export", "hf"]
+    assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out"), *options]) == 0
     assert f"not exported for the Hub: org/weak, culturalvqa: {reason}" in capsys.readouterr().err
     assert not (tmp_path / "out" / "exports").exists()
 

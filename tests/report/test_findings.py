@@ -6,6 +6,7 @@ import lxml.html as parsed
 import numpy as np
 from support.reports import report_of
 from support.sample_files import (
+    COUNTRIES,
     care_sample,
     cedar_sample,
     record,
@@ -16,8 +17,6 @@ from support.sample_files import (
 )
 
 from culture_tasks.cli.main import main
-
-COUNTRIES = ("brazil", "china", "india", "usa")
 
 
 def texts(folder, question):

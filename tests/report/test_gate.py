@@ -2,9 +2,12 @@
 
 import json
 import math
+import os
+import shutil
 from xml.etree import ElementTree
 
 import pytest
+from support.reports import gate_checks
 from support.sample_files import COUNTRIES, care_sample, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.cli.main import main
@@ -44,23 +47,8 @@ def gate(folder, *options):
     return main(["compare", str(folder / "a"), str(folder / "b"), "--fail-on-regression", *map(str, options)])
 
 
-def checks(folder, *options):
-    """The status, and each check by name, from the JSON file."""
-    status = gate(folder, "--json", folder / "gate.json", *options)
-    found = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
-    assert found["status"] == status
-    return status, {check["name"]: check for check in found["checks"]}
-
-
-def test_json_without_a_file_is_all_that_is_printed(runs, capsys):
-    assert gate(runs, "--json", runs / "gate.json") == gate(runs) == 0
-    capsys.readouterr()
-    assert gate(runs, "--json") == 0
-    assert capsys.readouterr().out == (runs / "gate.json").read_text(encoding="utf-8")
-
-
 def outcome(folder, *options):
-    status, found = checks(folder, *options)
+    status, found = gate_checks(folder, *options)
     return status, {name: check["outcome"] for name, check in found.items()}
 
 
@@ -70,6 +58,8 @@ def test_a_candidate_that_is_no_worse_passes(runs, capsys):
     said = capsys.readouterr().out
     assert "gate: passed (5 passed)" in said
     assert "0 of 4 cultures differ" in said
+    assert gate(runs, "--json") == 0
+    assert capsys.readouterr().out == (runs / "gate.json").read_text(encoding="utf-8")  # and nothing else
 
 
 def test_a_regression_of_one_culture_fails_where_the_whole_does_not(runs, capsys):
@@ -86,7 +76,7 @@ def test_a_regression_of_one_culture_fails_where_the_whole_does_not(runs, capsys
 def test_cultures_are_adjusted_over_all_of_them(runs):
     """7 items lost and none won: p = 2 / 2 ** 7 = 0.0156, and 4 times that among the four cultures."""
     candidate(runs, changed(STEADY, places_of("india", 28)))
-    status, found = checks(runs)
+    status, found = gate_checks(runs)
     india = found["culturalvqa:india"]
     assert (india["p"], india["p_holm"]) == (pytest.approx(2 / 2**7), pytest.approx(8 / 2**7))
     assert india["outcome"] == "passed"
@@ -126,58 +116,28 @@ def test_an_option_that_can_not_be_meant_is_an_error(runs, capsys, option, value
     assert said in capsys.readouterr().err
 
 
-def too_few_scored(folder):
-    candidate(folder, [*STEADY[:108], *[None] * 12])
-
-
-def fewer_items(folder):
-    candidate(folder, STEADY[:100], **{"n-samples": {}})
-
-
-def cut_off(folder):
-    path = folder / "b" / SAMPLES
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text[: len(text) // 2], encoding="utf-8")
-
-
-def not_a_number(folder):
-    samples = [{"lave": vqa_record(n, score) | {"score": math.nan}} for n, score in enumerate(STEADY)]
-    write_run(folder / "b", "b", {"culturalvqa": samples})
-
-
-def other_benchmark_instead(folder):
-    write_care(folder, "b")
-    for path in (folder / "b").glob("20260101*"):
-        path.unlink()
-
-
-def samples_of_another_run(folder):
-    candidate(folder, STEADY, results={"culturalvqa": {"lave,none": 0.409}})
-
-
-def later_run_crashed(folder):
-    (folder / "b" / f"{LATER}_results.json").write_text("", encoding="utf-8")
-
-
 def later_run_under_other_settings(folder):
     write_run(folder / "b", "b", {"culturalvqa": vqa_samples(STEADY, data={"data": "d2"})}, LATER)
 
 
-@pytest.mark.parametrize(
-    ("crash", "said"),
-    [
-        (too_few_scored, "too few of the responses were scored"),
-        (fewer_items, "B lacks 20 of A's 120 items"),
-        (cut_off, "parts or items of it are missing"),
-        (not_a_number, "there are no scored samples of B"),
-        (other_benchmark_instead, "B didn't run it"),
-        (samples_of_another_run, "B, CulturalVQA: lave is 0.409 in the result file and 0.75 by its samples"),
-        (later_run_crashed, "B has a file that can't be used: empty"),
-        (later_run_under_other_settings, "another revision of the data"),
-    ],
-)
-def test_a_candidate_that_crashed_does_not_pass(runs, capsys, crash, said):
-    crash(runs)
+NOT_NUMBERS = [{"lave": vqa_record(n, score) | {"score": math.nan}} for n, score in enumerate(STEADY)]
+CRASHES = {
+    "too few of the responses were scored": lambda folder: candidate(folder, [*STEADY[:108], *[None] * 12]),
+    "B lacks 20 of A's 120 items": lambda folder: candidate(folder, STEADY[:100], **{"n-samples": {}}),
+    "parts or items of it are missing": lambda folder: os.truncate(folder / "b" / SAMPLES, 20_000),
+    "there are no scored samples of B": lambda folder: write_run(folder / "b", "b", {"culturalvqa": NOT_NUMBERS}),
+    "B didn't run it": lambda folder: write_care(folder, shutil.move(folder / "b", folder / "old") and "b"),
+    "B, CulturalVQA: lave is 0.409 in the result file and 0.75 by its samples": lambda folder: candidate(
+        folder, STEADY, results={"culturalvqa": {"lave,none": 0.409}}
+    ),
+    "B has a file that can't be used: empty": lambda folder: (folder / "b" / f"{LATER}_results.json").touch(),
+    "another revision of the data": later_run_under_other_settings,
+}
+
+
+@pytest.mark.parametrize("said", CRASHES)
+def test_a_candidate_that_crashed_does_not_pass(runs, capsys, said):
+    CRASHES[said](runs)
     assert gate(runs) == 3
     assert said in capsys.readouterr().out
 
@@ -209,7 +169,7 @@ def test_only_what_is_required_counts(runs):
     status, found = outcome(runs, "--require", "culturalvqa")
     assert (status, "care_zh" in found) == (0, False)
     assert outcome(runs, "--require", "care*") == (1, {"care_zh": "regression"})
-    status, found = checks(runs, "--require", "culturalvqa", "--require", "cedar_text")
+    status, found = gate_checks(runs, "--require", "culturalvqa", "--require", "cedar_text")
     assert (status, found["cedar_text"]["message"]) == (3, "neither A nor B ran it")
 
 

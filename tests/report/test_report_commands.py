@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from support.sample_files import care_sample, vqa_samples, write_run, write_vqa
+from support.sample_files import vqa_samples, write_run, write_vqa
 
 from culture_tasks.cli.main import main
 
@@ -102,17 +102,6 @@ def test_report_takes_the_number_of_samples_per_cell(tmp_path):
         write_run(tmp_path / model, model, {"culturalvqa": vqa_samples(WEAK, country="usa")})
     assert report(tmp_path, "--formats", "html", "--samples-per-cell", 1) == 0
     assert "holds 2 samples" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-
-
-def test_published_rows_stand_below_and_are_marked(tmp_path):
-    write_run(tmp_path / "care", "weak", {"care_zh": [care_sample(n, 5.0) for n in range(4)]})
-    report(tmp_path, "--formats", "json,markdown", "--published")
-    [table] = [table for table in written(tmp_path)["tables"] if table["key"] == "care_zh_table_3"]
-    printed = {tuple(row["labels"]): row for row in table["rows"]}["Gemma2-9B Vanilla", "published (GPT-4o)"]
-    assert printed["published"]
-    assert [cell["value"] for cell in printed["cells"]] == [4.89, 8.46, 7.55, 6.67, 4.72, 6.49]
-    assert all(cell["flags"] == ["published"] and cell["rank"] is None for cell in printed["cells"])
-    assert any("They were not judged by your judge" in note for note in table["notes"])
 
 
 def test_tables_and_columns_are_chosen(results, tmp_path):

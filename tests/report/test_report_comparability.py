@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from support.reports import cells_of, report_of, row_of, tables_of
+from support.reports import cells_of, flags_of, report_of, row_of, tables_of
 from support.sample_files import JUDGE, care_sample, vqa_record, vqa_samples, write_run, write_vqa
 
 from culture_tasks.cli.main import main
@@ -35,10 +35,6 @@ def two(tmp_path):
     write_vqa(tmp_path / "a", "a", SCORES)
     write_vqa(tmp_path / "b", "b", SCORES)
     return tmp_path
-
-
-def flags_of(folder, unit="culturalvqa", **options):
-    return {label: cell.flags for label, cell in cells_of(report_of(folder, **options), unit).items()}
 
 
 def pairs_of(report):

@@ -95,12 +95,6 @@ def test_a_sample_says_what_is_doubtful_of_its_verdict(tmp_path):
     ]
 
 
-def test_a_cut_off_sample_file_is_incomplete(tmp_path):
-    write_vqa(tmp_path, "org/a", SCORES, **{"n-samples": {"culturalvqa": {"original": 20, "effective": 20}}})
-    [cell] = cells_of(report_of(tmp_path)).values()
-    assert (cell.flags, cell.rank) == (("incomplete",), None)
-
-
 def test_without_samples_the_harness_number_counts(tmp_path):
     path = write_run(tmp_path, "org/a", {}, results={"culturalvqa": {"lave,none": 0.5, "lave_stderr,none": 0.1}})
     report = report_of(path)
@@ -199,16 +193,12 @@ def test_responses_without_a_judge_have_no_score_until_they_are_graded(tmp_path)
     assert values(report_of(tmp_path)) == {"m": 0.75}
 
 
-def test_names_are_the_users(tmp_path):
+def test_names_are_the_users_and_two_models_of_one_name_are_kept_apart(tmp_path):
     write_vqa(tmp_path / "a", "/data/ckpt/step-300", SCORES)
     write_vqa(tmp_path / "b", "org/b", SCORES)
     assert list(values(report_of(tmp_path, names=("*/step-300=ours", "org/*=theirs")))) == ["ours", "theirs"]
     assert "step-300" in values(report_of(tmp_path))
-
-
-def test_two_models_of_one_name_are_kept_apart(tmp_path):
-    write_vqa(tmp_path / "a", "/one/model", SCORES)
-    write_vqa(tmp_path / "b", "/two/model", [0.0] * 8)
+    write_vqa(tmp_path / "a", "/two/step-300", [0.0] * 8, "20260105_000000")
     found = values(report_of(tmp_path))
-    assert len(found) == 2
+    assert len(found) == 3
     assert any("model: /" in label for label in found)

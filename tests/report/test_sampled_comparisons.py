@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from support.checked_runs import write_sample
-from support.reports import report_of, row_of, tables_of
+from support.reports import gate_checks, report_of, row_of, tables_of
 from support.sample_files import COUNTRIES, JUDGE, care_sample, rewrite, vqa_samples, write_run
 
-from culture_tasks.cli.main import main
 from culture_tasks.metrics.prediction_powered import corrected_difference, corrected_mean
 
 SIZE, BETTER = 400, JUDGE | {"model": "judge-2"}
@@ -30,13 +27,6 @@ def write(folder, side, chosen=CHOSEN):
     return write_run(folder / side, side, {"culturalvqa": own}, stamp)
 
 
-def checks(folder, *options):
-    paths = [str(folder / name) for name in ("a", "b", "gate.json")]
-    status = main(["compare", *paths[:2], "--fail-on-regression", "--json", paths[2], *map(str, options)])
-    found = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
-    return status, {check["name"]: check for check in found["checks"]}
-
-
 def expected(strata, chosen):
     judged = [JUDGED[side] if len(chosen[side]) < SIZE else np.full(SIZE, np.nan) for side in "ba"]
     graded = [np.where(np.isin(np.arange(SIZE), chosen[side]), TRUE[side], np.nan) for side in "ba"]
@@ -49,7 +39,7 @@ COUNTRY = [COUNTRIES[number % 4] for number in range(SIZE)]
 def test_the_gate_rests_on_what_the_better_judge_would_find_on_all_responses(tmp_path, capsys):
     write(tmp_path, "a")
     write(tmp_path, "b")
-    status, found = checks(tmp_path)
+    status, found = gate_checks(tmp_path)
     said = capsys.readouterr().out
     right = expected(COUNTRY, {"a": CHOSEN, "b": CHOSEN})
     check = found["culturalvqa"]
@@ -69,24 +59,24 @@ def test_the_gate_rests_on_what_the_better_judge_would_find_on_all_responses(tmp
 def test_a_run_that_the_better_judge_graded_whole_is_a_sample_of_all(tmp_path):
     write(tmp_path, "a", np.arange(SIZE))
     write(tmp_path, "b")
-    _, found = checks(tmp_path, "--compare-anyway")
+    _, found = gate_checks(tmp_path, "--compare-anyway")
     right = expected(COUNTRY, {"a": np.arange(SIZE), "b": CHOSEN}).over()
     assert found["culturalvqa"]["test"] == "corrected, unpaired"
     assert [found["culturalvqa"][name] for name in ("difference", "low")] == pytest.approx(list(right[:2]))
 
 
-@pytest.mark.parametrize(("extra", "corrected"), [([2, 3, 7], ["brazil", "china"]), ([3, 7], ["brazil", "china"])])
-def test_cultures_with_too_few_graded_responses_count_together(tmp_path, extra, corrected):
+@pytest.mark.parametrize("extra", [[2, 3, 7], [3, 7]])
+def test_cultures_with_too_few_graded_responses_count_together(tmp_path, extra):
     few = np.array([at for at in CHOSEN if COUNTRY[at] not in ("usa", "india")] + extra)
     write(tmp_path, "a", few)
     write(tmp_path, "b", few)
-    _, found = checks(tmp_path)
+    _, found = gate_checks(tmp_path)
     # India has one graded response or none, too few by itself: it counts with the USA, which have two.
     strata = ["others" if country in ("usa", "india") else country for country in COUNTRY]
     right = expected(strata, {"a": few, "b": few}).over()
     assert [found["culturalvqa"][name] for name in ("difference", "low")] == pytest.approx(list(right[:2]))
     own = {name.partition(":")[2]: check["correction"]["corrected"] for name, check in found.items() if ":" in name}
-    assert [name for name, is_corrected in own.items() if is_corrected] == corrected
+    assert [name for name, is_corrected in own.items() if is_corrected] == ["brazil", "china"]
 
 
 def test_ranks_and_differences_of_the_report_are_corrected(tmp_path):
@@ -128,6 +118,6 @@ def test_a_subset_is_compared_with_all_questions_on_those_that_both_answered(tmp
     part = write_run(tmp_path / "b", "b", {"culturalvqa": [answered[place] for place in CHOSEN]})
     drawn = {"documents": CHOSEN.size, "of_documents": SIZE, "items": SIZE, "spread": 0.01, "seed": 0}
     rewrite(part, configs={"culturalvqa": {"metadata": {"subset": drawn}}})
-    status, found = checks(tmp_path)
+    status, found = gate_checks(tmp_path)
     assert (status, found["culturalvqa"]["common_items"]) == (1, CHOSEN.size)
     assert found["culturalvqa"]["difference"] == pytest.approx(np.mean((TRUE["b"] - TRUE["a"])[CHOSEN]))

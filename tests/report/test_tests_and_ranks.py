@@ -122,11 +122,6 @@ def test_the_scale_says_which_end_is_better():
     assert (test.better, test.verdict) == (None, "1 is higher")
 
 
-def test_equal_models_share_all_places():
-    models = [observed([1.0, 5.0, 9.0])] * 3
-    assert ranks_of(models, RATING) == ([Rank(1, 3)] * 3, {0, 1, 2})
-
-
 @pytest.mark.parametrize(
     ("draw", "skills", "options"),
     [
@@ -144,11 +139,6 @@ def test_places_and_groups_hold_the_truth(draw, skills, options):
         places += all(rank.first <= place <= rank.last for rank, place in zip(ranks, truth, strict=True))
         groups += best <= group
     assert min(places, groups) >= 0.95 * 300
-
-
-def test_a_clear_winner_is_found():
-    won = ranks_of(drawn_answers(np.random.default_rng(9), [1.5, 0.0, 0.0], items=150), SHARE)
-    assert won == ([Rank(1, 1), Rank(2, 3), Rank(2, 3)], {0})
 
 
 # Reports

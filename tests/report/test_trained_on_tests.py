@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from support.reports import cells_of, report_of
+from support.reports import cells_of, flags_of, report_of
 from support.sample_files import care_sample, rewrite, write_run
 
 from culture_tasks.cli.main import main
@@ -45,10 +45,6 @@ def results(tmp_path):
     ):
         write_care(found / f"{number + 1}", model, scores * 6)
     return found
-
-
-def flags_of(folder, unit="care_zh", **options):
-    return {label: cell.flags for label, cell in cells_of(report_of(folder, **options), unit).items()}
 
 
 def test_a_model_trained_on_the_test_is_marked_and_neither_ranked_nor_bold(results):
@@ -103,20 +99,20 @@ def test_without_samples_the_name_of_the_task_tells(tmp_path):
 )
 def test_it_lies_in_the_models_folder_or_up_to_three_above(tmp_path, levels, flags):
     write_care(tmp_path / "results", write_manifest(tmp_path / "data", weights=levels), [1.0] * 3)
-    assert set(flags_of(tmp_path / "results").values()) == {flags}
+    assert set(flags_of(tmp_path / "results", "care_zh").values()) == {flags}
 
 
 @pytest.mark.parametrize("arguments", ["pretrained=org/base,lora_local_path={}", "pretrained={},peft=org/x"])
 def test_adapters_and_what_they_were_put_on_are_looked_at(tmp_path, arguments):
     weights = write_manifest(tmp_path / "data", weights="models/lora")
     write_care(tmp_path / "1", "some name", [1.0] * 3, arguments=arguments.format(weights))
-    assert set(flags_of(tmp_path / "1").values()) == {MARKED}
+    assert set(flags_of(tmp_path / "1", "care_zh").values()) == {MARKED}
 
 
 @pytest.mark.parametrize("path", ["", "org/model", "/nowhere/at/all", "x" * 5000, "a\0b"])
 def test_a_path_that_is_no_local_folder_is_no_error(tmp_path, path):
     write_care(tmp_path, path or "m", [1.0] * 3, arguments=f"pretrained=m,peft={path}")
-    assert list(flags_of(tmp_path).values()) == [()]
+    assert list(flags_of(tmp_path, "care_zh").values()) == [()]
     assert report_of(tmp_path).problems == ()
 
 
@@ -136,7 +132,7 @@ def test_the_user_names_the_data_of_models_by_a_pattern(tmp_path):
     data = write_manifest(tmp_path / "data")
     for model in ("org/dpo-1", "org/dpo-2", "org/base"):
         write_care(tmp_path / "results" / model, model, [1.0] * 3)
-    found = flags_of(tmp_path / "results", trained_on=(f"org/dpo-*={data}",))
+    found = flags_of(tmp_path / "results", "care_zh", trained_on=(f"org/dpo-*={data}",))
     assert found == {"org/base": (), "org/dpo-1": MARKED, "org/dpo-2": MARKED}
 
 
@@ -173,5 +169,5 @@ def test_items_of_own_data_are_not_those_of_the_test_that_have_their_names(tmp_p
     weights = write_manifest(tmp_path / "preferences", weights="models/dpo", own_data=of_own_data)
     own = {"own_data": {"Chinese-test.json": "12 rows, and the release has 150"}}
     rewrite(write_care(tmp_path / "results", weights, [9.0, 10.0] * 6), configs={"care_zh": {"metadata": own}})
-    [flags] = flags_of(tmp_path / "results").values()
+    [flags] = flags_of(tmp_path / "results", "care_zh").values()
     assert ("trained_on_test" in flags) == of_own_data

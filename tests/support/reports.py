@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from culture_tasks.cli.main import main
 from culture_tasks.report.building import Options, build
 from culture_tasks.report.figures.charts import Chart
 from culture_tasks.report.figures.selecting import charts
@@ -43,3 +45,17 @@ def row_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, Cell |
 def values_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, float | None]:
     """Returns a row's numbers by column."""
     return {key: cell and cell.value for key, cell in row_of(table, row).items()}
+
+
+def flags_of(folder: Path, unit: str = "culturalvqa", **options: Any) -> dict[str, tuple[str, ...]]:
+    """Builds a report, and returns the flags of a unit's scores by the label of their row."""
+    return {label: cell.flags for label, cell in cells_of(report_of(folder, **options), unit).items()}
+
+
+def gate_checks(folder: Path, *options: Any) -> tuple[int, dict[str, dict[str, Any]]]:
+    """Compares the models in ``a`` and ``b``, and returns the exit status and each check by name."""
+    paths = [str(folder / name) for name in ("a", "b", "gate.json")]
+    status = main(["compare", *paths[:2], "--fail-on-regression", "--json", paths[2], *map(str, options)])
+    content = json.loads(Path(paths[2]).read_text(encoding="utf-8"))
+    assert content["status"] == status
+    return status, {check["name"]: check for check in content["checks"]}

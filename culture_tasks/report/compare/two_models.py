@@ -107,15 +107,15 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
     """
     reader = SampleReader()
     names, trained_on = Names(options.names), TrainedOn(options.trained_on)
-    loading_a, loading_b = (
+    loadings = [
         load([path], names, reader, prefix=prefix, trained_on=trained_on)
         for path, prefix in ((first, "a"), (second, "b"))
-    )
+    ]
     names.refuse_unfitting()
     trained_on.refuse_unfitting()
-    runs_a, runs_b = _of_one_model(first, loading_a), _of_one_model(second, loading_b)
-    files = [list(dict.fromkeys(one.result.path for one in loading.runs)) for loading in (loading_a, loading_b)]
-    if len(without_copies([*files[0], *files[1]])[0]) < len(files[0]) + len(files[1]):
+    runs_a, runs_b = map(_of_one_model, (first, second), loadings)
+    files = [path for loading in loadings for path in dict.fromkeys(one.result.path for one in loading.runs)]
+    if len(without_copies(files)[0]) < len(files):
         raise DataError(
             f"compare: {first} and {second} have the same result file, or a copy of it. "
             "Name the files of two different runs."
@@ -145,7 +145,7 @@ def compare_models(first: str, second: str, options: Options, only: Sequence[str
             files=tuple(sorted({loaded.run.results_file for loaded in one.runs.values()})),
             problems=tuple(loading.problems),
         )
-        for one, loading in zip(entered, (loading_a, loading_b), strict=True)
+        for one, loading in zip(entered, loadings, strict=True)
     )
     return TwoModels(
         (side_a, side_b),

@@ -29,7 +29,7 @@ from culture_tasks.report.numbers.scores import report_of
 from culture_tasks.report.tables.reported_rows import UNITS
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.run_files import LAYOUTS, read_run
-from culture_tasks.results.runs import Grader, Run
+from culture_tasks.results.runs import Grader, Run, Sample
 from culture_tasks.text import storable
 
 SCHEMA_VERSION = "0.3.0"
@@ -126,22 +126,22 @@ def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator, *, sampl
     return paths
 
 
-def _results(report: Report) -> Iterator[tuple[str, _Result]]:
-    """Yields the user's numbers, each with the key of its row."""
-    for unit in report.units.values():
-        for entrant, cell in unit.cells.items():
-            yield from _with_value(entrant, _Result(unit, SCORE, (), cell))
+def _results(report: Report) -> list[tuple[str, _Result]]:
+    """Returns the user's numbers, each with the key of its row; papers' have no runs."""
+    results = [
+        (entrant, _Result(unit, SCORE, (), cell))
+        for unit in report.units.values()
+        for entrant, cell in unit.cells.items()
+    ]
     for value in (*report.further, *report.groups):
         own = ((value.dimension, value.group),) if value.dimension else ()
         where = value.cell.where if set(own) <= set(value.cell.where) else (*value.cell.where, *own)
-        if not report.entrants[value.entrant].published:
-            unit = report.units[value.unit]
-            yield from _with_value(value.entrant, _Result(unit, value.statistic, where, value.cell))
-
-
-def _with_value(entrant: str, result: _Result) -> Iterator[tuple[str, _Result]]:
-    if result.cell.value is not None and math.isfinite(result.cell.value) and result.cell.runs:
-        yield entrant, result
+        results.append((value.entrant, _Result(report.units[value.unit], value.statistic, where, value.cell)))
+    return [
+        (entrant, result)
+        for entrant, result in results
+        if result.cell.runs and result.cell.value is not None and math.isfinite(result.cell.value)
+    ]
 
 
 def _log(
@@ -152,8 +152,6 @@ def _log(
     sha = hashlib.sha256(json.dumps(identity).encode()).digest()
     name, model, evaluated = str(uuid.UUID(bytes=sha[:16], version=4)), storable(entrant.model), _epoch(runs)
     versions, backends = zip(*map(_origin, {run.results_file for run in runs}), strict=True)
-    library = " + ".join(sorted({run.harness for run in runs}))
-    more = {"url": evaluator.url, "variation": entrant.variation}
     about_model = {
         "model_args": _shared({run.task: run.model_args for run in runs}),
         "backend": " + ".join(sorted(set(filter(None, backends)))),
@@ -168,10 +166,10 @@ def _log(
             "source_type": "evaluation_run",
             "source_organization_name": evaluator.organization,
             "evaluator_relationship": evaluator.relationship,
-            "additional_details": _texts(more),
+            "additional_details": _texts({"url": evaluator.url, "variation": entrant.variation}),
         },
         "eval_library": {
-            "name": library,
+            "name": " + ".join(sorted({run.harness for run in runs})),
             "version": " + ".join(sorted(set(versions))),
             "additional_details": {"culture_tasks": report.version},
         },
@@ -281,15 +279,12 @@ def _source_data(unit: Unit, runs: Sequence[Run]) -> dict[str, Any]:
         "fingerprints": ", ".join(dict.fromkeys(text for run in runs for text in run.settings.data)),
         "own_data": "; ".join(dict.fromkeys(run.own_data for run in runs if run.own_data)),
     }
-    name = unit.benchmark or unit.key
     repository = "" if details["own_data"] else hub_of(runs)
-    if not repository:
-        return {"dataset_name": name, "source_type": "other", "additional_details": _texts(details)}
-    details["commits"] = json.dumps(dict(pair for run in runs for pair in run.settings.commits))
+    on_hub = {"source_type": "hf_dataset", "hf_repo": repository}
+    details["commits"] = json.dumps(dict(pair for run in runs for pair in run.settings.commits)) if repository else ""
     return {
-        "dataset_name": name,
-        "source_type": "hf_dataset",
-        "hf_repo": repository,
+        "dataset_name": unit.benchmark or unit.key,
+        **(on_hub if repository else {"source_type": "other"}),
         "additional_details": _texts(details),
     }
 
@@ -340,62 +335,54 @@ def _write_samples(
     rows = without_score = 0
     with jsonlines.open(folder / place, "w") as file:
         for key, result in whole.items():
-            for line in _lines(report, log, report.runs[key], result):
-                rows += line is not None
-                without_score += line is None
-                if line is not None:
-                    file.write(line)
+            for sample in report.samples.read(key):
+                if sample.score is None:  # which the schema can't say
+                    without_score += 1
+                else:
+                    file.write(_line(sample, log, report.runs[key], result))
+                    rows += 1
     if not rows:
         (folder / place).unlink()
         return None
+    with (folder / place).open("rb") as written:
+        checksum = hashlib.file_digest(written, "sha256").hexdigest()
     log["detailed_evaluation_results"] = {
         "format": "jsonl",
         "file_path": place.as_posix(),
         "hash_algorithm": "sha256",
-        "checksum": _checksum(folder / place),
+        "checksum": checksum,
         "total_rows": rows,
         "additional_details": {"samples_without_score": str(without_score)},
     }
     return place
 
 
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _lines(report: Report, log: Mapping[str, Any], run: Run, result: _Result) -> Iterator[dict[str, Any] | None]:
-    """Yields the samples of a run; None for one without a score, which the schema can't say."""
+def _line(sample: Sample, log: Mapping[str, Any], run: Run, result: _Result) -> dict[str, Any]:
     judged = any(judge.backend != "lexical" for judge in run.settings.judges)
-    for sample in report.samples.read(run.key):
-        if sample.score is None:
-            yield None
-            continue
-        shown = {"raw": storable(sample.question), "reference": [storable(text) for text in sample.references]}
-        canonical = json.dumps(shown, sort_keys=True, separators=(",", ":"))
-        response = storable(sample.response)
-        yield {
-            "schema_version": SCHEMA_VERSION,
-            "evaluation_id": log["evaluation_id"],
-            "model_id": log["model_info"]["id"],
-            "evaluation_name": storable(result.name),
-            "evaluation_result_id": storable(result.id),
-            "sample_id": storable(sample.item),
-            "sample_hash": hashlib.sha256(canonical.encode()).hexdigest(),
-            "interaction_type": "single_turn",
-            "input": {**shown, "formatted": sample.prompt and storable(sample.prompt)},
-            "output": {"raw": [response]},
-            "answer_attribution": [
-                {
-                    "turn_idx": 0,
-                    "source": "output.raw",
-                    "extracted_value": response if judged else storable(sample.rationale or response),
-                    "extraction_method": "llm_judge" if judged else result.metric,
-                    "is_terminal": True,
-                }
-            ],
-            "evaluation": {"score": sample.score, "is_correct": sample.score == result.cell.scale.high},
-            "metadata": _texts(
-                {**sample.groups, "task": run.task, "outcome": sample.outcome, "rationale": sample.rationale}
-            ),
-        }
+    shown = {"raw": storable(sample.question), "reference": [storable(text) for text in sample.references]}
+    canonical = json.dumps(shown, sort_keys=True, separators=(",", ":"))
+    response = storable(sample.response)
+    groups = {**sample.groups, "task": run.task, "outcome": sample.outcome, "rationale": sample.rationale}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "evaluation_id": log["evaluation_id"],
+        "model_id": log["model_info"]["id"],
+        "evaluation_name": storable(result.name),
+        "evaluation_result_id": storable(result.id),
+        "sample_id": storable(sample.item),
+        "sample_hash": hashlib.sha256(canonical.encode()).hexdigest(),
+        "interaction_type": "single_turn",
+        "input": {**shown, "formatted": sample.prompt and storable(sample.prompt)},
+        "output": {"raw": [response]},
+        "answer_attribution": [
+            {
+                "turn_idx": 0,
+                "source": "output.raw",
+                "extracted_value": response if judged else storable(sample.rationale or response),
+                "extraction_method": "llm_judge" if judged else result.metric,
+                "is_terminal": True,
+            }
+        ],
+        "evaluation": {"score": sample.score, "is_correct": sample.score == result.cell.scale.high},
+        "metadata": _texts(groups),
+    }

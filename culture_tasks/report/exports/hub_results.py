@@ -92,7 +92,7 @@ def _entry(
 
 
 def _notes(report: Report, unit: Unit, cell: Cell, runs: Sequence[Run]) -> Iterator[str]:
-    ends = "" if cell.scale.low is None or cell.scale.high is None else f", {cell.scale.low:g} to {cell.scale.high:g}"
+    ends = f", {cell.scale.low:g} to {cell.scale.high:g}" if cell.scale.ends else ""
     yield f"{unit.quantity or unit.metric} ({cell.scale.unit}{ends}) of {cell.n} items"
     if cell.low is not None and cell.high is not None:
         yield f"95 % interval {cell.low:.6g} to {cell.high:.6g}"

@@ -30,6 +30,7 @@ from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
 from culture_tasks.report.numbers.observations import Observations, aligned, in_order, known, ordered
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.results.comparability import between, explain
+from culture_tasks.results.runs import Run
 
 ALPHA = 0.05
 """Level of the tests, after Holm's adjustment over all pairs of a unit."""
@@ -100,9 +101,9 @@ class Pair:
         return self._within_scale(_test(two, one, self.scale, confidence=1.0 - level, swaps=swaps, many=many))
 
     def _within_scale(self, tested: Difference) -> Difference:
-        if self.scale.low is None or self.scale.high is None or math.isnan(tested.low):
+        if self.scale.ends is None or math.isnan(tested.low):
             return tested
-        width = self.scale.high - self.scale.low
+        width = self.scale.ends[1] - self.scale.ends[0]
         return tested._replace(low=max(tested.low, -width), high=min(tested.high, width))
 
 
@@ -142,12 +143,15 @@ def scale_of_differences(scale: Scale) -> Scale:
 def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     """Returns why two entrants can't be compared on a unit; nothing where they can."""
     runs = [[loaded.run for loaded in measured.runs[key]] for key in (first, second)]
-    settings = [{run.task: run.settings for run in own} for own in runs]
-    flags = {flag for key in (first, second) for flag in measured.unit.cells[key].flags} & BY_ITSELF
-    models = {run.model for own in runs for run in own}
-    if len(models) == 1:  # a model in two harnesses is compared with itself, and with no other
-        flags -= {"other_harness"}
-    return between(*settings) | flags
+    flags = reasons_against([measured.unit.cells[key] for key in (first, second)], *runs)
+    is_one_model = len({run.model for own in runs for run in own}) == 1  # in two harnesses, it is compared with itself
+    return flags - ({"other_harness"} if is_one_model else set())
+
+
+def reasons_against(cells: Sequence[Cell], first: Sequence[Run], second: Sequence[Run]) -> set[Flag]:
+    """Returns why the numbers of some runs can't be compared; nothing where they can."""
+    settings = [{run.task: run.settings for run in own} for own in (first, second)]
+    return between(*settings).union(*(BY_ITSELF.intersection(cell.flags) for cell in cells))
 
 
 def _test(one: Observations, two: Observations, scale: Scale, confidence: float, swaps: int, many: int) -> Difference:

@@ -15,7 +15,7 @@ from culture_tasks.benchmarks.reporting import NO_GROUP, Floats, Where
 from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.prediction_powered import CorrectedDifference, corrected_difference
 from culture_tasks.report.model import PEOPLE
-from culture_tasks.report.numbers.observations import Observations, Stratum, cultures_of, in_order, pooled
+from culture_tasks.report.numbers.observations import CultureInTask, Observations, cultures_of, in_order, pooled
 from culture_tasks.report.numbers.scores import Measured
 from culture_tasks.results.loaded_runs import LoadedRun
 
@@ -34,7 +34,7 @@ class CheckedResponses:
     keys: Sequence[tuple[str, Hashable, int]]
     judge: Floats
     people: Floats
-    strata: Sequence[Stratum]
+    strata: Sequence[CultureInTask]
     clusters: Sequence[Hashable]
     weights: Mapping[str, float]
     better: Floats | None = None
@@ -89,9 +89,7 @@ class Corrections:
         ran = {loaded.run.task for entrant in (first, second) for loaded in measured.runs[entrant]}
         if unrated := ran - (one.weights.keys() & two.weights.keys()):
             return _none(f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}")
-        if (key, PEOPLE, first, second) not in self._pairs:
-            self._pairs[key, PEOPLE, first, second] = _CheckedPair(measured, one, two)
-        return self._pairs[key, PEOPLE, first, second].correction(culture)
+        return self._pair(measured, first, second, one, two).correction(culture)
 
     def _by_better_judge(
         self, measured: Measured, first: str, second: str, culture: str | None
@@ -107,13 +105,19 @@ class Corrections:
             return _none("there are no verdicts on all responses of both")
         if one.by != two.by:
             return None
-        if (key, one.by, first, second) not in self._pairs:
-            self._pairs[key, one.by, first, second] = _CheckedPair(measured, one, two)
         where: Where = () if culture is None else ((measured.reported.culture, culture),)
         runs = {entrant: [each.whole or each for each in own] for entrant, own in measured.runs.items()}
         by_other = replace(measured, runs=runs)
         judged = in_order(by_other.observe(first, where)), in_order(by_other.observe(second, where))
-        return replace(self._pairs[key, one.by, first, second].correction(culture), judged=judged)
+        return replace(self._pair(measured, first, second, one, two).correction(culture), judged=judged)
+
+    def _pair(
+        self, measured: Measured, first: str, second: str, one: CheckedResponses, two: CheckedResponses
+    ) -> _CheckedPair:
+        key = (measured.unit.key, one.by, first, second)
+        if key not in self._pairs:
+            self._pairs[key] = _CheckedPair(measured, one, two)
+        return self._pairs[key]
 
 
 def _of_sample(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
@@ -126,7 +130,7 @@ def _of_sample(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponse
         return None
     field = measured.reported.field_named(measured.reported.culture)
     keys: list[tuple[str, Hashable, int]] = []
-    strata: list[Stratum] = []
+    strata: list[CultureInTask] = []
     clusters: list[Hashable] = []
     judge: list[float] = []
     graded: list[float] = []
@@ -137,7 +141,7 @@ def _of_sample(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponse
         given = dict(zip(each.columns.items.tolist(), each.columns.scores.tolist(), strict=True))
         keys += [(task, item, 0) for item in items]
         strata += [
-            Stratum(task, culture, task if culture in ("", NO_GROUP) else field.name_of(culture))
+            CultureInTask(task, culture, task if culture in ("", NO_GROUP) else field.name_of(culture))
             for culture in cultures_of(each.whole or each)
         ]
         clusters += columns.clusters.tolist()
@@ -160,7 +164,6 @@ class _CheckedPair:
         places = [(at[key], place) for place, key in enumerate(second.keys) if key in at]
         ones, twos = np.array(places, dtype=np.intp).reshape(-1, 2).T
         strata, clusters = [first.strata[place] for place in ones], [first.clusters[place] for place in ones]
-        scale = measured.unit.scale
         people = second.people[twos], first.people[ones]
         if first.by != PEOPLE:
             strata = pooled(strata, ~np.isnan(np.stack(people)))
@@ -185,13 +188,13 @@ class _CheckedPair:
                 (first.judge if first.better is None else first.better)[ones],
             ),
             clusters=clusters if len(set(clusters)) < len(clusters) else None,
-            ends=None if scale.low is None or scale.high is None else (scale.low, scale.high),
+            ends=measured.unit.scale.ends,
         )
         self._rated = np.stack([~np.isnan(own) for own in people]).sum(axis=0) >= (2 if self._found.paired else 1)
 
     def correction(self, culture: str | None) -> PairCorrection:
         """Returns that of all responses, or of those of a culture, where each weighs the same."""
-        shares: dict[Stratum, float] | None = None
+        shares: dict[CultureInTask, float] | None = None
         if culture is not None:
             shares = {stratum: float(size) for stratum, size in self._sizes.items() if stratum.culture == culture}
             if not shares:

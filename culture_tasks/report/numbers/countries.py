@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.registry import cultures
-from culture_tasks.benchmarks.reporting import Codes, Field, Floats
+from culture_tasks.benchmarks.reporting import Field, Floats
 from culture_tasks.metrics.means import numbered
 from culture_tasks.metrics.partial_pooling import ScoredItems, pooled
 from culture_tasks.metrics.significance import holm, p_of_intervals
@@ -61,8 +61,8 @@ class _Items(NamedTuple):
     """Scored items of a model: score on the common scale, and numbers of the country and the cluster."""
 
     scores: Floats
-    countries: Codes
-    clusters: NDArray[np.int64]
+    countries: NDArray[np.intp]
+    clusters: NDArray[np.intp]
 
 
 def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countries:
@@ -109,7 +109,7 @@ def _why_not(measured: Measured) -> str:
     scale = measured.unit.scale
     if _field_of_places(measured) is None:
         return "it doesn't group its questions by country"
-    if scale.low is None or scale.high is None or scale.better is None:
+    if scale.ends is None or scale.better is None:
         return "its metric has no worst and best value"
     if measured.unit.benchmark in cultures():
         return OWN_CULTURE
@@ -135,8 +135,12 @@ def _items(unit: _UnitByCountry, entrant: str, numbers: Mapping[str, int]) -> _I
         known = ~np.isnan(observed.scores) & (codes >= 0)
         scores = mapped(observed.scores[known], unit.measured.unit.scale)
         parts.append(_Items(scores, codes[known], observed.clusters[known].astype(np.int64)))
-    joined = _Items(*(np.concatenate(columns) for columns in zip(*parts, strict=True))) if parts else None
-    return joined if joined is not None and joined.scores.size else None
+    items = _joined(parts) if parts else None
+    return items if items is not None and items.scores.size else None
+
+
+def _joined(parts: Sequence[_Items]) -> _Items:
+    return _Items(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _of_entrant(
@@ -148,20 +152,13 @@ def _of_entrant(
     firsts = [benchmarks.index(benchmark) for benchmark in benchmarks]
     flags: set[Flag] = {flag for unit, _ in own for flag in unit.measured.unit.cells[entrant].flags}
     flags -= {"control_variates"}
-    sizes = [items.scores.size for _, items in own]
-    benchmark = np.repeat(np.array(firsts, dtype=np.int64), sizes) << 32
-    countries = np.concatenate([items.countries for _, items in own])
-    clusters = np.concatenate([items.clusters for _, items in own]) + benchmark
-    distinct = np.unique(np.stack([countries, clusters]), axis=1)  # a question in several tasks or languages is one
+    units = np.repeat(np.arange(len(own)), [items.scores.size for _, items in own])
+    every = _joined([items for _, items in own])
+    clusters = every.clusters + (np.array(firsts, dtype=np.int64)[units] << 32)
+    distinct = np.unique(np.stack([every.countries, clusters]), axis=1)  # one in several tasks or languages is one
     counts = np.bincount(distinct[0], minlength=len(numbers)).tolist()
-    items = ScoredItems(
-        scores=np.concatenate([items.scores for _, items in own]),
-        places=countries,
-        units=np.repeat(np.arange(len(own)), sizes),
-        clusters=numbered(clusters)[1],
-        benchmarks=firsts,
-        abilities=[ABILITIES.index(unit.measured.reported.ability) for unit, _ in own],
-    )
+    abilities = [ABILITIES.index(unit.measured.reported.ability) for unit, _ in own]
+    items = ScoredItems(every.scores, every.countries, units, numbered(clusters)[1], firsts, abilities)
     means = {unit.key: _means(unit, items, entrant, numbers) for unit, items in own}
     for code, score, n in zip(numbers, pooled(items, len(numbers)), counts, strict=True):
         if score is not None:
@@ -172,21 +169,16 @@ def _of_entrant(
 
 def _means(unit: _UnitByCountry, items: _Items, entrant: str, numbers: Mapping[str, int]) -> dict[str, Cell]:
     """Returns the mean of a unit for each country that it asks about; a single group's opens its samples."""
-    counts = np.bincount(items.countries, minlength=len(numbers))
-    sums = np.bincount(items.countries, items.scores, minlength=len(numbers))
+    counts = np.bincount(items.countries, minlength=len(numbers)).tolist()
+    sums = np.bincount(items.countries, items.scores, minlength=len(numbers)).tolist()
     runs, groups = tuple(each.run.key for each in unit.measured.runs[entrant]), Counter(unit.countries.values())
-    wheres = {code: ((unit.field.name, group),) for group, code in unit.countries.items() if groups[code] == 1}
-    return {
-        code: Cell(
-            float(sums[at] / counts[at]),
-            COMMON,
-            n=int(counts[at]),
-            runs=runs if code in wheres else (),
-            where=wheres.get(code, ()),
-        )
-        for code, at in numbers.items()
-        if counts[at]
-    }
+    samples = {code: (runs, ((unit.field.name, group),)) for group, code in unit.countries.items() if groups[code] == 1}
+    means: dict[str, Cell] = {}
+    for code, total, n in zip(numbers, sums, counts, strict=True):
+        if n:
+            own_runs, where = samples.get(code, ((), ()))
+            means[code] = Cell(total / n, COMMON, n=n, runs=own_runs, where=where)
+    return means
 
 
 def mark_differences(scores: Sequence[CountryScore]) -> list[CountryScore]:
@@ -202,11 +194,19 @@ def mark_differences(scores: Sequence[CountryScore]) -> list[CountryScore]:
     model is marked as better for 2 to 4 of 100 countries; where the countries are equal, too, at most 2 of 100
     reports set one apart.
     """
-    return _beside_others(_with_best(scores))
+    best, beside = _best(scores), _beside_others(scores)
+    return [
+        replace(
+            score,
+            cell=replace(score.cell, best=(score.entrant, score.place) in best),
+            beside_others=beside.get((score.entrant, score.place)),
+        )
+        for score in scores
+    ]
 
 
-def _with_best(scores: Sequence[CountryScore]) -> list[CountryScore]:
-    """Marks the best models for each country, of those that have the units which most models have."""
+def _best(scores: Sequence[CountryScore]) -> set[tuple[str, str]]:
+    """Returns the best models for each country, of those that have the units which most models have."""
     usual = usual_units(scores)
     by_country: dict[str, list[CountryScore]] = {}
     for score in scores:
@@ -214,13 +214,13 @@ def _with_best(scores: Sequence[CountryScore]) -> list[CountryScore]:
             by_country.setdefault(score.place, []).append(score)
     best: set[tuple[str, str]] = set()
     for code, own in by_country.items():
-        value, below, above = _numbers(own)
+        value, *reach = _numbers(own)
         first = int(value.argmax())
-        p = _p_values(value[first] - value, _Reach(below[first], above[first]), _Reach(below, above))
+        p = _p_values(value[first] - value, [side[first] for side in reach], reach)
         worse = p * math.comb(len(own), 2) <= ALPHA
         if worse.any():
             best.update((score.entrant, code) for score, is_worse in zip(own, worse, strict=True) if not is_worse)
-    return [replace(score, cell=replace(score.cell, best=(score.entrant, score.place) in best)) for score in scores]
+    return best
 
 
 def usual_units(scores: Sequence[CountryScore]) -> tuple[str, ...]:
@@ -229,35 +229,27 @@ def usual_units(scores: Sequence[CountryScore]) -> tuple[str, ...]:
     return max(over, key=over.__getitem__, default=())
 
 
-def _beside_others(scores: Sequence[CountryScore]) -> list[CountryScore]:
-    """Says of each country whether the model is significantly better or worse for it than for its others."""
+def _beside_others(scores: Sequence[CountryScore]) -> dict[tuple[str, str], Literal["above", "below"]]:
+    """Says for which countries a model is significantly better or worse than for its others."""
     models = [list(of_model) for _, of_model in groupby(scores, key=lambda score: score.entrant)]
     models = [own for own in models if len(own) > 1]
     if not models:
-        return list(scores)
+        return {}
     differences, p = (np.concatenate(columns) for columns in zip(*map(_from_the_others, models), strict=True))
-    marks: dict[tuple[str, str], Literal["above", "below"]] = {
+    return {
         (score.entrant, score.place): "above" if difference > 0.0 else "below"
         for score, difference, adjusted in zip(chain(*models), differences, holm(p), strict=True)
         if adjusted <= ALPHA
     }
-    return [replace(score, beside_others=marks.get((score.entrant, score.place))) for score in scores]
 
 
 def _from_the_others(own: Sequence[CountryScore]) -> tuple[Floats, Floats]:
     """Returns how far each country is above the mean of the others, and the p-value of that."""
-    value, below, above = _numbers(own)
+    value, *reach = _numbers(own)
     others = len(own) - 1
     differences = value - (value.sum() - value) / others
-    reach = _Reach(*(np.sqrt(np.maximum((side**2).sum() - side**2, 0.0)) / others for side in (below, above)))
-    return differences, _p_values(differences, _Reach(below, above), reach)
-
-
-class _Reach(NamedTuple):
-    """How far intervals reach below and above their values."""
-
-    below: Floats
-    above: Floats
+    of_others = [np.sqrt(np.maximum((side**2).sum() - side**2, 0.0)) / others for side in reach]
+    return differences, _p_values(differences, reach, of_others)
 
 
 def _numbers(scores: Sequence[CountryScore]) -> tuple[Floats, Floats, Floats]:
@@ -267,8 +259,8 @@ def _numbers(scores: Sequence[CountryScore]) -> tuple[Floats, Floats, Floats]:
     return value, value - low, high - value
 
 
-def _p_values(differences: Floats, first: _Reach, second: _Reach) -> Floats:
+def _p_values(differences: Floats, first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
     """Returns the p-values of differences of independent scores, by the sides of their intervals between the two."""
-    above = np.hypot(first.below, second.above)
-    below = np.hypot(first.above, second.below)
-    return p_of_intervals(differences, 2.0 * np.where(differences > 0.0, above, below))
+    (below, above), (below_second, above_second) = first, second
+    reach = np.where(differences > 0.0, np.hypot(below, above_second), np.hypot(above, below_second))
+    return p_of_intervals(differences, 2.0 * reach)

@@ -10,7 +10,7 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -25,23 +25,21 @@ from culture_tasks.report.model import (
     CheckedScore,
     Contrast,
     CountryScore,
-    Entrant,
     Finding,
     Gain,
     GroupValue,
     JudgeBias,
-    ModelMeans,
     Phrase,
+    Report,
     Unit,
 )
 from culture_tasks.report.numbers.comparisons import ALPHA
 from culture_tasks.report.numbers.countries import FEW
 from culture_tasks.report.numbers.gains import OVER_ALL
 from culture_tasks.report.numbers.observations import SCORE
-from culture_tasks.report.numbers.scores import Scores, report_of
+from culture_tasks.report.numbers.scores import report_of
 from culture_tasks.report.wording import amount, counted, interval, number
-from culture_tasks.results.finding import Kind, UnusedFile
-from culture_tasks.results.runs import Run
+from culture_tasks.results.finding import Kind
 from culture_tasks.vocabulary import place
 
 _LISTED = 6
@@ -61,49 +59,29 @@ _FEWEST = 10
 
 
 def findings(
-    units: Mapping[str, Unit],
-    means: Sequence[ModelMeans],
-    scores: Scores,
-    contrasts: Sequence[Contrast],
-    gains: Sequence[Gain],
-    entrants: Mapping[str, Entrant],
-    checked: Sequence[CheckedScore] = (),
-    *,
-    biases: Sequence[JudgeBias] = (),
-    countries: Sequence[CountryScore],
-    runs: Mapping[str, Run],
-    problems: Sequence[UnusedFile],
-    results: Sequence[str],
+    report: Report, checked: Sequence[CheckedScore], biases: Sequence[JudgeBias], results: Sequence[str]
 ) -> tuple[Finding, ...]:
-    """Returns the findings, those before all tables first; what is by key is in the order of the report.
+    """Returns the findings of a report that has none yet, those before all tables first.
 
     Args:
-        units: The units.
-        means: Means over columns.
-        scores: Every number of our benchmarks.
-        contrasts: Numbers side by side.
-        gains: What training changed.
-        entrants: The rows.
+        report: The report.
         checked: Scores that people's ratings have corrected.
         biases: What judges are swayed by.
-        countries: The scores of models for countries.
-        runs: The runs in use.
-        problems: Files that were not used.
         results: The paths that the report was made from, for commands.
     """
-    writer = _Writer(entrants, units, [unit for unit in units.values() if unit.headline and unit.cells], runs)
-    best = writer.best(means)
+    writer = _Writer(report, [unit for unit in report.units.values() if unit.headline and unit.cells])
+    best = writer.best()
     trust, command = writer.trust(checked, results)
     sentences = (
         _finding("best", best, first=True),
-        _finding("cultures", writer.cultures(countries, means), first=True),
+        _finding("cultures", writer.cultures(), first=True),
         _finding("judges", trust, first=True, command=command),
-        _finding("judges", writer.swayed(biases), first=True),
-        _finding("runs", writer.missing(problems, countries), first=True),
+        _finding("judges", _swayed(biases), first=True),
+        _finding("runs", writer.missing(), first=True),
         *(_finding("best", each) for certain in (True, False) if (each := writer.best_of_each(certain)) not in best),
-        _finding("biases", writer.strongest_bias(scores.groups)),
-        _finding("changes", writer.greatest_change(contrasts)),
-        _finding("changes", writer.after_training(gains)),
+        _finding("biases", writer.strongest_bias()),
+        _finding("changes", writer.greatest_change()),
+        _finding("changes", writer.after_training()),
     )
     return tuple(sentence for sentence in sentences if sentence is not None)
 
@@ -151,20 +129,18 @@ def _value(cell: Cell, *, signed: bool = False) -> str:
 class _Writer:
     """Writes each sentence; an empty text where there is nothing to say. Headline units are those of the summary."""
 
-    entrants: Mapping[str, Entrant]
-    units: Mapping[str, Unit]
+    report: Report
     headline: Sequence[Unit]
-    runs: Mapping[str, Run]
 
     def model(self, key: str) -> str:
-        return _name(self.entrants[key].label)
+        return _name(self.report.entrants[key].label)
 
     def unit(self, key: str) -> str:
-        return _name(self.units[key].title)
+        return _name(self.report.units[key].title)
 
     def group(self, value: GroupValue | Contrast) -> str:
         """Returns the name of a group as its benchmark writes it."""
-        return _group_name(self.units[value.unit], value.dimension, value.group)
+        return _group_name(self.report.units[value.unit], value.dimension, value.group)
 
     def models(self, keys: Iterable[str]) -> str:
         """Returns the names of several models in words."""
@@ -172,13 +148,13 @@ class _Writer:
 
     def number_of_models(self, keys: Iterable[str]) -> int:
         """Returns how many models these entrants are: one may be there under several settings."""
-        return len({self.entrants[key].model for key in keys})
+        return len({self.report.entrants[key].model for key in keys})
 
     # Who is best?
 
-    def best(self, means: Sequence[ModelMeans]) -> str:
+    def best(self) -> str:
         """Says who is best on average, or without an average where the tests are surest."""
-        mean = next((each for each in means if len(each.cells) > 1), None)
+        mean = next((each for each in self.report.means if len(each.cells) > 1), None)
         if mean is None:
             each = self.best_of_each(certain=True) or self.best_of_each(certain=False)
             return " ".join(filter(None, (self._without_mean(), each)))
@@ -238,11 +214,13 @@ class _Writer:
 
     # For which cultures is it best and worst?
 
-    def cultures(self, countries: Sequence[CountryScore], means: Sequence[ModelMeans]) -> str:
+    def cultures(self) -> str:
         """Names the best and the worst country of each model, of those that the tests set apart from its others."""
-        leaders = {key: None for mean in means for key in mean.standing.ranked}
-        own = {key: [score for score in countries if score.entrant == key] for key in (*leaders, *self.entrants)}
-        if not any(own.values()):
+        leaders = {key: None for mean in self.report.means for key in mean.standing.ranked}
+        own: dict[str, list[CountryScore]] = {key: [] for key in (*leaders, *self.report.entrants)}
+        for score in self.report.countries:
+            own[score.entrant].append(score)
+        if not self.report.countries:
             return ""
         sentences: list[str] = []
         others: list[str] = []
@@ -266,11 +244,11 @@ class _Writer:
 
     # What biases are there?
 
-    def strongest_bias(self, groups: Sequence[GroupValue]) -> str:
+    def strongest_bias(self) -> str:
         """Names the number that is furthest from neutral, of those that are certainly not neutral."""
         biased = [
             value
-            for value in groups
+            for value in self.report.groups
             if value.statistic != SCORE
             and value.cell.scale.neutral is not None
             and value.cell.comparable
@@ -280,7 +258,7 @@ class _Writer:
         if not certain:
             return ""
         strongest = max(certain, key=lambda value: _strength(value.cell))
-        scale, unit = strongest.cell.scale, self.units[strongest.unit]
+        scale, unit = strongest.cell.scale, self.report.units[strongest.unit]
         held = [_group_name(unit, *pair) for pair in strongest.cell.where if pair[0] != strongest.dimension]
         group = f"{self.group(strongest)} ({', '.join(held)})" if held else self.group(strongest)
         return (
@@ -291,14 +269,20 @@ class _Writer:
 
     # What makes a difference?
 
-    def greatest_change(self, contrasts: Sequence[Contrast]) -> str:
+    def greatest_change(self) -> str:
         """Names the greatest certain difference between two numbers that a paper sets side by side."""
-        scored = [each for each in contrasts if each.statistic == SCORE and each.difference.n >= _FEWEST]
+        every = self.report.contrasts
+        scored = [each for each in every if each.statistic == SCORE and each.difference.n >= _FEWEST]
         certain = list(compress(scored, _certain([each.difference for each in scored])))
         if not certain:
             return ""
-        greatest = max(certain, key=lambda each: abs(each.difference.value or 0.0) / _width(each.second.scale))
-        kinds = {each.kind: each for each in report_of(self.units[greatest.unit].benchmark).contrasts}
+
+        def share_of_scale(each: Contrast) -> float:
+            low, high = each.second.scale.ends or (0.0, 1.0)
+            return abs(each.difference.value or 0.0) / (high - low)
+
+        greatest = max(certain, key=share_of_scale)
+        kinds = {each.kind: each for each in report_of(self.report.units[greatest.unit].benchmark).contrasts}
         first, second = kinds[greatest.kind].words
         change, scale = greatest.difference.value or 0.0, greatest.difference.scale
         ends = sorted(abs(end) for end in (greatest.difference.low, greatest.difference.high) if end is not None)
@@ -308,10 +292,10 @@ class _Writer:
             f"{first} on {self.unit(greatest.unit)} for {_name(self.group(greatest))}."
         )
 
-    def after_training(self, gains: Sequence[Gain]) -> str:
+    def after_training(self) -> str:
         """Says of each trained model on which benchmarks the tests find it better or worse than its base."""
         models: dict[tuple[str, str], list[Gain]] = {}
-        for gain in gains:
+        for gain in self.report.gains:
             if gain.table == OVER_ALL and gain.test is not None and gain.trained.cell.scale.better is not None:
                 models.setdefault((gain.trained.label, gain.base.label), []).append(gain)
         sentences = [
@@ -370,10 +354,10 @@ class _Writer:
         text += "; people haven't rated any of these responses. This draws some for them:"
         return text, f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
 
-    def _judges(self, cell: Cell) -> set[str]:
+    def _judges(self, cell: Cell) -> list[str]:
         """Returns the judges that graded a number; none of one by text overlap."""
-        runs = [] if "lexical_judge" in cell.flags else [self.runs[key] for key in cell.runs if key in self.runs]
-        return {judge.label for run in runs for judge in run.settings.judges if judge.backend != "none"}
+        runs = [] if "lexical_judge" in cell.flags else [self.report.runs[key] for key in cell.runs]
+        return [judge.label for run in runs for judge in run.settings.judges if judge.backend != "none"]
 
     def _checked_by_people(self, checked: Sequence[CheckedScore]) -> str:
         """Says whether people's ratings contradict the judge's scores, on the very questions that were asked."""
@@ -393,33 +377,21 @@ class _Writer:
             f"{number(judge.value, judge.scale)}."
         )
 
-    def swayed(self, biases: Sequence[JudgeBias]) -> str:
-        """Says what sways the judges: significant effects of over a tenth of the scale, the largest first."""
-        large = sorted(
-            (one for one in biases if one.p <= ALPHA and one.share > _LARGE_BIAS), key=lambda one: -one.share
-        )
-        pieces = [
-            f"{_name(one.judge)} {'favours' if (one.effect.value or 0.0) > 0.0 else 'marks down'} {one.responses} on "
-            f"{_name(one.benchmark)} ({_value(one.effect, signed=True)}{one.per})"
-            for one in large
-        ]
-        return f"Compared with people's ratings, {_spaced(pieces)}." if pieces else ""
-
     # What is missing?
 
-    def missing(self, problems: Sequence[UnusedFile], countries: Sequence[CountryScore]) -> str:
+    def missing(self) -> str:
         """Counts what wasn't run, can't be compared, with the reasons, couldn't be read, or has too few questions."""
-        models = {entrant.model for entrant in self.entrants.values()}
-        ran = [{self.entrants[key].model for key in unit.cells} for unit in self.headline]
+        models = self.report.models
+        ran = [{self.report.entrants[key].model for key in unit.cells} for unit in self.headline]
         not_run = sum(len(models - own) for own in ran)
         cells = sum(len(unit.cells) for unit in self.headline)
         reasons = Counter(
             why for unit in self.headline for key, why in unit.standing.left_out.items() if key in unit.cells
         )
         counts = ", ".join(f"{why} ({count})" for why, count in reasons.most_common())
-        unread = sum(problem.kind in _UNREAD for problem in problems)
-        few = len({score.place for score in countries if score.cell.n < FEW})
-        every = len({score.place for score in countries})
+        unread = sum(problem.kind in _UNREAD for problem in self.report.problems)
+        few = len({score.place for score in self.report.countries if score.cell.n < FEW})
+        every = len({score.place for score in self.report.countries})
         pieces = (
             f"no run for {not_run} of {len(models) * len(ran)} pairs of model and benchmark" if not_run else "",
             f"{_scores(reasons.total(), cells)} neither ranked nor tested: {counts}" if reasons else "",
@@ -427,6 +399,17 @@ class _Writer:
             f"fewer than {FEW} questions about {few} of {every} countries" if few else "",
         )
         return f"Missing: {'; '.join(filter(None, pieces))}." if any(pieces) else ""
+
+
+def _swayed(biases: Sequence[JudgeBias]) -> str:
+    """Says what sways the judges: significant effects of over a tenth of the scale, the largest first."""
+    large = sorted((one for one in biases if one.p <= ALPHA and one.share > _LARGE_BIAS), key=lambda one: -one.share)
+    pieces = [
+        f"{_name(one.judge)} {'favours' if (one.effect.value or 0.0) > 0.0 else 'marks down'} {one.responses} on "
+        f"{_name(one.benchmark)} ({_value(one.effect, signed=True)}{one.per})"
+        for one in large
+    ]
+    return f"Compared with people's ratings, {_spaced(pieces)}." if pieces else ""
 
 
 def _certain(cells: Sequence[Cell]) -> list[bool]:
@@ -446,7 +429,3 @@ def _strength(cell: Cell) -> float:
 
 def _group_name(unit: Unit, dimension: str, group: str) -> str:
     return report_of(unit.benchmark).field_named(dimension).name_of(group)
-
-
-def _width(scale: Scale) -> float:
-    return 1.0 if scale.low is None or scale.high is None else scale.high - scale.low

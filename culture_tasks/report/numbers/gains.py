@@ -14,7 +14,14 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Flag, Gain, Trial
-from culture_tasks.report.numbers.comparisons import ALPHA, BY_ITSELF, Pair, adjusted, scale_of_differences
+from culture_tasks.report.numbers.comparisons import (
+    ALPHA,
+    BY_ITSELF,
+    Pair,
+    adjusted,
+    reasons_against,
+    scale_of_differences,
+)
 from culture_tasks.report.numbers.observations import (
     SCORE,
     Observations,
@@ -27,7 +34,6 @@ from culture_tasks.report.numbers.observations import (
 )
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
 from culture_tasks.report.wording import SAYS_PERCENT
-from culture_tasks.results import comparability
 from culture_tasks.results.runs import Run
 from culture_tasks.results.trained_on import Lineage, TrainingStage
 
@@ -131,7 +137,7 @@ class _Place:
             for one in groups:
                 flags = [BY_ITSELF.intersection(self._cells[each].flags) for each in (one[0], key)]
                 same = flags[0] == flags[1] and self._arguments(one[0]) == self._arguments(key)
-                if same and not self._between(one[0], key):
+                if same and not reasons_against((), self._runs(one[0]), self._runs(key)):
                     one.append(key)
                     break
             else:
@@ -140,12 +146,8 @@ class _Place:
 
     def _why_not(self, one: str, two: str) -> set[Flag]:
         """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
-        flags = BY_ITSELF.intersection((*self._cells[one].flags, *self._cells[two].flags))
-        return (self._between(one, two) | flags) - (OF_JUDGES if self._is_further else set())
-
-    def _between(self, one: str, two: str) -> set[Flag]:
-        settings = [{run.task: run.settings for run in self._runs(key)} for key in (one, two)]
-        return comparability.between(*settings)
+        flags = reasons_against([self._cells[one], self._cells[two]], self._runs(one), self._runs(two))
+        return flags - (OF_JUDGES if self._is_further else set())
 
     def _runs(self, entrant: str) -> list[Run]:
         samples = self._measured.runs[entrant]

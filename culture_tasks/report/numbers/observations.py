@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from culture_tasks.benchmarks.interface import ComputedScore, MeanScore, Metric, Scale
 from culture_tasks.benchmarks.registry import benchmarks
@@ -22,7 +22,7 @@ from culture_tasks.metrics.intervals import Interval, interval_of, mean_interval
 from culture_tasks.metrics.means import cluster_scores, contributions, mean_and_error, numbered
 from culture_tasks.metrics.prediction_powered import corrected_mean
 from culture_tasks.metrics.resampling import bootstrapped, replicates
-from culture_tasks.metrics.subsets import SamplingFrame, control_variate_interval, subset_interval
+from culture_tasks.metrics.subsets import control_variate_interval, subset_interval
 from culture_tasks.report.model import Cell, Flag
 from culture_tasks.results.columns import Columns
 from culture_tasks.results.loaded_runs import LoadedRun
@@ -32,19 +32,6 @@ SCORE = "score"
 
 Compute = Callable[[int, Sequence[Any]], float]
 """Works out a score that is no mean, by the number of a part of it and what the items of that part have for it."""
-
-
-class SampledPart(NamedTuple):
-    """What the samples of a part were drawn from.
-
-    ``whole`` are another judge's scores of all of them, ``cultures`` the culture of each of these, ``others`` the runs
-    of all of them by other models, where any are to be used.
-    """
-
-    population: SamplingFrame
-    whole: Columns | None = None
-    cultures: Sequence[str] = ()
-    others: Sequence[LoadedRun] = ()
 
 
 @dataclass(frozen=True)
@@ -59,8 +46,7 @@ class Observations:
         shares: Weight of each part, by its number; None where all count the same.
         values: What each item has for a score that is no mean of the scores; None for a mean.
         compute: Works that score out; None for a mean.
-        drawn_from: What the samples of each part were drawn from, by its number, where they are all of a subset's.
-            A part that isn't there has all of its samples.
+        drawn: The runs whose samples are all of a subset's, by the number of the part; other parts have all samples.
     """
 
     runs: tuple[str, ...]
@@ -72,7 +58,7 @@ class Observations:
     shares: Floats | None = None
     values: NDArray[np.object_] | None = None
     compute: Compute | None = None
-    drawn_from: Mapping[int, SampledPart] = field(default_factory=dict)
+    drawn: Mapping[int, LoadedRun] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -94,10 +80,8 @@ class Observations:
     @cached_property
     def is_drawn(self) -> bool:
         """Whether a part is of a subset, and no two parts have clusters in common: then a draw's interval is known."""
-        if not self.drawn_from:
-            return False
         parts_of_clusters = np.unique(np.stack([self.clusters, self.items >> 32]), axis=1)
-        return bool(np.unique(parts_of_clusters[0]).size == parts_of_clusters.shape[1])
+        return bool(self.drawn) and np.unique(parts_of_clusters[0]).size == parts_of_clusters.shape[1]
 
     @cached_property
     def replicates(self) -> Floats:
@@ -139,67 +123,64 @@ def observe(
 
     With ``equal_parts`` the tasks weigh the same, rather than the items.
     """
-    chosen = ((each, columns, columns.where(where)) for each, columns in with_samples(runs))
-    used = [(each, columns, mask) for each, columns, mask in chosen if mask.any()]
+    used = [(each, mask) for each in runs if (mask := columns_of(each).where(where)).any()]
     if not used:
         nothing = np.zeros(0, dtype=np.int32)
         return Observations((), nothing.astype(np.int64), np.zeros(0), nothing, strata=None, coverage=None)
-    scored = sum(int(columns.scored[mask].sum()) for _, columns, mask in used)
-    verdicts = sum(int(columns.verdicts[mask].sum()) for _, columns, mask in used)
-    numbers = [tasks.index(each.run.task) for each, _, _ in used]
-    items, scores, clusters = zip(
-        *(_items(each, columns, mask, statistic) for each, columns, mask in used), strict=True
-    )
-    parts = np.repeat(np.array(numbers, dtype=np.int32), [own.size for own in items])
-    metrics = dict(zip(numbers, (_metric(each, statistic) for each, _, _ in used), strict=True))
-    records = [columns.records[mask] for _, columns, mask in used if columns.records is not None and statistic == SCORE]
-    sampled = _sampled_parts([(number, each) for number, (each, _, _) in zip(numbers, used, strict=True)], statistic)
+    scored = sum(int(columns_of(each).scored[mask].sum()) for each, mask in used)
+    verdicts = sum(int(columns_of(each).verdicts[mask].sum()) for each, mask in used)
+    by_number = {tasks.index(each.run.task): each for each, _ in used}
+    items, scores, clusters = zip(*(items_of(each, mask, statistic) for each, mask in used), strict=True)
+    sizes = [own.size for own in items]
+    parts = np.repeat(np.array(list(by_number), dtype=np.int32), sizes)
+    drawn = _drawn_parts(by_number, statistic)
     shares = None
-    if sampled and len(used) > 1 and not equal_parts:  # every document of the tasks weighs the same
+    if drawn and len(used) > 1 and not equal_parts:  # every document of the tasks weighs the same
         shares = np.zeros(len(tasks))
-        for number, (each, _, _), own in zip(numbers, used, items, strict=True):
-            shares[number] = own.size / (1.0 if each.result.subset is None else each.result.subset.chance)
+        for (number, each), size in zip(by_number.items(), sizes, strict=True):
+            shares[number] = size / (1.0 if each.result.subset is None else each.result.subset.chance)
+    records = [own[mask] for each, mask in used if statistic == SCORE and (own := columns_of(each).records) is not None]
 
     def compute(part: int, values: Sequence[Any]) -> float:
-        metric = metrics[part if equal_parts else numbers[0]]
+        each = by_number[part] if equal_parts else used[0][0]
+        metric = _metric(each, statistic)
         assert isinstance(metric, ComputedScore)
         return _times(used[0][0], statistic) * metric.value(values)
 
     return Observations(
-        runs=tuple(each.run.key for each, _, _ in used),
+        runs=tuple(each.run.key for each, _ in used),
         items=(parts.astype(np.int64) << 32) | np.concatenate(items),
         scores=np.concatenate(scores),
         clusters=np.concatenate(clusters),
         strata=parts if equal_parts or shares is not None else None,
         coverage=scored / verdicts if verdicts else None,
         shares=shares,
-        drawn_from={} if where else sampled,
+        drawn={} if where else drawn,
         values=np.concatenate(records) if records else None,
         compute=compute if records else None,
     )
 
 
-def _sampled_parts(runs: Iterable[tuple[int, LoadedRun]], statistic: str) -> dict[int, SampledPart]:
-    """Returns what numbered runs were drawn from, if each is of a subset or of all documents.
+def _drawn_parts(runs: Mapping[int, LoadedRun], statistic: str) -> dict[int, LoadedRun]:
+    """Returns the runs of a subset, if each other one is of all documents.
 
     There is nothing for a statistic of documents where whole clusters were drawn.
     """
-    parts: dict[int, SampledPart] = {}
-    for number, each in runs:
+    drawn: dict[int, LoadedRun] = {}
+    for number, each in runs.items():
         if (subset := each.result.subset) is not None:
             if statistic != SCORE and subset.items != subset.of_documents:
                 return {}
-            whole = None if each.whole is None else each.whole.columns
-            cultures = [] if each.whole is None else cultures_of(each.whole)
-            parts[number] = SampledPart(subset.drawn_from, whole, cultures, each.others if statistic == SCORE else ())
+            drawn[number] = each if statistic == SCORE else replace(each, others=())
         elif each.run.settings.limit is not None or each.run.items < (each.result.expected or 0):
             return {}
-    return parts
+    return drawn
 
 
-def with_samples(runs: Iterable[LoadedRun]) -> list[tuple[LoadedRun, Columns]]:
-    """Returns the runs that have samples, each with these."""
-    return [(each, each.columns) for each in runs if each.columns is not None]
+def columns_of(each: LoadedRun) -> Columns:
+    """Returns the samples of a run, which must have a sample file."""
+    assert each.columns is not None
+    return each.columns
 
 
 def _metric(each: LoadedRun, statistic: str) -> Metric | None:
@@ -213,14 +194,10 @@ def _times(each: LoadedRun, statistic: str) -> float:
     return 1.0 if each.kind is None else (each.kind.scale if metric is None else metric.scale).times
 
 
-def items_of(each: LoadedRun) -> tuple[Codes, Floats, Codes]:
-    """Returns all items of a run that has samples, with their scores and clusters."""
-    assert each.columns is not None
-    return _items(each, each.columns, np.ones(each.columns.items.size, dtype=np.bool_), SCORE)
-
-
-def _items(each: LoadedRun, columns: Columns, mask: Mask, statistic: str) -> tuple[Codes, Floats, Codes]:
-    """Returns items, scores and clusters: the samples', or one per cluster where the metric says so."""
+def items_of(each: LoadedRun, mask: Mask | None = None, statistic: str = SCORE) -> tuple[Codes, Floats, Codes]:
+    """Returns items, scores and clusters of a run: all samples', or one per cluster where the metric says so."""
+    columns = columns_of(each)
+    mask = np.ones(columns.items.size, dtype=np.bool_) if mask is None else mask
     items, clusters = columns.items[mask], columns.clusters[mask]
     scores = (columns.scores if statistic == SCORE else columns.further[statistic])[mask]
     metric = _metric(each, statistic)
@@ -238,8 +215,8 @@ def groups_of_items(each: LoadedRun, name: str) -> Texts | None:
 
     An item whose samples are in several groups has the code -1, and so have numbers that are no item of the run.
     """
-    columns = each.columns
-    if columns is None or name not in columns.groups:
+    columns = columns_of(each)
+    if name not in columns.groups:
         return None
     metric, texts = _metric(each, SCORE), columns.groups[name]
     items = columns.clusters if isinstance(metric, MeanScore) and metric.per_cluster is not None else columns.items
@@ -280,7 +257,7 @@ def unlike_its_file(each: LoadedRun) -> str:
 def answers_of(runs: Sequence[LoadedRun], statistic: str = SCORE) -> Answers | None:
     """Returns the samples with a score, or with a further score, as columns; None without any."""
     parts: list[Answers] = []
-    for _, columns in with_samples(runs):
+    for columns in map(columns_of, runs):
         scores = columns.scores if statistic == SCORE else columns.further[statistic]
         part = Answers(scores, columns.clusters, columns.groups).only(~np.isnan(scores))
         parts += [part] if part.scores.size else []
@@ -303,7 +280,7 @@ def _joined(parts: Sequence[Texts]) -> Texts:
 
 def repeat_means(runs: Sequence[LoadedRun], tasks: Sequence[str], where: Where, *, equal_parts: bool) -> list[float]:
     """Returns the score of each repeat by itself; nothing where the items weren't all asked equally often, or once."""
-    chosen = [(each, columns) for each, columns in with_samples(runs) if columns.where(where).any()]
+    chosen = [(each, columns) for each in runs if (columns := columns_of(each)).where(where).any()]
     repeats = {0 if columns.repeats is None else columns.repeats.shape[1] for _, columns in chosen}
     scores: list[float] = []
     for at in range(repeats.pop() if len(repeats) == 1 else 0):
@@ -393,55 +370,60 @@ def _of_subsets(observed: Observations, scale: Scale, width: float | None) -> In
 
     ``width`` is the score of a right answer, where all are right or wrong.
     """
-
-    def of_part(part: int) -> Interval:
-        chosen, drawn_from = codes == part, observed.drawn_from.get(part)
-        scores, items = observed.scores[chosen], (observed.items[chosen] & 0xFFFFFFFF).astype(np.int32)
-        clusters = None if observed.shared_clusters is None else observed.clusters[chosen]
-        if drawn_from is None:
-            found = mean_interval(scores, clusters)
-            return found._replace(low=found.value, high=found.value)
-        if drawn_from.whole is not None:
-            return _with_help(scores, items, drawn_from.whole, drawn_from.cultures, scale)
-        if drawn_from.others:
-            others, places = _scores_of(drawn_from.others, items)
-            found = control_variate_interval(
-                scores / (width or 1.0),
-                others / (width or 1.0),
-                places,
-                clusters,
-                drawn_from.population,
-                shares=width is not None,
-                ends=None if width or scale.low is None or scale.high is None else (scale.low, scale.high),
-            )
-        else:
-            found = subset_interval(scores / (width or 1.0), clusters, drawn_from.population, shares=width is not None)
-        value, low, high = (end * (width or 1.0) for end in (found.value, found.low, found.high))
-        return found._replace(value=value, low=low, high=high)
-
     codes = observed.items >> 32
     parts = np.unique(codes)
     counted = observed.shares if observed.shares is not None else np.ones(int(parts.max()) + 1)
-    found = [of_part(part) for part in parts.tolist()]
-    weights = counted[parts] / counted[parts].sum()
-    ends = np.array([(each.value, each.low, each.high) for each in found])
-    value = float(weights @ ends[:, 0])
-    below, above = (math.hypot(*(weights * (ends[:, 0] - ends[:, at]))) for at in (1, 2))
-    n, many = sum(each.n for each in found), sum(each.clusters for each in found)
-    reason = next((each.reason for each in found if each.reason), None)
-    return Interval(value, value - below, value + above, n=n, clusters=many, reason=reason)
+    found = [_of_part(observed, part, scale, width) for part in parts.tolist()]
+    return Interval(
+        *weighted([each[:3] for each in found], counted[parts] / counted[parts].sum()),
+        n=sum(each.n for each in found),
+        clusters=sum(each.clusters for each in found),
+        reason=next((each.reason for each in found if each.reason), None),
+    )
 
 
-def _scores_of(runs: Sequence[LoadedRun], items: Codes) -> tuple[Floats, NDArray[np.intp]]:
-    """Returns several runs' scores of all items, a column per run, and the row of each of these items."""
-    found = [items_of(each)[:2] for each in runs]
-    names = np.sort(found[0][0])
-    columns = [scores[np.argsort(own)] for own, scores in found]
-    return np.stack(columns, axis=1), np.searchsorted(names, items)
+def _of_part(observed: Observations, part: int, scale: Scale, width: float | None) -> Interval:
+    """Returns the score of a part of the documents; one that all have an answer to has no error."""
+    chosen, run = observed.items >> 32 == part, observed.drawn.get(part)
+    scores, items = observed.scores[chosen], (observed.items[chosen] & 0xFFFFFFFF).astype(np.int32)
+    clusters = None if observed.shared_clusters is None else observed.clusters[chosen]
+    if run is None or run.result.subset is None:
+        found = mean_interval(scores, clusters)
+        return found._replace(low=found.value, high=found.value)
+    if run.whole is not None and run.whole.columns is not None:
+        return _with_help(scores, items, run.whole, run.whole.columns, scale.ends)
+    population, unit, is_share = run.result.subset.drawn_from, width or 1.0, width is not None
+    if run.others:
+        others = [items_of(other)[:2] for other in run.others]
+        table = np.stack([own[np.argsort(names)] for names, own in others], axis=1)
+        places, ends = np.searchsorted(np.sort(others[0][0]), items), None if width else scale.ends
+        found = control_variate_interval(
+            scores / unit, table / unit, places, clusters, population, shares=is_share, ends=ends
+        )
+    else:
+        found = subset_interval(scores / unit, clusters, population, shares=is_share)
+    return found._replace(value=found.value * unit, low=found.low * unit, high=found.high * unit)
 
 
-def _with_help(scores: Floats, items: Codes, whole: Columns, cultures: Sequence[str], scale: Scale) -> Interval:
-    """Returns a judge's score of all responses from its scores of some and another judge's of all.
+def weighted(
+    estimates: Sequence[tuple[float | None, float | None, float | None]], weights: ArrayLike
+) -> tuple[float, float, float]:
+    """Returns the weighted sum of independent estimates, and both ends of its interval, from theirs; NaN for none.
+
+    Source: Zou and Donner (2008).
+    """
+    numbers, shares = np.array(estimates, dtype=np.float64), np.asarray(weights)  # NaN for None
+    value = float(shares @ np.ascontiguousarray(numbers[:, 0]))
+    reach = np.abs((numbers[:, 1:] - numbers[:, :1]) * shares[:, None])
+    reach[shares < 0.0] = reach[shares < 0.0, ::-1]
+    below, above = (math.hypot(*side) for side in reach.T)
+    return value, value - below, value + above
+
+
+def _with_help(
+    scores: Floats, items: Codes, run: LoadedRun, whole: Columns, ends: tuple[float, float] | None
+) -> Interval:
+    """Returns a judge's score of all responses from its scores of some and another judge's run of all.
 
     It holds whatever the other judge's bias: see :func:`~culture_tasks.metrics.prediction_powered.corrected_mean`.
     """
@@ -453,9 +435,9 @@ def _with_help(scores: Floats, items: Codes, whole: Columns, cultures: Sequence[
     found = corrected_mean(
         whole.scores,
         checked,
-        pooled([Stratum("", culture, culture) for culture in cultures], ~np.isnan(checked[None])),
+        pooled([CultureInTask("", culture, culture) for culture in cultures_of(run)], ~np.isnan(checked[None])),
         clusters=whole.clusters if np.unique(whole.clusters).size < whole.clusters.size else None,
-        ends=None if scale.low is None or scale.high is None else (scale.low, scale.high),
+        ends=ends,
     ).overall
     return Interval(
         found.value, found.set_low, found.set_high, n=found.rated, clusters=found.rated, reason=found.reason
@@ -464,15 +446,14 @@ def _with_help(scores: Floats, items: Codes, whole: Columns, cultures: Sequence[
 
 def cultures_of(each: LoadedRun) -> list[str]:
     """Returns the culture of each sample of a run; empty texts where its benchmark names none."""
-    assert each.columns is not None
-    known = benchmarks().get(each.run.benchmark or "")
-    groups = None if known is None else each.columns.groups.get(known.report().culture)
+    columns, known = columns_of(each), benchmarks().get(each.run.benchmark or "")
+    groups = None if known is None else columns.groups.get(known.report().culture)
     if groups is None:
-        return [""] * each.columns.items.size
+        return [""] * columns.items.size
     return [groups.names[code] for code in groups.codes.tolist()]
 
 
-class Stratum(NamedTuple):
+class CultureInTask(NamedTuple):
     """The responses of one culture in one task; as text, their name for a reader."""
 
     task: str
@@ -483,13 +464,13 @@ class Stratum(NamedTuple):
         return self.name
 
 
-def pooled(strata: Sequence[Stratum], graded: Mask) -> list[Stratum]:
+def pooled(strata: Sequence[CultureInTask], graded: Mask) -> list[CultureInTask]:
     """Puts cultures with fewer than two graded responses in some task together with others; a row per entrant.
 
     Every response had the same chance to be graded, so that strata may be put together.
     """
 
-    def lacking(labels: Sequence[Stratum]) -> set[Stratum]:
+    def lacking(labels: Sequence[CultureInTask]) -> set[CultureInTask]:
         counts = [Counter(compress(labels, own)) for own in graded]
         return {label for label, size in Counter(labels).items() if min(own[label] for own in counts) < min(2, size)}
 
@@ -512,7 +493,7 @@ def cell_of(
     """Returns the cell of some observations; low coverage and other models' scores add flags."""
     found = interval(observed, scale) if observed.scores.size else None
     own: set[Flag] = set(flags) - {"low_coverage", "control_variates"}
-    if observed.is_drawn and any(part.others for part in observed.drawn_from.values()):
+    if observed.is_drawn and any(run.others for run in observed.drawn.values()):
         own.add("control_variates")
     if observed.coverage is not None and observed.coverage < min_coverage:
         own.add("low_coverage")

@@ -26,9 +26,10 @@ import numpy as np
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import Texts
 from culture_tasks.errors import DataError, SettingsError, hint
+from culture_tasks.metrics.intervals import Interval
 from culture_tasks.report.model import Cell, Unit
 from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.observations import is_same_number
+from culture_tasks.report.numbers.observations import from_interval, is_same_number, weighted
 from culture_tasks.report.numbers.scores import Measured, Scores, all_scores, flags_by_row, harness_cell
 from culture_tasks.results.columns import Codebook, Columns
 from culture_tasks.results.loaded_runs import Entered, LoadedRun
@@ -130,16 +131,9 @@ def difference(first: Cell, second: Cell) -> Cell:
 
     Source: Newcombe (1998), method 10, and Zou and Donner (2008): from the intervals of the two.
     """
-    apart = Cell(None, scale_of_differences(first.scale), n=first.n + second.n, flags=first.flags, runs=first.runs)
-    if first.value is None or second.value is None:
-        return apart
-    value = first.value - second.value
-    apart = replace(apart, value=value)
-    if first.low is None or first.high is None or second.low is None or second.high is None:
-        return apart
-    below = math.hypot(first.value - first.low, second.high - second.value)
-    above = math.hypot(first.high - first.value, second.value - second.low)
-    return replace(apart, low=value - below, high=value + above)
+    found = weighted([(cell.value, cell.low, cell.high) for cell in (first, second)], (1.0, -1.0))
+    scale, n = scale_of_differences(first.scale), first.n + second.n
+    return from_interval(Interval(*found, n=n), scale, set(first.flags), first.runs)
 
 
 def _fits(task: str, metric: str, pattern: str) -> bool:

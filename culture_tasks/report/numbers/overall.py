@@ -17,11 +17,12 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.registry import benchmarks, cultures
 from culture_tasks.benchmarks.reporting import Codes, Floats
 from culture_tasks.metrics.comparison import Difference
+from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.rankings import mean_rank
 from culture_tasks.report.model import Cell, Comparison, Entrant, ModelMeans, Unit
 from culture_tasks.report.numbers.comparisons import Pair, adjusted, ranked
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
-from culture_tasks.report.numbers.observations import Observations, in_order, known, ordered
+from culture_tasks.report.numbers.observations import Observations, from_interval, in_order, weighted
 from culture_tasks.report.numbers.scores import Measured
 
 _Numbers = TypeVar("_Numbers", float, Floats)
@@ -38,7 +39,7 @@ _MEANS = 3
 def to_common(cell: Cell) -> Cell | None:
     """Maps a number from its own range to 0-100, or returns None where the range has no ends or there is no number."""
     scale = cell.scale
-    if cell.value is None or scale.low is None or scale.high is None:
+    if cell.value is None or scale.ends is None:
         return None
     value, low, high = (None if end is None else mapped(end, scale) for end in (cell.value, cell.low, cell.high))
     first, last = (high, low) if scale.better == "lower" else (low, high)
@@ -47,7 +48,7 @@ def to_common(cell: Cell) -> Cell | None:
 
 def mapped(scores: _Numbers, scale: Scale) -> _Numbers:
     """Maps the range of a scale, which has both ends, to 0-100."""
-    low, high = 0.0 if scale.low is None else scale.low, 1.0 if scale.high is None else scale.high
+    low, high = scale.ends or (0.0, 1.0)
     places = 100.0 * (scores - low) / (high - low)
     return 100.0 - places if scale.better == "lower" else places
 
@@ -99,18 +100,14 @@ def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
     Its interval adds up those of the columns as independent ones; without the interval of one it has none. What a
     reader must know of a column, a reader must know of the mean.
     """
-    shares = np.array(weights) / sum(weights)
-    numbers = np.array([(cell.value, cell.low, cell.high) for cell in cells], dtype=np.float64)  # NaN for None
-    mean = float(shares @ np.ascontiguousarray(numbers[:, 0]))
-    below, above = (math.hypot(*(shares * (numbers[:, 0] - numbers[:, end]))) for end in (1, 2))
-    return Cell(
-        mean,
+    return from_interval(
+        Interval(
+            *weighted([(cell.value, cell.low, cell.high) for cell in cells], np.array(weights) / sum(weights)),
+            n=sum(cell.n for cell in cells),
+        ),
         COMMON,
-        low=known(mean - below),
-        high=known(mean + above),
-        n=sum(cell.n for cell in cells),
-        flags=ordered({flag for cell in cells for flag in cell.flags}),
-        runs=tuple(run for cell in cells for run in cell.runs),
+        {flag for cell in cells for flag in cell.flags},
+        tuple(run for cell in cells for run in cell.runs),
     )
 
 
@@ -198,7 +195,7 @@ def means(
 
 
 def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
-    if unit.scale.low is None or unit.scale.high is None:
+    if unit.scale.ends is None:
         return "the range of its metric isn't known"
     if unit.scale.better is None:
         return "neither end of its metric is better"
@@ -281,14 +278,11 @@ def _correction(
 
 def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float) -> Difference:
     """Returns the weighted sum of the columns' differences; p is the level at which its interval ends at 0."""
-    factors = np.array([factor for factor, _ in parts])
 
     def ends(alpha: float) -> tuple[float, float, float]:
         numbers = np.array([pair.test(level=alpha, many=0)[:3] for _, pair in parts])
-        reach = np.nan_to_num(np.abs((numbers[:, 1:] - numbers[:, :1]) * factors[:, None]))
-        reach[factors < 0.0] = reach[factors < 0.0, ::-1]
-        value = float(factors @ numbers[:, 0])
-        return value, value - math.hypot(*reach[:, 0]), value + math.hypot(*reach[:, 1])
+        certain = np.where(np.isnan(numbers), numbers[:, :1], numbers)
+        return weighted(certain.tolist(), [factor for factor, _ in parts])
 
     def above_0(logarithm: float) -> float:
         value, low, high = ends(math.exp(logarithm))

@@ -22,11 +22,11 @@ from culture_tasks.report.numbers.observations import (
     Observations,
     answers_of,
     cell_of,
+    columns_of,
     from_interval,
     observe,
     ordered,
     unlike_its_file,
-    with_samples,
 )
 from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import Entered, LoadedRun
@@ -89,7 +89,7 @@ class Measured:
 
     def groups(self, entrant: str, name: str) -> list[str]:
         """Returns the groups of a field that an entrant has samples of, in order; unnamed ones are left out."""
-        columns = (columns.groups.get(name) for _, columns in with_samples(self.runs[entrant]))
+        columns = (columns_of(each).groups.get(name) for each in self.runs[entrant])
         present = dict.fromkeys(group for texts in columns if texts is not None for group in texts.present())
         order = self.reported.field_named(name).order
         return [*(one for one in order if one in present), *sorted(one for one in present if one and one not in order)]
@@ -158,7 +158,7 @@ def _measured(one: Measured, entered: Sequence[Entered], min_coverage: float) ->
     runs = {key: own for key, own in runs.items() if own}
     measured = replace(
         one,
-        runs={key: [each for each, _ in with_samples(own)] for key, own in runs.items()},
+        runs={key: [each for each in own if each.columns is not None] for key, own in runs.items()},
         flags=flags_by_row(runs, lambda each: (each.whole or each).run.scored),
         min_coverage=min_coverage,
         own_data=frozenset(each.run.key for own in runs.values() for each in own if each.run.own_data),
@@ -180,33 +180,28 @@ def flags_by_row(
     flags: dict[str, frozenset[Flag]] = {}
     for key, own in runs.items():
         apart = comparability.between(settings[key], usual) | comparability.within(settings[key])
-        flags[key] = frozenset(apart | {flag for each in own for flag in flags_of(each)})
+        flags[key] = frozenset(apart.union(*map(flags_of, own)))
     return flags
 
 
-def flags_of(each: LoadedRun) -> Iterator[Flag]:
-    """Yields what a reader must know of the numbers of a run by itself."""
-    if each.lexical:
-        yield "lexical_judge"
-    if each.columns is None:
-        yield "from_result_file"
-    elif each.result.expected and each.run.items < each.result.expected:
-        yield "incomplete"
-    if each.columns is not None and not each.run.scored:
-        yield "unjudged"
-    if each.again:
-        yield "other_harness"
-    if each.run.trained_on:
-        yield "trained_on_test"
-    if unlike_its_file(each):
-        yield "unlike_its_file"
-    if each.result.subset is not None:
-        yield "subset"
+def flags_of(each: LoadedRun) -> set[Flag]:
+    """Returns what a reader must know of the numbers of a run by itself."""
+    has_samples = each.columns is not None
+    flags: dict[Flag, bool] = {
+        "lexical_judge": each.lexical,
+        "from_result_file": not has_samples,
+        "incomplete": has_samples and each.run.items < (each.result.expected or 0),
+        "unjudged": has_samples and not each.run.scored,
+        "other_harness": each.again,
+        "trained_on_test": bool(each.run.trained_on),
+        "unlike_its_file": bool(unlike_its_file(each)),
+        "subset": each.result.subset is not None,
+    }
+    return {flag for flag, is_so in flags.items() if is_so}
 
 
 def _score(measured: Measured, key: str, runs: Sequence[LoadedRun]) -> Cell:
-    flags = set(measured.flags[key])
-    scale, metric = measured.unit.scale, measured.unit.metric
+    flags, scale, metric = set(measured.flags[key]), measured.unit.scale, measured.unit.metric
     missing = [task for task in measured.tasks if task not in {each.run.task for each in runs}]
     if missing:
         flags.add("incomplete")
@@ -348,7 +343,7 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
     """Returns what a unit's score is split by: what its benchmark says, else every field with few groups."""
     if measured.reported.splits is not None:
         return measured.reported.splits
-    columns = [columns for own in measured.runs.values() for _, columns in with_samples(own)]
+    columns = [columns_of(each) for own in measured.runs.values() for each in own]
     fields = dict.fromkeys(name for each in columns for name in each.groups)
     most = {name: max(len(each.groups[name].names) for each in columns if name in each.groups) for name in fields}
     return [(name,) for name in fields if most[name] <= _GROUPS]

@@ -29,7 +29,7 @@ def summary(context: Context, units: Sequence[Unit], means: Sequence[ModelMeans]
     filled: list[FilledColumn] = []
     for unit in sorted(headline, key=lambda unit: unit.key not in inside):
         scale, over = unit.scale, "" if unit.key in inside or not inside else "In no mean"
-        ends = "" if scale.low is None or scale.high is None else f" ({scale.low:g}-{scale.high:g})"
+        ends = f" ({scale.low:g}-{scale.high:g})" if scale.ends else ""
         label = unit.title + (" (%)" if ends and scale.unit == "percent" else ends)
         not_run = {key: Cell(None, scale, note="not run") for key in context.entrants if key not in unit.cells}
         filled.append(FilledColumn(Column(unit.key, label, scale, over), {**not_run, **unit.cells}, at=At(unit.key)))

@@ -27,7 +27,15 @@ from culture_tasks.people.spotcheck_draw import Population, SheetResponse, read_
 from culture_tasks.report.model import Cell, CheckedScore, Column, Entrant, Flag, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.corrections import CheckedResponses, Corrections
-from culture_tasks.report.numbers.observations import Stratum, cell_of, from_interval, known, observe, ordered, pooled
+from culture_tasks.report.numbers.observations import (
+    CultureInTask,
+    cell_of,
+    from_interval,
+    known,
+    observe,
+    ordered,
+    pooled,
+)
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.tables.judge_bias import JudgedResponse, judge_biases
@@ -316,7 +324,6 @@ class CheckedUnit:
         self._flags = measured.flags[key] | missing
 
     def _mean(self, judge: Floats, better: Floats | None = None) -> CorrectedMean:
-        scale = self.measured.unit.scale
         return corrected_mean(
             judge,
             self.responses.people,
@@ -324,7 +331,7 @@ class CheckedUnit:
             shares=self._shares,
             better=better,
             clusters=self._clusters,
-            ends=None if scale.low is None or scale.high is None else (scale.low, scale.high),
+            ends=self.measured.unit.scale.ends,
         )
 
     @property
@@ -359,7 +366,7 @@ class CheckedUnit:
         key, model = self.measured.unit.key, self.entrant.model
         return {(key, model, one): self._cell(self.over(one), one) for one in (None, *self.cultures)}
 
-    def _inside(self, culture: str | None) -> dict[Stratum, float]:
+    def _inside(self, culture: str | None) -> dict[CultureInTask, float]:
         return {stratum: share for stratum, share in self._shares.items() if culture in (None, stratum.culture)}
 
     def more_ratings(self, width: float, culture: str | None = None) -> Mapping[str, int] | None:
@@ -422,7 +429,7 @@ class CheckedUnit:
         ]
 
 
-def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.bool_]) -> list[Stratum]:
+def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.bool_]) -> list[CultureInTask]:
     """Returns the stratum of each response; its name has the task where the culture has ratings in another one."""
     pairs = [(each.run.run.task, one.culture) for each in checked for one in each.responses]
     tasks_of = Counter(culture for _, culture in set(pairs))
@@ -434,7 +441,7 @@ def _strata(checked: Sequence[_CheckedRun], field: Field, is_rated: NDArray[np.b
         named = field.name_of(culture)
         return f"{named} in {task}" if culture in rated and tasks_of[culture] > 1 else named
 
-    return [Stratum(task, culture, name(task, culture)) for task, culture in pairs]
+    return [CultureInTask(task, culture, name(task, culture)) for task, culture in pairs]
 
 
 def _ratings(checked: Sequence[_CheckedRun]) -> Floats:
