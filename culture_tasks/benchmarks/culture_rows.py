@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from culture_tasks.benchmarks.cultures import (
     MODEL,
     Ask,
-    Column,
     Dropped,
     Figure,
+    FormOption,
     NothingBuiltError,
-    Option,
-    Row,
+    SheetColumn,
+    SheetRow,
     State,
     Step,
 )
@@ -133,16 +133,16 @@ def _form_texts(package: str) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     return tomllib.loads((resources.files(package) / "culture_texts.toml").read_text("utf-8"))
 
 
-def options_of(package: str) -> list[Option]:
+def options_of(package: str) -> list[FormOption]:
     """Returns the options that ``culture_texts.toml`` of a package describes."""
-    return [Option(name=name, **fields) for name, fields in _form_texts(package)["options"].items()]
+    return [FormOption(name=name, **fields) for name, fields in _form_texts(package)["options"].items()]
 
 
 def step_of(
     package: str,
     name: str,
-    columns: Sequence[Column],
-    rows: Callable[[State], Sequence[Row]],
+    columns: Sequence[SheetColumn],
+    rows: Callable[[State], Sequence[SheetRow]],
     *,
     ask: Ask | None = None,
     language: str = "",
@@ -165,7 +165,7 @@ def step_of(
 # Responses of models
 
 
-class Response(NamedTuple):
+class ModelResponse(NamedTuple):
     """A response of models, by the row in which people rate it; people's own has no model's name."""
 
     row: str
@@ -178,7 +178,7 @@ def answer_row(name: str, question: str) -> str:
     return f"{name}.{digest(question)[:6]}"
 
 
-def responses(state: State, row: str, reference: str = "") -> list[Response]:
+def responses(state: State, row: str, reference: str = "") -> list[ModelResponse]:
     """Returns the different responses of models in a row, in an order that says nothing of who gave them.
 
     Where there are some, a reference that isn't empty is one, too.
@@ -189,7 +189,7 @@ def responses(state: State, row: str, reference: str = "") -> list[Response]:
     if texts and reference:
         texts.setdefault(reference, []).append("")
     named = {f"{row}.{digest(text)[:8]}": text for text in texts}
-    return [Response(name, named[name], texts[named[name]]) for name in sorted(named)]
+    return [ModelResponse(name, named[name], texts[named[name]]) for name in sorted(named)]
 
 
 def read_response(reply: str) -> Mapping[str, Any]:
@@ -200,22 +200,22 @@ def read_response(reply: str) -> Mapping[str, Any]:
 
 
 def respond_step(
-    package: str, prompt: str, *, rows: Callable[[State], Sequence[Row]], decoding: Decoding, shows_images: bool
+    package: str, prompt: str, *, rows: Callable[[State], Sequence[SheetRow]], decoding: Decoding, shows_images: bool
 ) -> Step:
     """Returns the step in which models answer questions, shown in a prompt file of a package."""
 
-    def shown(row: Row) -> Prompt:
+    def shown(row: SheetRow) -> Prompt:
         text = prompt_file(package, prompt).fill({"question": row.shown["Question"]})
         return Prompt((Picture(), text) if shows_images else (text,))
 
-    columns = (Column(name="response", title="Response", kind="long_text"),)
+    columns = (SheetColumn(name="response", title="Response", kind="long_text"),)
     ask = Ask(prompt=shown, read=read_response, decoding=decoding, version=prompt)
     return step_of(package, "respond", columns, rows, ask=ask)
 
 
 def ratings_of(
-    state: State, given: Iterable[Response], dropped: list[Dropped]
-) -> Iterator[tuple[Response, Sequence[int]]]:
+    state: State, given: Iterable[ModelResponse], dropped: list[Dropped]
+) -> Iterator[tuple[ModelResponse, Sequence[int]]]:
     """Yields the responses that people rated, with their ratings, and adds the others to what is dropped."""
     for response in given:
         if ratings := [entry.values["rating"] for entry in state.of("rate", response.row)]:

@@ -46,7 +46,7 @@ DATA = "data"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class SheetColumn:
     """A field that is filled in.
 
     Attributes:
@@ -77,7 +77,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class SheetRow:
     """Something on which a step is done once by each person that it needs.
 
     Attributes:
@@ -115,7 +115,7 @@ class Ask(NamedTuple):
         version: Name of the prompt file, with its version.
     """
 
-    prompt: Callable[[Row], Prompt]
+    prompt: Callable[[SheetRow], Prompt]
     read: Callable[[str], Mapping[str, Any]]
     decoding: Decoding
     version: str
@@ -144,15 +144,15 @@ class Step:
     about: str
     who: str
     source: str
-    columns: Sequence[Column]
-    rows: Callable[[State], Sequence[Row]]
+    columns: Sequence[SheetColumn]
+    rows: Callable[[State], Sequence[SheetRow]]
     ask: Ask | None = None
     by_people: bool = True
     labels: Callable[[State], Mapping[str, str]] = lambda _: {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class FormOption:
     """What a group decides beforehand, since the paper leaves it open or another culture needs another value.
 
     Attributes:
@@ -349,7 +349,7 @@ class CultureForm(ABC):
     paper: str
 
     @abstractmethod
-    def options(self, way: str) -> Sequence[Option]:
+    def options(self, way: str) -> Sequence[FormOption]:
         """Returns what a group decides beforehand."""
 
     @abstractmethod

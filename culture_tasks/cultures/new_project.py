@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from culture_tasks.benchmarks.cultures import Option
+from culture_tasks.benchmarks.cultures import FormOption
 from culture_tasks.cultures.labels import Labels, direction, labels_of_page, labels_of_step, write_labels
 from culture_tasks.cultures.project import CONFIG, Project, form_like
 from culture_tasks.errors import CultureTasksError, SettingsError
@@ -122,12 +122,14 @@ def _place(code: str, name: str) -> str:
         ) from None
 
 
-def _toml(fields: Mapping[str, str], options: Iterable[Option], steps: Iterable[str], card: Mapping[str, str]) -> str:
+def _toml(
+    fields: Mapping[str, str], options: Iterable[FormOption], steps: Iterable[str], card: Mapping[str, str]
+) -> str:
     return "\n".join(_toml_lines(fields, options, steps, card)) + "\n"
 
 
 def _toml_lines(
-    fields: Mapping[str, str], options: Iterable[Option], steps: Iterable[str], card: Mapping[str, str]
+    fields: Mapping[str, str], options: Iterable[FormOption], steps: Iterable[str], card: Mapping[str, str]
 ) -> Iterator[str]:
     yield from _comment("What this project makes, and what the group decides. Decide before the first sheet is out.")
     yield from (f"{name} = {_value(value)}" for name, value in fields.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.cultures import Row, State, Step
+from culture_tasks.benchmarks.cultures import SheetRow, State, Step
 from culture_tasks.cultures.project import Project
 
 
@@ -21,7 +21,7 @@ class StepProgress(NamedTuple):
     """
 
     step: Step
-    rows: tuple[Row, ...]
+    rows: tuple[SheetRow, ...]
     missing: dict[str, int]
     entries: int
     skipped: int
@@ -48,6 +48,6 @@ def progress(project: Project, state: State) -> Iterator[StepProgress]:
         )
 
 
-def open_places(step: Step, row: Row, state: State) -> int:
+def open_places(step: Step, row: SheetRow, state: State) -> int:
     """Returns how many more people a row needs; none where its step is a model's."""
     return max(0, row.people - len(state.of(step.name, row.name))) if step.by_people else 0

@@ -19,12 +19,12 @@ from typing import Any
 
 from culture_tasks.benchmarks.cultures import (
     NAME,
-    Column,
     Config,
     CultureForm,
     Entry,
+    FormOption,
     OffersCultures,
-    Option,
+    SheetColumn,
     State,
     Step,
 )
@@ -248,7 +248,7 @@ def _people(found: Mapping[str, Any], steps: Sequence[str], path: Path) -> dict[
     return dict(found)
 
 
-def _options(found: Any, known: Sequence[Option], path: Path) -> dict[str, Any]:
+def _options(found: Any, known: Sequence[FormOption], path: Path) -> dict[str, Any]:
     given = _section(found, "options", path)
     names = [option.name for option in known]
     for name in given:
@@ -260,7 +260,7 @@ def _options(found: Any, known: Sequence[Option], path: Path) -> dict[str, Any]:
     return {option.name: _option(option, given.get(option.name, option.default), path) for option in known}
 
 
-def _option(option: Option, value: Any, path: Path) -> Any:
+def _option(option: FormOption, value: Any, path: Path) -> Any:
     default = list(option.default) if isinstance(option.default, (list, tuple)) else option.default
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
@@ -299,7 +299,7 @@ def problems_with(step: Step, values: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _fits(column: Column, value: Any) -> bool:
+def _fits(column: SheetColumn, value: Any) -> bool:
     if column.kind in ("text", "long_text"):
         lines = column.kind == "long_text" or (isinstance(value, str) and "\n" not in value)
         return isinstance(value, str) and bool(value.strip()) and lines and len(value) <= (column.most or len(value))
@@ -313,7 +313,7 @@ def _fits(column: Column, value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def expected(column: Column) -> str:
+def expected(column: SheetColumn) -> str:
     """Returns what a column may hold, in words."""
     if column.kind == "choice":
         return f"one of {', '.join(column.choices)}"

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.cultures import Column, Row, Step
+from culture_tasks.benchmarks.cultures import SheetColumn, SheetRow, Step
 from culture_tasks.cultures.cells import as_cell, guarded
 from culture_tasks.cultures.labels import Labels
 from culture_tasks.cultures.project import Project, expected
@@ -43,7 +43,7 @@ def write_sheet(
     project: Project,
     step: Step,
     sheet: Sheet,
-    rows: Mapping[str, Row],
+    rows: Mapping[str, SheetRow],
     folder: Path,
     labels: Labels,
     images: Thumbnails,
@@ -69,8 +69,8 @@ def write_sheet(
     return [page, table]
 
 
-def _screens(rows: Mapping[str, Row], images: Thumbnails) -> list[_Screen]:
-    groups: dict[str, dict[str, Row]] = {}
+def _screens(rows: Mapping[str, SheetRow], images: Thumbnails) -> list[_Screen]:
+    groups: dict[str, dict[str, SheetRow]] = {}
     for name, row in rows.items():
         groups.setdefault(f"group {row.group}" if row.group else name, {})[name] = row
     screens = []
@@ -135,7 +135,7 @@ def _page(project: Project, step: Step, sheet: Sheet, screens: Sequence[_Screen]
     )
 
 
-def _header(step: Step, rows: Collection[Row], labels: Labels) -> list[str]:
+def _header(step: Step, rows: Collection[SheetRow], labels: Labels) -> list[str]:
     shown = dict.fromkeys(label for row in rows for label in row.shown)
     return [
         *(SHEET, ROW, CHECK),
@@ -147,12 +147,12 @@ def _header(step: Step, rows: Collection[Row], labels: Labels) -> list[str]:
     ]
 
 
-def _expected(column: Column, labels: Labels) -> str:
+def _expected(column: SheetColumn, labels: Labels) -> str:
     words = " | ".join(labels(one).partition(":")[0] for one in column.choices.values()) or expected(column)
     return words if column.required else f"{words}; {labels('may stay empty')}"
 
 
-def _lines(step: Step, sheet: Sheet, rows: Mapping[str, Row]) -> Iterator[list[str]]:
+def _lines(step: Step, sheet: Sheet, rows: Mapping[str, SheetRow]) -> Iterator[list[str]]:
     shown = dict.fromkeys(label for row in rows.values() for label in row.shown)
     has_images, has_values = (any(getattr(row, name) for row in rows.values()) for name in ("image", "values"))
     for name, row in rows.items():

@@ -36,7 +36,18 @@ from culture_tasks.benchmarks.culture_rows import (
     step_of,
     writers,
 )
-from culture_tasks.benchmarks.cultures import Ask, Built, Column, Config, CultureForm, Figure, Option, Row, State, Step
+from culture_tasks.benchmarks.cultures import (
+    Ask,
+    Built,
+    Config,
+    CultureForm,
+    Figure,
+    FormOption,
+    SheetColumn,
+    SheetRow,
+    State,
+    Step,
+)
 from culture_tasks.benchmarks.interface import Decoding, Prompt
 from culture_tasks.prompt_files import load as prompt_file
 
@@ -71,35 +82,37 @@ _FLAG_ABOUT = {
     "temporal": ("Changes with time", "The right answer depends on the year in which one asks. Empty means no."),
 }
 _FLAGS = tuple(
-    Column(name=name, title=title, kind="yes_no", about=about, required=False)
+    SheetColumn(name=name, title=title, kind="yes_no", about=about, required=False)
     for name, (title, about) in _FLAG_ABOUT.items()
 )
 _LABELS = (
-    Column(name="category", title="Kind of question", kind="choice", about=_CATEGORY_LINES, choices=CATEGORY_TITLES),
-    Column(name="scope", title="Where it holds", kind="choice", choices=_SCOPE_LABELS),
-    Column(name="culture", title="Whose culture", kind="choice", choices=_CULTURE_LABELS),
+    SheetColumn(
+        name="category", title="Kind of question", kind="choice", about=_CATEGORY_LINES, choices=CATEGORY_TITLES
+    ),
+    SheetColumn(name="scope", title="Where it holds", kind="choice", choices=_SCOPE_LABELS),
+    SheetColumn(name="culture", title="Whose culture", kind="choice", choices=_CULTURE_LABELS),
 )
 
 _TEXTS = (
-    Column(name="question", title="Question", kind="long_text"),
-    Column(name="answer", title="Answer", kind="long_text"),
+    SheetColumn(name="question", title="Question", kind="long_text"),
+    SheetColumn(name="answer", title="Answer", kind="long_text"),
 )
 
 
 # Rows
 
 
-def _write_rows(state: State) -> list[Row]:
+def _write_rows(state: State) -> list[SheetRow]:
     rows = []
     for name, idea in ideas_of(state).items():
         values = {"question": idea.question, "answer": idea.answer, "category": idea.category}
         title = "Draft of a model" if idea.model else "Question that was brought in"
         shown = {title: idea.question, "Its answer": idea.answer}
-        rows.append(Row(name=name, shown=_filled(shown), values=_filled(values), people=writers(state, name)))
+        rows.append(SheetRow(name=name, shown=_filled(shown), values=_filled(values), people=writers(state, name)))
     numbers = range(1, state.config.options["questions_per_writer"] + 1)
     for person in (person for person, steps in state.config.people.items() if not steps or "write" in steps):
         names = [f"w-{person}-{number:03d}" for number in numbers]
-        rows += [Row(name=name, writer=person, people=writers(state, name)) for name in names]
+        rows += [SheetRow(name=name, writer=person, people=writers(state, name)) for name in names]
     return rows
 
 
@@ -107,10 +120,10 @@ def _filled(texts: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text}
 
 
-def _draft_rows(state: State) -> list[Row]:
+def _draft_rows(state: State) -> list[SheetRow]:
     numbers = range(1, state.config.options["drafts_per_category"] + 1)
     return [
-        Row(
+        SheetRow(
             name=f"d-{category}-{number:03d}",
             shown={"Category": title, "What it is": _CATEGORY_ABOUT[category], "Number": str(number)},
         )
@@ -119,14 +132,14 @@ def _draft_rows(state: State) -> list[Row]:
     ]
 
 
-def _check_rows(state: State) -> list[Row]:
+def _check_rows(state: State) -> list[SheetRow]:
     least, rows = state.config.options["checkers"], []
     for question in written_questions(state, []):
         checks = [entry.values for entry in state.of("check", question.name)]
         related, category = majorities(question, checks)
         is_open = related is None or (related and category is None)
         rows.append(
-            Row(
+            SheetRow(
                 name=question.name,
                 shown={"Question": question.text, "Answer": question.answer},
                 not_for=frozenset([question.writer]),
@@ -136,26 +149,26 @@ def _check_rows(state: State) -> list[Row]:
     return rows
 
 
-def _translate_rows(state: State) -> list[Row]:
+def _translate_rows(state: State) -> list[SheetRow]:
     questions = draw_test(state, usable_questions(state, []))
-    return [Row(name=each.name, shown={"Question": each.text, "Answer": each.answer}) for each in questions]
+    return [SheetRow(name=each.name, shown={"Question": each.text, "Answer": each.answer}) for each in questions]
 
 
-def _respond_rows(state: State) -> list[Row]:
-    return [Row(name=respond_row(each), shown={"Question": each.text}) for each in usable_questions(state, [])]
+def _respond_rows(state: State) -> list[SheetRow]:
+    return [SheetRow(name=respond_row(each), shown={"Question": each.text}) for each in usable_questions(state, [])]
 
 
-def _rate_rows(state: State, questions: Iterable[Question] | None = None) -> list[Row]:
+def _rate_rows(state: State, questions: Iterable[Question] | None = None) -> list[SheetRow]:
     is_shown, rows = not state.config.options["rate_references"], []
     for question in usable_questions(state, []) if questions is None else questions:
         reference = {"Reference answer": question.answer} if is_shown else {}
         for response in responses_to(state, question):
             shown = {"Question": question.text, **reference, "Response": response.text}
-            rows.append(Row(name=response.row, shown=shown, group=question.name))
+            rows.append(SheetRow(name=response.row, shown=shown, group=question.name))
     return rows
 
 
-def _second_rows(state: State) -> list[Row]:
+def _second_rows(state: State) -> list[SheetRow]:
     options = state.config.options
     answered = [question for question in usable_questions(state, []) if responses_to(state, question)]
     chosen = draw_by_category(answered, options["second_per_category"], state.config.seed, "second")
@@ -176,11 +189,11 @@ def _second_rows(state: State) -> list[Row]:
 def _steps(config: Config) -> Iterator[Step]:
     options = config.options
     rated = (
-        Column(name="rating", title="Rating", kind="number", about="1: poor, 10: excellent", lowest=1, highest=10),
+        SheetColumn(name="rating", title="Rating", kind="number", about="1: poor, 10: excellent", lowest=1, highest=10),
     )
     draft = "culture_draft.v1"
 
-    def prompt(row: Row) -> Prompt:
+    def prompt(row: SheetRow) -> Prompt:
         from culture_tasks.vocabulary import language
 
         slots = {"category": "Category", "definition": "What it is", "number": "Number"}
@@ -192,26 +205,26 @@ def _steps(config: Config) -> Iterator[Step]:
     write = (
         *_TEXTS,
         *_LABELS,
-        Column(name="foreign", title="Which other culture", only_if=("culture", "foreign")),
+        SheetColumn(name="foreign", title="Which other culture", only_if=("culture", "foreign")),
         *_FLAGS,
     )
     check = (
-        Column(name="related", title="About culture", kind="yes_no"),
+        SheetColumn(name="related", title="About culture", kind="yes_no"),
         *(replace(column, only_if=("related", True)) for column in (*_LABELS, *_FLAGS)),
-        Column(
+        SheetColumn(
             name="right",
             title="Question and answer are right as they are",
             kind="yes_no",
             only_if=("related", True),
         ),
         *(
-            Column(name=name, title=title, kind="long_text", required=False, only_if=("right", False))
+            SheetColumn(name=name, title=title, kind="long_text", required=False, only_if=("right", False))
             for name, title in (("question", "Corrected question"), ("answer", "Corrected answer"))
         ),
     )
     translate = (
-        Column(name="question_en", title="Question in English", kind="long_text"),
-        Column(name="answer_en", title="Answer in English", kind="long_text"),
+        SheetColumn(name="question_en", title="Question in English", kind="long_text"),
+        SheetColumn(name="answer_en", title="Answer in English", kind="long_text"),
     )
     if options["drafts_per_category"]:
         yield step_of(__package__, "draft", _TEXTS, _draft_rows, ask=ask)
@@ -251,7 +264,7 @@ class CareForm(CultureForm):
         "answer and source, of which the last two may be empty; name the data set as the source."
     )
 
-    def options(self, way: str) -> Sequence[Option]:  # noqa: ARG002 - there is one way
+    def options(self, way: str) -> Sequence[FormOption]:  # noqa: ARG002 - there is one way
         """Returns what a group decides beforehand."""
         return options_of(__package__)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from culture_tasks.benchmarks.care.built import RATINGS, TEST
 from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, SCOPES, SOURCES
 from culture_tasks.benchmarks.culture_rows import (
-    Response,
+    ModelResponse,
     answer_row,
     check_drafts,
     clean,
@@ -249,7 +249,7 @@ def respond_row(question: Question) -> str:
     return answer_row(question.name, question.text)
 
 
-def responses_to(state: State, question: Question) -> list[Response]:
+def responses_to(state: State, question: Question) -> list[ModelResponse]:
     """Returns the responses to a question, people's reference among them where it is to be rated."""
     reference = question.answer if state.config.options["rate_references"] else ""
     return responses(state, respond_row(question), reference)

@@ -29,8 +29,8 @@ from culture_tasks.benchmarks.cultures import (
     CultureForm,
     Dropped,
     Figure,
+    FormOption,
     NothingBuiltError,
-    Option,
     State,
     Step,
 )
@@ -53,10 +53,10 @@ class CedarForm(CultureForm):
         "where yours live, how they were paid and what they agreed to."
     )
 
-    def options(self, way: str) -> Sequence[Option]:
+    def options(self, way: str) -> Sequence[FormOption]:
         """Returns what a group decides beforehand."""
         options = texts()["options"]
-        return [Option(name=name, **facts) for part in ("both", way) for name, facts in options[part].items()]
+        return [FormOption(name=name, **facts) for part in ("both", way) for name, facts in options[part].items()]
 
     def steps(self, config: Config) -> Sequence[Step]:
         """Returns the steps, in order."""

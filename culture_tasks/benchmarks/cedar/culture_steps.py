@@ -25,24 +25,24 @@ from culture_tasks.benchmarks.cedar.scenes import (
     words_of,
 )
 from culture_tasks.benchmarks.culture_rows import json_object
-from culture_tasks.benchmarks.cultures import Ask, Column, Config, Row, State, Step
+from culture_tasks.benchmarks.cultures import Ask, Config, SheetColumn, SheetRow, State, Step
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as load_prompt
 
 _NARRATIVE, _QUESTION, _LANGUAGE = "Narrative", "Question", "Language"
 _TEXTS = (
-    Column(name="narrative", title=_NARRATIVE, kind="long_text", required=False),
-    Column(name="question", title=_QUESTION, kind="long_text"),
+    SheetColumn(name="narrative", title=_NARRATIVE, kind="long_text", required=False),
+    SheetColumn(name="question", title=_QUESTION, kind="long_text"),
 )
-_EMOTION = Column(
+_EMOTION = SheetColumn(
     name="emotion",
     title="Emotion",
     kind="choice",
     about="The one emotion that best matches the situation.",
     choices={emotion: emotion for emotion in EMOTIONS},
 )
-_KEPT = Column(name="keep", title="Kept", kind="yes_no")
+_KEPT = SheetColumn(name="keep", title="Kept", kind="yes_no")
 
 
 @cache
@@ -53,10 +53,10 @@ def texts() -> Mapping[str, Any]:
 
 def steps_of(config: Config) -> Iterator[Step]:
     """Yields the steps of a way, in order."""
-    translation = Column(name="translation", title="Translation", about="No braces.")
+    translation = SheetColumn(name="translation", title="Translation", about="No braces.")
     yield _step("words", (translation,), _words)
-    yield _step("words_back", (Column(name="english", title="English"),), _words_back)
-    possible = Column(name="possible", title="Possible in the culture", kind="yes_no")
+    yield _step("words_back", (SheetColumn(name="english", title="English"),), _words_back)
+    possible = SheetColumn(name="possible", title="Possible in the culture", kind="yes_no")
     if config.way == NEW_SCENES:
         shortest, longest = config.options["shortest"], config.options["longest"]
         narrative = replace(
@@ -65,7 +65,7 @@ def steps_of(config: Config) -> Iterator[Step]:
         yield from _drafting()
         yield _step("write", (narrative, _TEXTS[1]), _to_tell)
         yield from _filtering()
-        clean = Column(name="clean", title="Nothing in it says what anybody feels", kind="yes_no")
+        clean = SheetColumn(name="clean", title="Nothing in it says what anybody feels", kind="yes_no")
         questions = [clean]
     else:
         narrative, language = _TEXTS[0], _name_of(config.language)
@@ -74,8 +74,8 @@ def steps_of(config: Config) -> Iterator[Step]:
         fluency = "Is it correct and natural? 1 is worst, 10 is best."
         fidelity = "Are all details of the original kept? 1 is worst, 10 is best."
         questions = [
-            Column(name="fluency", title="Fluency", kind="number", about=fluency),
-            Column(name="fidelity", title="Fidelity", kind="number", about=fidelity),
+            SheetColumn(name="fluency", title="Fluency", kind="number", about=fluency),
+            SheetColumn(name="fidelity", title="Fidelity", kind="number", about=fidelity),
         ]
     questions = [replace(column, only_if=("possible", True)) for column in questions]
     corrections = [replace(column, required=False) for column in (narrative, _TEXTS[1])]
@@ -87,7 +87,7 @@ def steps_of(config: Config) -> Iterator[Step]:
 def _drafting() -> Iterator[Step]:
     """Yields the steps by which models make drafts of sentences (section 2.3)."""
     refined = "refined_narrative", "refined_question"
-    changed = Column(name="changed", title="Changed", kind="yes_no")
+    changed = SheetColumn(name="changed", title="Changed", kind="yes_no")
     plain = replace(_TEXTS[0], required=True, only_if=("changed", True))
     ask = _ask("scene.v1", partial(_read_texts, ("narrative", "question")))
     yield _step("draft", _TEXTS, _sentences, ask)
@@ -111,7 +111,11 @@ def _filtering() -> Iterator[Step]:
 
 
 def _step(
-    name: str, columns: Sequence[Column], rows: Callable[[State], Sequence[Row]], ask: Ask | None = None, text: str = ""
+    name: str,
+    columns: Sequence[SheetColumn],
+    rows: Callable[[State], Sequence[SheetRow]],
+    ask: Ask | None = None,
+    text: str = "",
 ) -> Step:
     """Returns a step with its texts, which a model does where it can be asked, and otherwise people."""
     about = texts()["steps"][text or name]
@@ -129,25 +133,27 @@ def _values(told: Told | None) -> dict[str, str]:
     return {name: text for name, text in told._asdict().items() if text} if told else {}
 
 
-def _words(state: State) -> list[Row]:
+def _words(state: State) -> list[SheetRow]:
     known: Mapping[Any, str] = OPTION_WORDS.get(cast("Language", state.config.language), {})
     english: Mapping[str, str] = {**dict(zip(EMOTIONS, EMOTIONS, strict=True)), **PIECES}
     values = {name: {"translation": known[name]} if name in known else {} for name in english}
-    return [Row(name=name, shown={"English": english[name]}, values=values[name], group="words") for name in english]
+    return [
+        SheetRow(name=name, shown={"English": english[name]}, values=values[name], group="words") for name in english
+    ]
 
 
-def _words_back(state: State) -> list[Row]:
-    def row(name: str, word: str) -> Row:
+def _words_back(state: State) -> list[SheetRow]:
+    def row(name: str, word: str) -> SheetRow:
         translator = frozenset({state.of("words", name)[-1].person})
-        return Row(name=name, shown={"Translation": word}, group="words_back", not_for=translator)
+        return SheetRow(name=name, shown={"Translation": word}, group="words_back", not_for=translator)
 
     return [row(*each) for each in words_of(state).items()]
 
 
-def _to_tell(state: State) -> list[Row]:
+def _to_tell(state: State) -> list[SheetRow]:
     """Returns the scenes to write or to translate; one that two people skipped, or its writer, is given to nobody."""
     return [
-        Row(
+        SheetRow(
             name=scene.row,
             shown=scene.shown,
             image=scene.image,
@@ -159,10 +165,10 @@ def _to_tell(state: State) -> list[Row]:
     ]
 
 
-def _to_check(state: State) -> list[Row]:
+def _to_check(state: State) -> list[SheetRow]:
     is_new = state.config.way == NEW_SCENES
     return [
-        Row(
+        SheetRow(
             name=scene.row,
             shown={} if is_new else scene.shown,
             image=scene.image,
@@ -174,7 +180,7 @@ def _to_check(state: State) -> list[Row]:
     ]
 
 
-def _to_label(state: State, *, again: bool = False) -> list[Row]:
+def _to_label(state: State, *, again: bool = False) -> list[SheetRow]:
     """Returns the scenes to label, for people who gave no labels in the other of the two steps, or had a part before.
 
     Nobody can choose among words that aren't all there.
@@ -185,7 +191,7 @@ def _to_label(state: State, *, again: bool = False) -> list[Row]:
     entries = [entry for step in steps for found in state.entries[step].values() for entry in found]
     not_for = frozenset(entry.person for entry in entries if not entry.by_model)
     return [
-        Row(
+        SheetRow(
             name=scene.row,
             shown=_shown(scene.text),
             image=scene.image,
@@ -204,26 +210,26 @@ def _emotion_words(state: State) -> Mapping[str, str]:
 # The rows of models' steps
 
 
-def _sentences(state: State) -> list[Row]:
-    return [Row(name=scene.row, shown=scene.shown) for scene in scenes_of(state) if SENTENCE in scene.shown]
+def _sentences(state: State) -> list[SheetRow]:
+    return [SheetRow(name=scene.row, shown=scene.shown) for scene in scenes_of(state) if SENTENCE in scene.shown]
 
 
-def _drafted(step: str, state: State) -> list[Row]:
+def _drafted(step: str, state: State) -> list[SheetRow]:
     """Returns the rows of the sentences that a model has filled in at a step, as they stand then."""
     scenes = [scene for scene in scenes_of(state) if state.by_models(step, scene.row)]
-    return [Row(name=scene.row, shown=_shown(scene.drafts(until=step)[-1][1])) for scene in scenes]
+    return [SheetRow(name=scene.row, shown=_shown(scene.drafts(until=step)[-1][1])) for scene in scenes]
 
 
-def _told(state: State) -> list[Row]:
+def _told(state: State) -> list[SheetRow]:
     scenes = [(scene, scene.told) for scene in scenes_of(state)]
-    return [Row(name=scene.row, shown=_shown(told), image=scene.image) for scene, told in scenes if told]
+    return [SheetRow(name=scene.row, shown=_shown(told), image=scene.image) for scene, told in scenes if told]
 
 
-def _with_image(state: State) -> list[Row]:
+def _with_image(state: State) -> list[SheetRow]:
     return [row for row in _told(state) if row.image]
 
 
-def _in_each_language(state: State) -> list[Row]:
+def _in_each_language(state: State) -> list[SheetRow]:
     languages = contrast_languages(state.config)
     return [
         replace(row, name=f"{row.name}-{code}", shown={**row.shown, _LANGUAGE: _name_of(code)}, group=row.name)
@@ -249,7 +255,7 @@ def _ask(
 ) -> Ask:
     """Returns how a model is asked with a prompt file whose slots are filled with what a row shows."""
 
-    def prompt(row: Row) -> Prompt:
+    def prompt(row: SheetRow) -> Prompt:
         narrative, question = (row.shown.get(label, row.shown.get(ORIGINAL[label], "")) for label in ORIGINAL)
         values = {"narrative": narrative, "question": question, "sentence_form": row.shown.get(SENTENCE, "")}
         values |= {"refined_narrative": narrative, "refined_question": question}

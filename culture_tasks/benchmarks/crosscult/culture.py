@@ -45,13 +45,13 @@ from culture_tasks.benchmarks.culture_rows import check_drafts, json_object, nea
 from culture_tasks.benchmarks.cultures import (
     Ask,
     Built,
-    Column,
     Config,
     CultureForm,
     Figure,
+    FormOption,
     NothingBuiltError,
-    Option,
-    Row,
+    SheetColumn,
+    SheetRow,
     State,
     Step,
 )
@@ -76,8 +76,8 @@ def _column(
     about: str = "",
     kind: Literal["text", "long_text", "texts", "choice", "yes_no"] = "text",
     **more: Any,
-) -> Column:
-    return Column(name=name, title=title, about=about, kind=kind, **more)
+) -> SheetColumn:
+    return SheetColumn(name=name, title=title, about=about, kind=kind, **more)
 
 
 _FITS = _column(
@@ -93,7 +93,7 @@ _QUESTION = (
 )
 
 
-def _scenario_columns(partitions: Sequence[Partition]) -> Iterator[Column]:
+def _scenario_columns(partitions: Sequence[Partition]) -> Iterator[SheetColumn]:
     yield _column("name", "Name of the scenario", "A type of situation, such as 'Wearing green hats'.", most=80)
     topics = {str(topic): name for topic, name in TOPIC_NAMES.items()}
     yield _column(
@@ -224,7 +224,7 @@ def writing_steps(config: Config, partition: Partition) -> Iterator[Step]:
 # The rows of the steps
 
 
-def _answer_rows(partition: Partition, state: State) -> list[Row]:
+def _answer_rows(partition: Partition, state: State) -> list[SheetRow]:
     rows = []
     for item in Work(state).items:
         asked = {PAPER[code].language: sample.question for code, sample in item.samples.items()}
@@ -237,7 +237,7 @@ def _answer_rows(partition: Partition, state: State) -> list[Row]:
     return rows
 
 
-def _check_rows(partition: Partition, state: State) -> list[Row]:
+def _check_rows(partition: Partition, state: State) -> list[SheetRow]:
     work = Work(state)
     texts = ((item, text) for item in work.items if (text := work.text(partition, item.name)))
     return [
@@ -258,7 +258,7 @@ def _draft(state: State, step: str, row: str) -> Mapping[str, Any]:
 # Drafts by a model
 
 
-def _prompt(name: str, partitions: Sequence[Partition], values: Mapping[str, str], row: Row) -> Prompt:
+def _prompt(name: str, partitions: Sequence[Partition], values: Mapping[str, str], row: SheetRow) -> Prompt:
     """Returns Figure 8, or the prompt of ours after it, with the fields of some partitions."""
     fields = [one.fields["question"] for one in partitions]
     fields += [field for one in partitions for kind, field in one.fields.items() if kind != "question"]
@@ -306,11 +306,11 @@ class CrossCultForm(CultureForm):
         "further partition is built with the published images and texts: share it only as their licences allow."
     )
 
-    def options(self, way: str) -> Sequence[Option]:
+    def options(self, way: str) -> Sequence[FormOption]:
         """Returns what a group decides beforehand."""
         found = {**DEFAULTS[way], **DEFAULTS[""]}
         return [
-            Option(name=name, default=default, about=ABOUT[name], choices=CHOICES.get((way, name), ()))
+            FormOption(name=name, default=default, about=ABOUT[name], choices=CHOICES.get((way, name), ()))
             for name, default in found.items()
         ]
 

@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, SCENAR
 from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer
 from culture_tasks.benchmarks.crosscult.vocabulary import PARTS, TOPIC_NAMES, Topic
 from culture_tasks.benchmarks.culture_rows import digest
-from culture_tasks.benchmarks.cultures import Config, Dropped, Entry, Row, State
+from culture_tasks.benchmarks.cultures import Config, Dropped, Entry, SheetRow, State
 from culture_tasks.data.images import image_key
 from culture_tasks.errors import DataError
 
@@ -183,11 +183,11 @@ class Item:
     samples: Mapping[str, QuestionAnswer] = field(default_factory=dict)  # published ones, by partition
     texts: Mapping[str, Entry] = field(default_factory=dict)  # what natives accept, by partition
 
-    def row(self, also: Mapping[str, str], **fields: Any) -> Row:
+    def row(self, also: Mapping[str, str], **fields: Any) -> SheetRow:
         """Returns a row in which it is shown, with further texts."""
         shown = {"Scenario": self.scenario, "Topic": TOPIC_NAMES[self.topic], "Description": self.description, **also}
         shown = {label: text for label, text in shown.items() if text}
-        return Row(**{"name": self.name, **fields}, shown=shown, image=self.image, group=row_name(self.scenario))
+        return SheetRow(**{"name": self.name, **fields}, shown=shown, image=self.image, group=row_name(self.scenario))
 
 
 def row_name(text: str) -> str:
@@ -218,10 +218,10 @@ def step_of(kind: str, config: Config, partition: Partition) -> str:
     return kind if partition.code == config.language else f"{kind}_{partition.code}"
 
 
-def blank_sheets(state: State) -> list[Row]:
+def blank_sheets(state: State) -> list[SheetRow]:
     """Returns a row for each scenario that the group wants."""
     number = state.config.options.get("scenarios", 0)
-    return [Row(name=f"s{place:02}", shown={"Scenario": f"{place} of {number}"}) for place in range(1, number + 1)]
+    return [SheetRow(name=f"s{place:02}", shown={"Scenario": f"{place} of {number}"}) for place in range(1, number + 1)]
 
 
 def published_items(state: State) -> dict[str, Item]:

@@ -35,14 +35,14 @@ from culture_tasks.benchmarks.culture_rows import (
 )
 from culture_tasks.benchmarks.cultures import (
     Built,
-    Column,
     Config,
     CultureForm,
     Dropped,
     Figure,
+    FormOption,
     NothingBuiltError,
-    Option,
-    Row,
+    SheetColumn,
+    SheetRow,
     State,
     Step,
 )
@@ -163,13 +163,13 @@ def _images(state: State, dropped: list[Dropped]) -> tuple[list[_Image], list[st
     return images, problems
 
 
-def _screen_rows(state: State) -> list[Row]:
+def _screen_rows(state: State) -> list[SheetRow]:
     rows = []
     for image in _images(state, [])[0]:
         shown = {"Licence": image.about.licence, "Consent": "recorded" if _yes(image.about.consent) else "not recorded"}
         if image.file.tells:
             shown["The file says"] = f"{image.file.tells} it was taken, which isn't part of what is built"
-        rows.append(Row(name=image.row, image=image.name, shown=shown))
+        rows.append(SheetRow(name=image.row, image=image.name, shown=shown))
     return rows
 
 
@@ -211,10 +211,10 @@ class _Question(NamedTuple):
     answers: Sequence[Sequence[str]]
 
 
-def _write_rows(state: State) -> list[Row]:
+def _write_rows(state: State) -> list[SheetRow]:
     numbers = range(1, state.config.options["questions_per_image"] + 1)
     named = {f"{image.row}.{number}": image for image in _suitable(state, []) for number in numbers}
-    return [Row(name=name, image=image.name, people=writers(state, name)) for name, image in named.items()]
+    return [SheetRow(name=name, image=image.name, people=writers(state, name)) for name, image in named.items()]
 
 
 def _written_questions(state: State, dropped: list[Dropped]) -> list[_Question]:
@@ -244,13 +244,13 @@ def _written_questions(state: State, dropped: list[Dropped]) -> list[_Question]:
     return questions
 
 
-def _row_of(question: _Question) -> Row:
+def _row_of(question: _Question) -> SheetRow:
     """Returns the row in which others answer a question; a changed question is another row."""
     name = answer_row(question.name, question.text)
-    return Row(name=name, image=question.image.name, shown={"Question": question.text})
+    return SheetRow(name=name, image=question.image.name, shown={"Question": question.text})
 
 
-def _answer_rows(state: State) -> list[Row]:
+def _answer_rows(state: State) -> list[SheetRow]:
     least, rows = state.config.options["answerers"], []
     for question in _written_questions(state, []):
         row = _row_of(question)
@@ -280,18 +280,20 @@ def _usable_questions(state: State, dropped: list[Dropped]) -> list[_Question]:
 # Models' answers, and their ratings
 
 
-def _respond_rows(state: State) -> list[Row]:
+def _respond_rows(state: State) -> list[SheetRow]:
     questions = {question.name: question for question in _usable_questions(state, [])}
     chosen = random_order(questions, state.config.seed, "rated")[: state.config.options["rated_questions"]]
     return [_row_of(questions[name]) for name in sorted(chosen)]
 
 
-def _rate_rows(state: State) -> list[Row]:
+def _rate_rows(state: State) -> list[SheetRow]:
     raters, rows = state.config.options["raters"], []
     for question in _respond_rows(state):
         for response in responses(state, question.name):
             shown = {**question.shown, "Answer of a model": response.text}
-            rows.append(Row(name=response.row, image=question.image, shown=shown, group=question.name, people=raters))
+            rows.append(
+                SheetRow(name=response.row, image=question.image, shown=shown, group=question.name, people=raters)
+            )
     return rows
 
 
@@ -348,7 +350,7 @@ class CulturalVqaForm(CultureForm):
         "_country, whose scores must be far lower. `culture-tasks spotcheck` tells whether a judge agrees with people."
     )
 
-    def options(self, way: str) -> Sequence[Option]:  # noqa: ARG002 - there is one way
+    def options(self, way: str) -> Sequence[FormOption]:  # noqa: ARG002 - there is one way
         """Returns what a group decides beforehand."""
         return options_of(__package__)
 
@@ -385,16 +387,18 @@ def _steps(config: Config) -> Iterator[Step]:
 
     options = config.options
     in_language = partial(step_of, __package__, language=language(config.language).name)
-    yes_no = partial(Column, kind="yes_no")
+    yes_no = partial(SheetColumn, kind="yes_no")
     is_suitable = yes_no(name="suitable", title="Questions can be written about it")
     people = yes_no(name="people", title="People can be recognised in it", only_if=("suitable", True))
-    question = Column(name="question", title="Question", most=300)
+    question = SheetColumn(name="question", title="Question", most=300)
     choices = {facet: facet.title() for facet in FACETS}
-    facet = Column(name="facet", title="What it is about", kind="choice", about=_FACETS, choices=choices)
-    answer = Column(name="answer", title="Answer", most=100)
-    variants = Column(name="variants", title="Other spellings of the same answer", kind="texts", required=False, most=4)
+    facet = SheetColumn(name="facet", title="What it is about", kind="choice", about=_FACETS, choices=choices)
+    answer = SheetColumn(name="answer", title="Answer", most=100)
+    variants = SheetColumn(
+        name="variants", title="Other spellings of the same answer", kind="texts", required=False, most=4
+    )
     best = "1 is the best, 5 the worst"
-    rating = Column(name="rating", title="Rating", kind="number", about=best, lowest=1, highest=5)
+    rating = SheetColumn(name="rating", title="Rating", kind="number", about=best, lowest=1, highest=5)
     answers = (answer, variants)
     if options["screen"]:
         yield step_of(__package__, "screen", (is_suitable, people), _screen_rows)
