@@ -11,10 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from culture_tasks import __version__
@@ -161,12 +165,14 @@ class FormOption:
             list of str).
         about: The question that it answers, what the paper says of it, and why the default.
         choices: The values that are allowed; empty for any.
+        way: The one way in which it is decided; empty for all.
     """
 
     name: str
     default: bool | float | str | Sequence[str]
     about: str
     choices: Sequence[str] = ()
+    way: str = ""
 
 
 # What there is
@@ -199,6 +205,10 @@ class Config:
     people: Mapping[str, Sequence[str]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     card: Mapping[str, str] = field(default_factory=dict)
+
+    def doers(self, step: str) -> list[str]:
+        """Returns the codes of the people who do a step, in order."""
+        return [person for person, steps in self.people.items() if not steps or step in steps]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,29 +350,113 @@ class NothingBuiltError(DataError):
 class CultureForm(ABC):
     """How a further culture of a benchmark is made.
 
-    Attributes:
-        ways: The ways that there are, each in a sentence; one with an empty name where there is only one.
-        paper: What a reader has to know of the paper's construction, for the project's README.
+    What people read of it is data: ``culture_texts.toml`` beside the module of its class. It has the paper's
+    construction (``paper``), the ``ways``, the ``options`` and the ``steps`` with their columns; ``columns`` holds what
+    columns of one name share. A text may name options, and the language, as slots: ``{checkers}``, ``{language}``.
     """
 
-    ways: Mapping[str, str]
-    paper: str
+    @cached_property
+    def texts(self) -> Mapping[str, Any]:
+        """The content of its file of texts."""
+        package = type(self).__module__.rpartition(".")[0]
+        return tomllib.loads((resources.files(package) / "culture_texts.toml").read_text("utf-8"))
 
-    @abstractmethod
+    @property
+    def paper(self) -> str:
+        """What a reader has to know of the paper's construction, for the project's README."""
+        return str(self.texts["paper"])
+
+    @property
+    def ways(self) -> Mapping[str, str]:
+        """The ways that there are, each in a sentence; one with an empty name where there is only one."""
+        return dict(self.texts["ways"])
+
     def options(self, way: str) -> Sequence[FormOption]:
         """Returns what a group decides beforehand."""
+        options = (FormOption(**fields) for fields in self.texts["options"])
+        return [option for option in options if option.way in ("", way)]
 
     @abstractmethod
     def steps(self, config: Config) -> Sequence[Step]:
         """Returns the steps, in order."""
 
+    def step(
+        self,
+        config: Config,
+        name: str,
+        rows: Callable[[State], Sequence[SheetRow]],
+        *,
+        text: str = "",
+        ask: Ask | None = None,
+        slots: Mapping[str, str] = MappingProxyType({}),
+        choices: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+        **fields: Any,
+    ) -> Step:
+        """Returns a step as the texts describe it; where a model is asked, people don't do it.
+
+        Args:
+            config: What the group decided.
+            name: Its name.
+            rows: As in :class:`Step`, as is ``ask``.
+            text: Name of its texts, where this is another one.
+            ask: How a model does it.
+            slots: As in :meth:`columns`, as are ``choices``.
+            choices: Choices of columns.
+            **fields: Further fields of :class:`Step`.
+        """
+        texts = self.texts["steps"][text or name]
+        columns = self.columns(config, texts["columns"], slots, choices)
+        words = {key: self._filled(texts[key], config, slots) for key in ("title", "about", "who", "source")}
+        return Step(name=name, columns=columns, rows=rows, **{"ask": ask, "by_people": ask is None, **words, **fields})
+
+    def columns(
+        self,
+        config: Config,
+        described: Iterable[Mapping[str, Any]],
+        slots: Mapping[str, str] = MappingProxyType({}),
+        choices: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    ) -> tuple[SheetColumn, ...]:
+        """Returns columns as the texts describe them.
+
+        A description may have the ``way``, or an option or slot (``needs``), without which there is no such column; its
+        ``most`` may be an option; a condition on a column that isn't there is none.
+
+        Args:
+            config: What the group decided.
+            described: The fields of each.
+            slots: Values of slots beside the language and the options.
+            choices: Those of columns, by name, where other code needs them, too.
+        """
+        columns: dict[str, SheetColumn] = {}
+        known = {**config.options, **slots}
+        for each in described:
+            fields = {**self.texts.get("columns", {}).get(each["name"], {}), **each}
+            condition = fields.pop("only_if", None)
+            if fields.pop("way", config.way) == config.way and known.get(fields.pop("needs", ""), True):
+                if condition and condition[0] in columns:
+                    fields["only_if"] = tuple(condition)
+                if "most" in fields:
+                    fields["most"] = known.get(fields["most"], fields["most"])
+                fields = {"choices": choices.get(each["name"], {}), **fields}
+                texts = {key: self._filled(fields.get(key, ""), config, slots) for key in ("name", "title", "about")}
+                columns[each["name"]] = SheetColumn(**{**fields, **texts})
+        return tuple(columns.values())
+
+    def _filled(self, text: str, config: Config, slots: Mapping[str, str]) -> str:
+        from culture_tasks.vocabulary import language
+
+        values = {"language": language(config.language).name, **config.options, **slots}
+        return re.sub(r"\{(\w+)\}", lambda slot: str(values.get(slot[1], slot[0])), text)
+
     def images(self, state: State) -> Mapping[str, Path]:  # noqa: ARG002 - most take none
         """Returns the images of published data on which people work, by their names below the project's ``images``."""
         return {}
 
-    @abstractmethod
-    def check(self, state: State) -> Iterable[str]:
-        """Yields what is wrong with what the group brought in (images, tables), each with what to do about it."""
+    def check(self, state: State) -> Iterator[str]:
+        """Yields what is wrong with options and with what the group brought in, each with what to do about it."""
+        for name, value in state.config.options.items():
+            if isinstance(value, (int, float)) and value < 0:
+                yield f"culture.toml, section [options], field {name!r}: found {value}. Expected a number from 0 on."
 
     @abstractmethod
     def agreement(self, state: State) -> Sequence[Figure]:

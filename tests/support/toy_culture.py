@@ -105,9 +105,8 @@ STEPS = (
 
 
 class _Form(CultureForm):
-    def __init__(self) -> None:
-        self.ways = {"": "the only one"}
-        self.paper = "Nobody's paper."
+    ways = {"": "the only one"}  # noqa: RUF012
+    paper = "Nobody's paper."
 
     def options(self, way: str) -> Sequence[FormOption]:
         assert way == ""

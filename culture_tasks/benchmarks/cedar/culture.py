@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from culture_tasks.benchmarks.cedar.built import STEMS
-from culture_tasks.benchmarks.cedar.culture_steps import steps_of, texts
+from culture_tasks.benchmarks.cedar.culture_steps import steps_of
 from culture_tasks.benchmarks.cedar.documents import english_label
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, Emotion
 from culture_tasks.benchmarks.cedar.scenes import (
@@ -21,19 +21,8 @@ from culture_tasks.benchmarks.cedar.scenes import (
     scenes_of,
     words_of,
 )
-from culture_tasks.benchmarks.culture_rows import check_drafts, negative_options
-from culture_tasks.benchmarks.cultures import (
-    MODEL,
-    Built,
-    Config,
-    CultureForm,
-    Dropped,
-    Figure,
-    FormOption,
-    NothingBuiltError,
-    State,
-    Step,
-)
+from culture_tasks.benchmarks.culture_rows import CultureWork
+from culture_tasks.benchmarks.cultures import MODEL, Built, Config, CultureForm, Figure, State, Step
 from culture_tasks.errors import DataError
 from culture_tasks.metrics.near_duplicates import near_duplicates
 
@@ -41,34 +30,17 @@ from culture_tasks.metrics.near_duplicates import near_duplicates
 class CedarForm(CultureForm):
     """CEDAR's construction (Dai et al., 2026, sections 2.2 to 2.5, appendices A.4, A.5 and D)."""
 
-    ways: Mapping[str, str] = {
-        "language": "the scenes of CEDAR, or of another group, in a further language, labelled by its speakers",
-        NEW_SCENES: "new scenes, told and labelled by the group",
-    }
-    paper = (
-        "CEDAR tells one scene in several languages, and native speakers of each choose one of 14 emotions. The answer "
-        "is the choice of most of at least five people. Scenes are worth having where cultures differ, so labels of at "
-        "least two cultures are needed to know that. The full English scenes are given by the authors on request; 25 "
-        "are public. The paper says nothing of its annotators but that they are native speakers: say in the data card "
-        "where yours live, how they were paid and what they agreed to."
-    )
-
-    def options(self, way: str) -> Sequence[FormOption]:
-        """Returns what a group decides beforehand."""
-        options = texts()["options"]
-        return [FormOption(name=name, **facts) for part in ("both", way) for name, facts in options[part].items()]
-
     def steps(self, config: Config) -> Sequence[Step]:
         """Returns the steps, in order."""
-        return list(steps_of(config))
+        return list(steps_of(self, config))
 
     def images(self, state: State) -> Mapping[str, Path]:
         """Returns the images of the published scenes."""
         return published_images(state)
 
-    def check(self, state: State) -> Iterable[str]:
+    def check(self, state: State) -> Iterator[str]:
         """Yields what is wrong with options, and what is missing of scenes and images."""
-        yield from negative_options(state)
+        yield from super().check(state)
         scenes = scenes_of(state)
         if not scenes and state.config.way == NEW_SCENES:
             yield (
@@ -93,57 +65,64 @@ class CedarForm(CultureForm):
 
     def build(self, state: State) -> Built:
         """Returns the tables of the culture, as CEDAR has them, and the prompts in its language."""
-        scenes = scenes_of(state)
-        left_out = dropped(state, scenes)
-        try:
-            return _built(state, scenes, left_out)
-        except DataError as error:
-            raise NothingBuiltError(str(error), list(left_out.values())) from None
+        return CedarWork(state).build()
 
 
 FORM = CedarForm()
 
 
-def _built(state: State, scenes: Sequence[Scene], left_out: Mapping[str, Dropped]) -> Built:
-    facts, figures = _facts(state), FORM.agreement(state)
-    built = [scene for scene in scenes if scene.written and scene.row not in left_out]
-    if not built:
-        raise DataError(f"{state.folder}: no scene has a gold label. `culture-tasks culture agree` lists why.")
-    for figure in figures:
-        if figure.passes is False:
-            raise DataError(
-                f"{state.folder}: {figure.name}, {figure.of}: {figure.value:.2f}. Expected at least "
-                f"{figure.floor:g}. Look for scenes and people that stand out, or set another floor in [options] "
-                "of culture.toml."
+class CedarWork(CultureWork):
+    """What a group has made of a language or of scenes like CEDAR's."""
+
+    def tables(self) -> Built:
+        """Returns the scenes that have a gold label; raises DataError where there are none, or words are missing."""
+        state, scenes = self.state, scenes_of(self.state)
+        left_out = dropped(state, scenes)
+        self.dropped += left_out.values()
+        facts, figures = _facts(state), FORM.agreement(state)
+        built = [scene for scene in scenes if scene.written and scene.row not in left_out]
+        if not built:
+            raise DataError(f"{state.folder}: no scene has a gold label. `culture-tasks culture agree` lists why.")
+        for figure in figures:
+            if figure.passes is False:
+                raise DataError(
+                    f"{state.folder}: {figure.name}, {figure.of}: {figure.value:.2f}. Expected at least "
+                    f"{figure.floor:g}. Look for scenes and people that stand out, or set another floor in [options] "
+                    "of culture.toml."
+                )
+        tables: dict[str, list[Mapping[str, Any]]] = {}
+        for scene in built:
+            table = f"{state.config.name}_{STEMS[scene.modality]}.json"
+            tables.setdefault(table, []).append(_table_row(scene, facts["words"]))
+        kinds = {scene.modality for scene in built}
+        prompts = {kind: facts["prompts"][kind] for kind in STEMS if kind in kinds}
+        return Built(
+            tables=tables,
+            images={scene.image: scene.image for scene in built if scene.image},
+            dropped=self.dropped,
+            counts={
+                "scenes to begin with": sum(bool(scene.written or scene.row in left_out) for scene in scenes),
+                "scenes that people labelled": sum(bool(scene.labels("label")) for scene in scenes),
+                "labels": sum(len(scene.labels("label")) for scene in scenes),
+                "second labels": sum(len(scene.labels("second")) for scene in scenes),
+                "scenes with a minority label": sum(scene.decision.minority is not None for scene in built),
+                "scenes built": len(built),
+            },
+            marks=[*self._drafts(built), *_marks(state, built, figures)],
+            facts={**facts, "prompts": prompts},
+        )
+
+    def _drafts(self, built: Sequence[Scene]) -> Iterator[str]:
+        """Yields how many drafts nobody changed; raises DataError where they are too many."""
+        drafts = [(scene, found) for scene in built if (found := scene.drafts())]
+        unchanged = sum(scene.text in [told for _, told in found] for scene, found in drafts)
+        self.check_drafts(unchanged, len(drafts))
+        if drafts:
+            models = ", ".join(sorted({model for _, found in drafts for model, _ in found}))
+            yield (
+                f"{unchanged} of {len(drafts)} drafts of a model ({models}) stand as they were; people rewrote the "
+                "others."
             )
-    tables: dict[str, list[Mapping[str, Any]]] = {}
-    for scene in built:
-        table = f"{state.config.name}_{STEMS[scene.modality]}.json"
-        tables.setdefault(table, []).append(_table_row(scene, facts["words"]))
-    kinds = {scene.modality for scene in built}
-    prompts = {kind: facts["prompts"][kind] for kind in STEMS if kind in kinds}
-    drafts = {scene.row: scene.drafts() for scene in built if scene.drafts()}
-    unchanged = sum(scene.text in [told for _, told in drafts.get(scene.row, ())] for scene in built)
-    check_drafts(unchanged, len(drafts), state.config.options)
-    models = ", ".join(sorted({model for found in drafts.values() for model, _ in found}))
-    marks = [
-        f"{unchanged} of {len(drafts)} drafts of a model ({models}) stand as they were; people rewrote the others."
-    ]
-    return Built(
-        tables=tables,
-        images={scene.image: scene.image for scene in built if scene.image},
-        dropped=list(left_out.values()),
-        counts={
-            "scenes to begin with": sum(bool(scene.written or scene.row in left_out) for scene in scenes),
-            "scenes that people labelled": sum(bool(scene.labels("label")) for scene in scenes),
-            "labels": sum(len(scene.labels("label")) for scene in scenes),
-            "second labels": sum(len(scene.labels("second")) for scene in scenes),
-            "scenes with a minority label": sum(scene.decision.minority is not None for scene in built),
-            "scenes built": len(built),
-        },
-        marks=[*(marks if drafts else ()), *_marks(state, built, figures)],
-        facts={**facts, "prompts": prompts},
-    )
 
 
 def _table_row(scene: Scene, words: Mapping[str, str]) -> Mapping[str, Any]:

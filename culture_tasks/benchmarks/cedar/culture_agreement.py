@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import TypeAlias
@@ -13,16 +12,12 @@ from numpy.typing import NDArray
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES, Emotion
 from culture_tasks.benchmarks.cedar.metrics import top2_macro_f1
 from culture_tasks.benchmarks.cedar.scenes import contrast_labels, scenes_of
+from culture_tasks.benchmarks.culture_rows import figure_of, nominal_alpha, resampled
 from culture_tasks.benchmarks.cultures import Figure, State
 from culture_tasks.metrics.intervals import Interval, mean_interval, proportion_interval
-from culture_tasks.metrics.rater_agreement import krippendorff_alpha
-from culture_tasks.metrics.resampling import replicates
 
 _Labels: TypeAlias = Sequence[Sequence[Emotion]]
 """Labels of each scene."""
-
-_Measure: TypeAlias = Callable[[NDArray[np.int64]], float]
-"""A measure of some of the scenes, by their places."""
 
 _FEWEST = 10
 """Scenes from which a figure is computed: fewer say nothing of the people, whatever the number is."""
@@ -51,10 +46,10 @@ def figures(state: State) -> Iterator[Figure]:
         second = [labels for labels in second if len(labels) > 1]
         alpha, f1 = _PRINTED[kind]
         floor = state.config.options[f"floor_{kind}"] or None
-        yield _figure("raw agreement of the first labels", kind, _resampled(_raw_agreement, first))
-        yield _figure("alpha of the first labels", kind, _resampled(_alpha, first))
-        yield _figure("alpha, second labels and gold", kind, _resampled(_alpha, second), alpha, floor)
-        yield _figure("mean F1 of second labels against gold", kind, _resampled(_mean_f1, second), f1)
+        yield _figure("raw agreement of the first labels", kind, _measured(_raw_agreement, first))
+        yield _figure("alpha of the first labels", kind, _measured(_alpha, first))
+        yield _figure("alpha, second labels and gold", kind, _measured(_alpha, second), alpha, floor)
+        yield _figure("mean F1 of second labels against gold", kind, _measured(_mean_f1, second), f1)
     checks = [entry.values for scene in scenes for entry in state.of("check", scene.row)]
     for name, title, printed in (("fluency", "mean fluency", "9.36"), ("fidelity", "mean fidelity", "9.16")):
         if ratings := [values[name] for values in checks if values.get(name)]:
@@ -76,39 +71,27 @@ def figures(state: State) -> Iterator[Figure]:
 
 
 def _figure(name: str, of: str, interval: Interval, printed: str = "", floor: float | None = None) -> Figure:
-    missing = "" if interval.value == interval.value else interval.reason or ""
-    if interval.n < _FEWEST:
-        interval, missing = Interval(n=interval.n), f"{interval.n} of the {_FEWEST} that it needs at least"
-    return Figure(name, of, interval.value, interval.n, interval.low, interval.high, printed, floor, missing)
+    missing = f"{interval.n} of the {_FEWEST} that it needs at least" if interval.n < _FEWEST else ""
+    return figure_of(name, of, interval, missing=missing, printed=printed, floor=floor)
 
 
-def _resampled(measure_of: Callable[[_Labels], _Measure], labels: _Labels) -> Interval:
-    """Returns a measure of the labels of scenes, with the percentiles of a bootstrap over scenes."""
-    n = len(labels)
-    if n < _FEWEST:
-        return Interval(n=n)
-    measure = measure_of(labels)
-    value = measure(np.arange(n))
-    if math.isnan(value):
-        return Interval(n=n, reason="all labels are alike")
-    low, high = np.nanquantile(replicates(measure, list(map(str, range(n)))), [0.025, 0.975]).tolist()
-    return Interval(value, low, high, n=n, clusters=n)
+def _measured(measure: Callable[[_Labels], Interval], labels: _Labels) -> Interval:
+    """Returns a measure of the labels of scenes, where they are enough."""
+    interval = measure(labels) if len(labels) >= _FEWEST else Interval(n=len(labels))
+    return interval._replace(reason="all labels are alike")
 
 
-def _raw_agreement(labels: _Labels) -> _Measure:
+def _alpha(labels: _Labels) -> Interval:
+    return nominal_alpha(labels, EMOTIONS)
+
+
+def _raw_agreement(labels: _Labels) -> Interval:
     pairs = [[one == other for one, other in combinations(found, 2)] for found in labels]
     shares = np.array([sum(each) / len(each) for each in pairs])
-    return lambda places: float(shares[places].mean())
+    return resampled(lambda places: float(shares[places].mean()), len(labels))
 
 
-def _alpha(labels: _Labels) -> _Measure:
-    table = np.full((max(map(len, labels)), len(labels)), np.nan)
-    for place, found in enumerate(labels):
-        table[: len(found), place] = [EMOTIONS.index(emotion) for emotion in found]
-    return lambda places: krippendorff_alpha(table[:, places], level="nominal").value
-
-
-def _mean_f1(labels: _Labels) -> _Measure:
+def _mean_f1(labels: _Labels) -> Interval:
     """Mean of macro F1 against the first label of each scene, over the others in their order."""
 
     def measure(places: NDArray[np.int64]) -> float:
@@ -119,4 +102,4 @@ def _mean_f1(labels: _Labels) -> _Measure:
             scores.append(top2_macro_f1(others, golds, [None] * len(golds)))
         return float(np.mean(scores))
 
-    return measure
+    return resampled(measure, len(labels))

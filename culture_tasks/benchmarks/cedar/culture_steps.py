@@ -5,11 +5,9 @@ Their instructions, and the places of the paper, are in ``culture_texts.toml``.
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache, partial
-from importlib import resources
+from functools import partial
 from typing import Any, cast
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, OPTION_WORDS, Language
@@ -25,101 +23,43 @@ from culture_tasks.benchmarks.cedar.scenes import (
     words_of,
 )
 from culture_tasks.benchmarks.culture_rows import json_object
-from culture_tasks.benchmarks.cultures import Ask, Config, SheetColumn, SheetRow, State, Step
+from culture_tasks.benchmarks.cultures import Ask, Config, CultureForm, SheetRow, State, Step
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as load_prompt
 
 _NARRATIVE, _QUESTION, _LANGUAGE = "Narrative", "Question", "Language"
-_TEXTS = (
-    SheetColumn(name="narrative", title=_NARRATIVE, kind="long_text", required=False),
-    SheetColumn(name="question", title=_QUESTION, kind="long_text"),
-)
-_EMOTION = SheetColumn(
-    name="emotion",
-    title="Emotion",
-    kind="choice",
-    about="The one emotion that best matches the situation.",
-    choices={emotion: emotion for emotion in EMOTIONS},
-)
-_KEPT = SheetColumn(name="keep", title="Kept", kind="yes_no")
 
 
-@cache
-def texts() -> Mapping[str, Any]:
-    """Returns what people read of the steps and of the options, by name."""
-    return tomllib.loads(resources.files(__package__).joinpath("culture_texts.toml").read_text(encoding="utf-8"))
-
-
-def steps_of(config: Config) -> Iterator[Step]:
+def steps_of(form: CultureForm, config: Config) -> Iterator[Step]:
     """Yields the steps of a way, in order."""
-    translation = SheetColumn(name="translation", title="Translation", about="No braces.")
-    yield _step("words", (translation,), _words)
-    yield _step("words_back", (SheetColumn(name="english", title="English"),), _words_back)
-    possible = SheetColumn(name="possible", title="Possible in the culture", kind="yes_no")
+    step = partial(form.step, config, choices={"emotion": dict(zip(EMOTIONS, EMOTIONS, strict=True))})
+    yield step("words", _words)
+    yield step("words_back", _words_back)
+    texts = partial(_read_texts, ("narrative", "question"))
     if config.way == NEW_SCENES:
-        shortest, longest = config.options["shortest"], config.options["longest"]
-        narrative = replace(
-            _TEXTS[0], most=longest, about=f"{shortest} to {longest} characters; shorter with an image."
-        )
-        yield from _drafting()
-        yield _step("write", (narrative, _TEXTS[1]), _to_tell)
-        yield from _filtering()
-        clean = SheetColumn(name="clean", title="Nothing in it says what anybody feels", kind="yes_no")
-        questions = [clean]
+        # Drafts of sentences by models (section 2.3)
+        yield step("draft", _sentences, ask=_ask("scene.v1", texts))
+        refined = partial(_read_texts, ("refined_narrative", "refined_question"))
+        yield step("second_person", partial(_drafted, "draft"), ask=_ask("second_person.v1", refined))
+        ask = _ask("no_emotion_words.v1", _read_without_emotions)
+        yield step("no_emotion_words", partial(_drafted, "second_person"), ask=ask)
+        yield step("write", _to_tell)
+        # Filters by models, and alignment with images (sections 2.3 and 2.4)
+        for name, outcomes in (("social", ("not social-related", "social-related")), ("safe", ("unsafe", "safe"))):
+            yield step(name, _told, ask=_ask(f"{name}.v1", partial(_read_outcome, outcomes)))
+        yield step("provisional", _in_each_language, ask=_ask("provisional.v1", _read_emotion))
+        rewritten = partial(_read_texts, ("rewritten_narrative", "rewritten_question"))
+        yield step("align", _with_image, ask=_ask("align.v1", rewritten, shows_image=True))
+        for name in ("with_image", "without_image"):
+            ask = _ask(f"{name}.v1", _read_emotion, shows_image=name == "with_image")
+            yield step(name, _with_image, ask=ask)
     else:
-        narrative, language = _TEXTS[0], _name_of(config.language)
-        ask = _ask("translate.v1", partial(_read_texts, ("narrative", "question")), language=language)
-        yield replace(_step("translate", _TEXTS, _to_tell, ask), by_people=True)
-        fluency = "Is it correct and natural? 1 is worst, 10 is best."
-        fidelity = "Are all details of the original kept? 1 is worst, 10 is best."
-        questions = [
-            SheetColumn(name="fluency", title="Fluency", kind="number", about=fluency),
-            SheetColumn(name="fidelity", title="Fidelity", kind="number", about=fidelity),
-        ]
-    questions = [replace(column, only_if=("possible", True)) for column in questions]
-    corrections = [replace(column, required=False) for column in (narrative, _TEXTS[1])]
-    yield _step("check", (possible, *questions, *corrections), _to_check, text=f"check_{config.way}")
-    yield replace(_step("label", (_EMOTION,), _to_label), labels=_emotion_words)
-    yield replace(_step("second", (_EMOTION,), partial(_to_label, again=True)), labels=_emotion_words)
-
-
-def _drafting() -> Iterator[Step]:
-    """Yields the steps by which models make drafts of sentences (section 2.3)."""
-    refined = "refined_narrative", "refined_question"
-    changed = SheetColumn(name="changed", title="Changed", kind="yes_no")
-    plain = replace(_TEXTS[0], required=True, only_if=("changed", True))
-    ask = _ask("scene.v1", partial(_read_texts, ("narrative", "question")))
-    yield _step("draft", _TEXTS, _sentences, ask)
-    ask = _ask("second_person.v1", partial(_read_texts, refined))
-    yield _step("second_person", _TEXTS, partial(_drafted, "draft"), ask)
-    ask = _ask("no_emotion_words.v1", _read_without_emotions)
-    yield _step("no_emotion_words", (changed, plain), partial(_drafted, "second_person"), ask)
-
-
-def _filtering() -> Iterator[Step]:
-    """Yields the steps by which models filter what was written, and align it with its image (sections 2.3 and 2.4)."""
-    rewritten = "rewritten_narrative", "rewritten_question"
-    for name, outcomes in (("social", ("not social-related", "social-related")), ("safe", ("unsafe", "safe"))):
-        yield _step(name, (_KEPT,), _told, _ask(f"{name}.v1", partial(_read_outcome, outcomes)))
-    yield _step("provisional", (_EMOTION,), _in_each_language, _ask("provisional.v1", _read_emotion))
-    ask = _ask("align.v1", partial(_read_texts, rewritten), shows_image=True)
-    yield _step("align", _TEXTS, _with_image, ask)
-    for name in ("with_image", "without_image"):
-        ask = _ask(f"{name}.v1", _read_emotion, shows_image=name == "with_image")
-        yield _step(name, (_EMOTION,), _with_image, ask)
-
-
-def _step(
-    name: str,
-    columns: Sequence[SheetColumn],
-    rows: Callable[[State], Sequence[SheetRow]],
-    ask: Ask | None = None,
-    text: str = "",
-) -> Step:
-    """Returns a step with its texts, which a model does where it can be asked, and otherwise people."""
-    about = texts()["steps"][text or name]
-    return Step(name=name, columns=columns, rows=rows, ask=ask, by_people=ask is None, **about)
+        ask = _ask("translate.v1", texts, language=_name_of(config.language))
+        yield step("translate", _to_tell, ask=ask, by_people=True)
+    yield step("check", _to_check, text=f"check_{config.way}")
+    yield step("label", _to_label, labels=_emotion_words)
+    yield step("second", partial(_to_label, again=True), labels=_emotion_words)
 
 
 # The rows of people's steps

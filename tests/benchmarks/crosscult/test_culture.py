@@ -19,7 +19,6 @@ from support.cultures import cultures_in
 from support.in_process import run_lm_eval, run_lmms_eval
 
 from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK, OwnCulture
-from culture_tasks.benchmarks.crosscult.culture import scenario_steps
 from culture_tasks.benchmarks.crosscult.culture_entries import partitions_of, row_name
 from culture_tasks.benchmarks.cultures import BuiltCulture, Entry, State
 from culture_tasks.benchmarks.interface import Group, Task
@@ -419,7 +418,7 @@ def test_questions_that_are_published_are_left_out(korean, tmp_path):
 
 def test_drafts_are_asked_for_by_figure_8(korean, tmp_path):
     partition = project(tmp_path / "arab", "scenarios", "ar", "arab", contrasts=["en", "zh"])
-    (*_, step) = scenario_steps(partition.config)
+    step = partition.step("question")
     row = korean.step("question").rows(korean.state())[0]
     prompt = step.ask.prompt(row)
     lines = prompt.parts[1].splitlines()
