@@ -7,21 +7,19 @@ import hashlib
 import json
 import math
 import unicodedata
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culture_tasks.benchmarks.cultures import (
+from culture_tasks.benchmarks.culture_forms import (
     MODEL,
     Ask,
-    Built,
     Config,
     CultureForm,
-    Dropped,
+    CultureWork,
     Figure,
-    NothingBuiltError,
     SheetRow,
     State,
     Step,
@@ -30,7 +28,7 @@ from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.data.releases import released_questions
 from culture_tasks.data.sources import Source, local_file
 from culture_tasks.data.tables import read_file
-from culture_tasks.errors import DataError, DataUnavailableError
+from culture_tasks.errors import DataUnavailableError
 from culture_tasks.metrics.near_duplicates import Alike, near_duplicates
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.text import tokens
@@ -168,7 +166,7 @@ def _read_response(reply: str) -> Mapping[str, Any]:
 def respond_step(
     form: CultureForm,
     config: Config,
-    rows: Callable[[State], Sequence[SheetRow]],
+    rows: Callable[[Any], Sequence[SheetRow]],
     *,
     prompt: PromptFile,
     decoding: Decoding,
@@ -187,31 +185,8 @@ def respond_step(
 # What a project has come to
 
 
-class CultureWork(ABC):
-    """What the entries of a project have come to, and why the rest isn't used.
-
-    Attributes:
-        dropped: The rows that aren't used, as far as somebody has asked for what is.
-    """
-
-    def __init__(self, state: State) -> None:
-        self.state, self.config, self.options = state, state.config, state.config.options
-        self.dropped: list[Dropped] = []
-
-    def drop(self, step: str, row: str, reason: str) -> None:
-        """Notes why a row isn't used."""
-        self.dropped.append(Dropped(step, row, reason))
-
-    @abstractmethod
-    def tables(self) -> Built:
-        """Returns the data that the entries make; raises DataError where they make none."""
-
-    def build(self) -> Built:
-        """Returns what :meth:`tables` does; raises NothingBuiltError, with what falls out, where there is none."""
-        try:
-            return self.tables()
-        except DataError as error:
-            raise NothingBuiltError(str(error), self.dropped) from None
+class QuestionWork(CultureWork, ABC):
+    """What has come of a project whose people write questions."""
 
     def writers(self, name: str) -> int:
         """Returns how many people write a row: one, and none once somebody has skipped it."""
@@ -241,13 +216,3 @@ class CultureWork(ABC):
         for step, names in current.items():
             for row in sorted(self.state.entries.get(step, {}).keys() - set(names)):
                 self.drop(step, row, "its question was changed or left out")
-
-    def check_drafts(self, unchanged: int, rows: int) -> None:
-        """Raises DataError where too many rows are a model's drafts that nobody changed."""
-        most = self.options["most_unchanged_drafts"]
-        if rows and unchanged / rows > most:
-            raise DataError(
-                f"culture: {unchanged} of {rows} rows are drafts of a model that nobody changed, more than the share "
-                f"of {most:g} that the option most_unchanged_drafts allows. Have people rewrite them, or raise the "
-                "option."
-            )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.cultures import SheetRow, State, Step
+from culture_tasks.benchmarks.culture_forms import SheetRow, State, Step
 from culture_tasks.cultures.sheets import Sheet, digest
 from culture_tasks.errors import SettingsError, nearest
 
@@ -58,7 +58,7 @@ def assign(
     Raises:
         SettingsError: If a person isn't known, or does another step.
     """
-    doers = [person for person, own in state.config.people.items() if not own or step.name in own]
+    doers = state.config.doers(step.name)
     _check_people(step, doers, people)
     rows, now = list(step.rows(state)), set(people or doers)
     standing = _standing(step, state, rows, sheets, doers, now if again else set())

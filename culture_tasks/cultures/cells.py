@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from culture_tasks.benchmarks.cultures import SheetColumn
+from culture_tasks.benchmarks.culture_forms import SheetColumn
 
 _TRUE, _FALSE = ("yes", "true", "1"), ("no", "false", "0")
 # What a text begins like that a spreadsheet runs as a formula, or whose first apostrophe it drops.

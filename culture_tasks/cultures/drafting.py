@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from culture_tasks.benchmarks.cultures import MODEL, Ask, Entry, SheetRow
+from culture_tasks.benchmarks.culture_forms import MODEL, Ask, Entry, SheetRow
 from culture_tasks.benchmarks.interface import Decoding, Picture
 from culture_tasks.cultures.project import Project, problems_with
 from culture_tasks.errors import DataError, JudgeError, SettingsError
@@ -78,7 +78,7 @@ def draft(
             values = dict(ask.read(without_reasoning(reply)))
         except ValueError as error:
             return f"the reply can't be read: {error}"
-        if problems := problems_with(found, values):
+        if problems := problems_with(found.columns, values):
             return "; ".join(problems)
         project.add([Entry(step=step, row=row.name, person=person, values=values)], f"{model}, {ask.version}")
         return ""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.cultures import SheetColumn, SheetRow, State, Step
+from culture_tasks.benchmarks.culture_forms import SheetColumn, SheetRow, State, Step
 from culture_tasks.cultures.cells import folded, read_value
 from culture_tasks.cultures.project import Project, expected, problems_with
 from culture_tasks.cultures.sheets import GOLD, Sheet, digest, normal
@@ -67,8 +67,7 @@ def read_gold(project: Project, step: Step) -> list[Gold]:
 
 def _known(where: str, column: SheetColumn, text: str) -> object:
     value = read_value(column, normal(text))
-    alone = Step(name="", title="", about="", who="", source="", columns=[column], rows=lambda _: ())
-    if column.only_if is None and problems_with(alone, {column.name: value}):
+    if column.only_if is None and problems_with([column], {column.name: value}):
         raise DataError(f"{where}, column {column.name!r}: found {text!r:.60}. Expected {expected(column)}.")
     return value
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.cultures import Entry, SheetRow, State, Step
+from culture_tasks.benchmarks.culture_forms import Entry, SheetRow, State, Step
 from culture_tasks.cultures.cells import read_value, unguarded
 from culture_tasks.cultures.labels import Labels, read_labels
 from culture_tasks.cultures.project import Project, problems_with
@@ -129,7 +129,7 @@ class SheetReader:
         if returned.empty or returned.sheet is None:
             return ""
         if returned.skipped is None:
-            problems = problems_with(self._project.steps[returned.sheet.step], returned.values)
+            problems = problems_with(self._project.steps[returned.sheet.step].columns, returned.values)
             return f"{'; '.join(problems)}." if problems else ""
         return "both skipped and filled in. Expected one of the two: ask the person." if returned.values else ""
 

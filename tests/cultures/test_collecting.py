@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.toy_culture import STEPS, project, written
 
-from culture_tasks.benchmarks.cultures import Entry, SheetRow
+from culture_tasks.benchmarks.culture_forms import Entry, SheetRow
 from culture_tasks.cli.main import main
 from culture_tasks.cultures.cells import guarded, read_value, unguarded
 from culture_tasks.cultures.collecting import collect

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from support.toy_culture import STEPS, project, written
 
-from culture_tasks.benchmarks.cultures import Config, Entry, SheetRow, State
+from culture_tasks.benchmarks.culture_forms import Config, Entry, SheetRow, State
 from culture_tasks.cli.main import main
 from culture_tasks.cultures.assignment import assign
 from culture_tasks.cultures.giving_out import give_out

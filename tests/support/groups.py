@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.cultures import MODEL, BuiltCulture, Entry, SheetRow, State
+from culture_tasks.benchmarks.culture_forms import MODEL, Entry, SheetRow, State
+from culture_tasks.benchmarks.cultures import BuiltCulture
 from culture_tasks.cultures.building import build
 from culture_tasks.cultures.project import Project, problems_with
 from culture_tasks.settings import Settings
@@ -62,7 +63,7 @@ class Group:
             if values is SKIP:
                 entries.append(Entry(step=step, row=row.name, person=person, skipped="no reason"))
             elif values is not None:
-                assert problems_with(self.project.step(step), values) == []
+                assert problems_with(self.project.step(step).columns, values) == []
                 entries.append(Entry(step=step, row=row.name, person=person, values=values))
         return self.project.add(entries, "test")
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from culture_tasks.benchmarks.cultures import (
+from culture_tasks.benchmarks.culture_forms import (
     Built,
-    BuiltCulture,
     Config,
     CultureForm,
     Entry,
     Figure,
     FormOption,
-    OffersCultures,
     SheetColumn,
     SheetRow,
     State,
     Step,
 )
+from culture_tasks.benchmarks.cultures import BuiltCulture, OffersCultures
 from culture_tasks.benchmarks.interface import Benchmark
 from culture_tasks.cultures.project import Project
 

@@ -16,6 +16,15 @@ from culture_tasks.benchmarks.care.benchmark import SAMPLED
 from culture_tasks.benchmarks.care.built import RATINGS, TEST
 from culture_tasks.benchmarks.care.culture_questions import BY_PEOPLE, CareQuestions, CultureQuestion, candidates
 from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, SCOPES
+from culture_tasks.benchmarks.culture_forms import (
+    Ask,
+    Built,
+    Config,
+    CultureForm,
+    Figure,
+    SheetRow,
+    Step,
+)
 from culture_tasks.benchmarks.culture_rows import (
     clean,
     figure_of,
@@ -24,7 +33,6 @@ from culture_tasks.benchmarks.culture_rows import (
     people_of,
     respond_step,
 )
-from culture_tasks.benchmarks.cultures import Ask, Built, Config, CultureForm, Figure, SheetRow, State, Step
 from culture_tasks.benchmarks.interface import Decoding, Prompt
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file
@@ -46,65 +54,7 @@ _LEAST_QUESTIONS = 5
 """Questions under which agreement isn't told: it would be any number."""
 
 
-class CareForm(CultureForm):
-    """How a further culture of CARE is made: section 3, with the guidelines of Figures 16 to 20."""
-
-    def steps(self, config: Config) -> Sequence[Step]:
-        """Returns the steps; without drafts, checkers or translations, theirs are left out."""
-        return list(self._steps(config))
-
-    def _steps(self, config: Config) -> Iterator[Step]:
-        options, about = config.options, self.texts["categories"]
-        lines = "\n".join(f"{title}: {about[name]}".strip() for name, title in _TITLES.items())
-        step = partial(self.step, config, slots={"categories": lines}, choices={"category": _TITLES})
-        if options["drafts_per_category"]:
-            yield step("draft", partial(_draft_rows, about), ask=_ask(config))
-        yield step("write", lambda state: CareWork(state).write_rows())
-        if options["checkers"]:
-            yield step("check", lambda state: CareWork(state).check_rows())
-        if options["translations"]:
-            yield step("translate", lambda state: CareWork(state).translate_rows())
-        prompt = prompt_file(__package__, "plain.v1")
-        rows = lambda state: CareWork(state).respond_rows()  # noqa: E731
-        yield respond_step(self, config, rows, prompt=prompt, decoding=SAMPLED, shows_images=False)
-        yield step("rate", lambda state: CareWork(state).rate_rows())
-        if options["second_per_category"] and options["second_raters"]:
-            yield step("rate_again", lambda state: CareWork(state).second_rows())
-
-    def check(self, state: State) -> Iterator[str]:
-        """Yields what is wrong with the numbers among the options and with the candidates."""
-        yield from super().check(state)
-        yield from candidates(state)[1]
-
-    def agreement(self, state: State) -> Sequence[Figure]:
-        """Returns the agreement of first and second raters (Tables 2 and 11), and of writers and checkers."""
-        return CareWork(state).agreement()
-
-    def build(self, state: State) -> Built:
-        """Returns the test, the rated responses to the other questions, and those to the test's.
-
-        Raises:
-            NothingBuiltError: If no question is left, ratings don't agree, or too many drafts are unchanged.
-        """
-        return CareWork(state).build()
-
-
-FORM = CareForm()
-
-
 # Drafts of a model
-
-
-def _draft_rows(about: Mapping[str, str], state: State) -> list[SheetRow]:
-    numbers = range(1, state.config.options["drafts_per_category"] + 1)
-    return [
-        SheetRow(
-            name=f"d-{category}-{number:03d}",
-            shown={"Category": title, "What it is": about[category], "Number": str(number)},
-        )
-        for category, title in _TITLES.items()
-        for number in numbers
-    ]
 
 
 def _ask(config: Config) -> Ask:
@@ -133,6 +83,22 @@ def _read_draft(reply: str) -> Mapping[str, Any]:
 
 class CareWork(CareQuestions):
     """What a group has made of a culture like CARE."""
+
+    def problems(self) -> Sequence[str]:
+        """Returns what is wrong with the candidates."""
+        return candidates(self.state)[1]
+
+    def draft_rows(self) -> list[SheetRow]:
+        """Returns what a model is to draft."""
+        about, numbers = FORM.texts["categories"], range(1, self.options["drafts_per_category"] + 1)
+        return [
+            SheetRow(
+                name=f"d-{category}-{number:03d}",
+                shown={"Category": title, "What it is": about[category], "Number": str(number)},
+            )
+            for category, title in _TITLES.items()
+            for number in numbers
+        ]
 
     def write_rows(self) -> list[SheetRow]:
         """Returns the ideas to be rewritten, and blanks for each writer."""
@@ -190,11 +156,8 @@ class CareWork(CareQuestions):
                 rows.append(replace(row, not_for=not_for, people=self.options["second_raters"]))
         return rows
 
-    def agreement(self) -> list[Figure]:
-        """Returns how often writers and checkers name the same category, and how raters agree."""
-        return [*self._agreement_of_labels(), *self._agreement_of_raters()]
-
-    def _agreement_of_labels(self) -> Iterator[Figure]:
+    def agreement(self) -> Iterator[Figure]:
+        """Yields how often writers and checkers name the same category, and how raters agree."""
         from culture_tasks.metrics.intervals import share_interval
 
         same = [
@@ -206,6 +169,7 @@ class CareWork(CareQuestions):
         if same:
             share = share_interval([value for _, value in same], [name for name, _ in same])
             yield figure_of("same category, writer and checker", "all", share)
+        yield from self._agreement_of_raters()
 
     def _agreement_of_raters(self) -> Iterator[Figure]:
         """Yields the agreement of the first raters with the second ones (Tables 2 and 11)."""
@@ -375,3 +339,33 @@ def _near(test: Sequence[CultureQuestion], where: str, texts: Sequence[str]) -> 
         }
         for each in nearest_texts(test, texts)
     ]
+
+
+class CareForm(CultureForm):
+    """How a further culture of CARE is made: section 3, with the guidelines of Figures 16 to 20."""
+
+    work = CareWork
+
+    def steps(self, config: Config) -> Sequence[Step]:
+        """Returns the steps; without drafts, checkers or translations, theirs are left out."""
+        return list(self._steps(config))
+
+    def _steps(self, config: Config) -> Iterator[Step]:
+        options, about = config.options, self.texts["categories"]
+        lines = "\n".join(f"{title}: {about[name]}".strip() for name, title in _TITLES.items())
+        step = partial(self.step, config, slots={"categories": lines}, choices={"category": _TITLES})
+        if options["drafts_per_category"]:
+            yield step("draft", CareWork.draft_rows, ask=_ask(config))
+        yield step("write", CareWork.write_rows)
+        if options["checkers"]:
+            yield step("check", CareWork.check_rows)
+        if options["translations"]:
+            yield step("translate", CareWork.translate_rows)
+        prompt = prompt_file(__package__, "plain.v1")
+        yield respond_step(self, config, CareWork.respond_rows, prompt=prompt, decoding=SAMPLED, shows_images=False)
+        yield step("rate", CareWork.rate_rows)
+        if options["second_per_category"] and options["second_raters"]:
+            yield step("rate_again", CareWork.second_rows)
+
+
+FORM = CareForm()

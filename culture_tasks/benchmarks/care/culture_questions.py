@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from culture_tasks.benchmarks.care.documents import CATEGORIES, SOURCES
+from culture_tasks.benchmarks.culture_forms import MODEL, State
 from culture_tasks.benchmarks.culture_rows import (
-    CultureWork,
     ModelResponse,
+    QuestionWork,
     answer_row,
     clean,
     comparable,
@@ -21,7 +22,6 @@ from culture_tasks.benchmarks.culture_rows import (
     random_order,
     responses,
 )
-from culture_tasks.benchmarks.cultures import MODEL, State
 from culture_tasks.data.tables import OptionalLabel, OptionalText, TableRow, Text, read_file, usable_rows
 from culture_tasks.errors import DataError
 
@@ -96,7 +96,7 @@ def candidates(state: State) -> tuple[list[tuple[str, Idea]], list[str]]:
     return [(f"c-{digest(idea.question)}", idea) for idea in ideas], problems
 
 
-class CareQuestions(CultureWork, ABC):
+class CareQuestions(QuestionWork, ABC):
     """The questions that people wrote, with what became of them."""
 
     @cached_property

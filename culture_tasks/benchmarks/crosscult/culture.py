@@ -25,7 +25,6 @@ from culture_tasks.benchmarks.crosscult.culture_entries import (
     VERDICTS,
     CrossCultEntries,
     Item,
-    blank_sheets,
     check_of,
     check_options,
     drafter_of,
@@ -38,117 +37,23 @@ from culture_tasks.benchmarks.crosscult.culture_entries import (
 from culture_tasks.benchmarks.crosscult.draw import split_scenarios
 from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, SCENARIOS, TABLE, Partition
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES, Part
+from culture_tasks.benchmarks.culture_forms import (
+    Ask,
+    Built,
+    Config,
+    CultureForm,
+    Figure,
+    SheetRow,
+    State,
+    Step,
+)
 from culture_tasks.benchmarks.culture_rows import figure_of, json_object, nearest_texts, nominal_alpha
-from culture_tasks.benchmarks.cultures import Ask, Built, Config, CultureForm, Figure, SheetRow, State, Step
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.data.sources import local_file
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load
 
 _FEWEST_CHECKED = 10  # answers with two checks below which alpha says nothing
-
-
-class CrossCultForm(CultureForm):
-    """How a further culture of CrossCult-KIBench is made."""
-
-    def steps(self, config: Config) -> Sequence[Step]:
-        """Returns the steps, in order; raises DataError for an option without sense."""
-        check_options(config)
-        first = self._scenario_steps(config) if config.way == SCENARIOS else ()
-        return (*first, *(step for one in written_partitions(config) for step in self._writing_steps(config, one)))
-
-    def _scenario_steps(self, config: Config) -> Iterator[Step]:
-        """Yields the steps before questions are answered, where the group brings its own scenarios."""
-        partitions = partitions_of(config)
-        scenario = self.step(
-            config,
-            "scenario",
-            blank_sheets,
-            choices={"topic": {str(topic): name for topic, name in TOPIC_NAMES.items()}},
-        )
-        judgments = [
-            column
-            for one in partitions
-            for column in self.columns(config, self.texts["judgment"], {"code": one.code, "partition": one.language})
-        ]
-        yield replace(scenario, columns=(*scenario.columns[:3], *judgments, *scenario.columns[3:]))
-        yield self.step(config, "screen", lambda state: CrossCultWork(state).screen_rows())
-        has_english = any(one.code == "en" for one in partitions)
-        shown = partitions if has_english else (PAPER["en"], *partitions)  # the question is read in English
-        ask = Ask(
-            prompt=partial(_prompt, "qa_user.v1", shown, {"languages": "/".join(one.language for one in shown)}),
-            read=partial(_read, {"question": PAPER["en"].fields["question"]}, True),
-            decoding=Decoding(max_tokens=1024),
-            version=f"qa_user.v1[{','.join(partition.code for partition in partitions)}]",
-        )
-        yield self.step(config, "question", lambda state: CrossCultWork(state).question_rows(), ask=ask, by_people=True)
-
-    def _writing_steps(self, config: Config, partition: Partition) -> Iterator[Step]:
-        """Yields the steps in which natives of one partition write, and check each other."""
-        from culture_tasks.vocabulary import place
-
-        where, fields = place(partition.place).name, partition.fields
-        slots = {"language": partition.language, "where": where, "gloss": fields.get("gloss", "")}
-        values = {"language": partition.language, "culture": f"people in {where}"}
-        ask = Ask(
-            prompt=partial(_prompt, "qa_partition_user.v1", [partition], values),
-            read=partial(_read, fields, config.way == PARTITION),  # else somebody has looked at the image before
-            decoding=Decoding(max_tokens=512),
-            version=f"qa_partition_user.v1[{partition.code}]",
-        )
-        step = partial(self.step, config, slots=slots, choices={"verdict": VERDICTS})
-        answer, check = (step_of(kind, config, partition) for kind in ("answer", "check"))
-        yield step(
-            answer, lambda state: CrossCultWork(state).answer_rows(partition), text="answer", ask=ask, by_people=True
-        )
-        yield step(check, lambda state: CrossCultWork(state).check_rows(partition), text="check")
-
-    def images(self, state: State) -> Mapping[str, Path]:
-        """Returns the images of the published cases that the project lacks."""
-        if state.config.way == SCENARIOS:
-            return {}
-        missing = {identifier: item.name for identifier, item in published_items(state).items() if not item.image}
-        files = map(Path, open_release(state.data_folder).raw.images(missing))
-        return {f"{name}{_suffix(file)}": file for name, file in zip(missing.values(), files, strict=True)}
-
-    def check(self, state: State) -> Iterator[str]:
-        """Yields what is wrong with options, the system prompts and the images."""
-        yield from super().check(state)
-        for partition in partitions_of(state.config):
-            if not partition.system and partition.code not in PAPER.codes:
-                yield (
-                    f"culture.toml, option 'system_prompts': none in {partition.language}. Translate 'Please answer "
-                    f"briefly in one sentence.' and add '{partition.code}: …'."
-                )
-        if state.config.way == SCENARIOS:
-            yield from _problems_of_images(state)
-
-    def agreement(self, state: State) -> Sequence[Figure]:
-        """Returns how well natives agree, for which the paper has no numbers."""
-        return list(CrossCultWork(state).agreement())
-
-    def build(self, state: State) -> Built:
-        """Returns the raw cases that the entries make; raises NothingBuiltError where there are too few."""
-        return CrossCultWork(state).build()
-
-
-def _suffix(file: Path) -> str:
-    from PIL import Image
-
-    with Image.open(file) as image:
-        return f".{(image.format or 'png').lower()}"
-
-
-def _problems_of_images(state: State) -> Iterator[str]:
-    from culture_tasks.data.images import broken_images
-    from culture_tasks.data.tables import RowTable
-
-    rows = {row.name for row in blank_sheets(state)}
-    for name in state.images:
-        if name.partition("/")[0] not in rows or name.count("/") != 1:
-            yield f"images/{name}: not in the folder of a scenario. Move it into one, such as images/{min(rows)}."
-    folder = state.folder / "images"
-    yield from broken_images(RowTable(str(folder), [{}] * len(state.images)), state.images, folder)
 
 
 # Drafts by a model
@@ -190,6 +95,26 @@ def _read(fields: Mapping[str, str], rejecting: bool, reply: str) -> dict[str, A
 
 class CrossCultWork(CrossCultEntries):
     """The rows on which people work, and the cases that come of them."""
+
+    def problems(self) -> Iterator[str]:
+        """Yields what is wrong with the system prompts and the images."""
+        from culture_tasks.data.images import broken_images
+        from culture_tasks.data.tables import RowTable
+
+        for partition in partitions_of(self.config):
+            if not partition.system and partition.code not in PAPER.codes:
+                yield (
+                    f"culture.toml, option 'system_prompts': none in {partition.language}. Translate 'Please answer "
+                    f"briefly in one sentence.' and add '{partition.code}: …'."
+                )
+        if self.config.way != SCENARIOS:
+            return
+        rows, images = {row.name for row in self.blank_sheets()}, self.state.images
+        for name in images:
+            if name.partition("/")[0] not in rows or name.count("/") != 1:
+                yield f"images/{name}: not in the folder of a scenario. Move it into one, such as images/{min(rows)}."
+        folder = self.state.folder / "images"
+        yield from broken_images(RowTable(str(folder), [{}] * len(images)), images, folder)
 
     def screen_rows(self) -> list[SheetRow]:
         """Returns the images of scenarios."""
@@ -382,3 +307,75 @@ def _image_of(item: Item) -> str:
     """Returns the name of its image in the built culture."""
     suffix = Path(item.image).suffix
     return item.name if item.name.endswith(suffix) else f"{item.name}{suffix}"
+
+
+# The form
+
+
+def _suffix(file: Path) -> str:
+    from PIL import Image
+
+    with Image.open(file) as image:
+        return f".{(image.format or 'png').lower()}"
+
+
+class CrossCultForm(CultureForm):
+    """How a further culture of CrossCult-KIBench is made."""
+
+    work = CrossCultWork
+
+    def steps(self, config: Config) -> Sequence[Step]:
+        """Returns the steps, in order; raises DataError for an option without sense."""
+        check_options(config)
+        first = self._scenario_steps(config) if config.way == SCENARIOS else ()
+        return (*first, *(step for one in written_partitions(config) for step in self._writing_steps(config, one)))
+
+    def _scenario_steps(self, config: Config) -> Iterator[Step]:
+        """Yields the steps before questions are answered, where the group brings its own scenarios."""
+        partitions = partitions_of(config)
+        topics = {str(topic): name for topic, name in TOPIC_NAMES.items()}
+        scenario = self.step(config, "scenario", CrossCultWork.blank_sheets, choices={"topic": topics})
+        judgments = [
+            column
+            for one in partitions
+            for column in self.columns(config, self.texts["judgment"], {"code": one.code, "partition": one.language})
+        ]
+        yield replace(scenario, columns=(*scenario.columns[:3], *judgments, *scenario.columns[3:]))
+        yield self.step(config, "screen", CrossCultWork.screen_rows)
+        has_english = any(one.code == "en" for one in partitions)
+        shown = partitions if has_english else (PAPER["en"], *partitions)  # the question is read in English
+        ask = Ask(
+            prompt=partial(_prompt, "qa_user.v1", shown, {"languages": "/".join(one.language for one in shown)}),
+            read=partial(_read, {"question": PAPER["en"].fields["question"]}, True),
+            decoding=Decoding(max_tokens=1024),
+            version=f"qa_user.v1[{','.join(partition.code for partition in partitions)}]",
+        )
+        yield self.step(config, "question", CrossCultWork.question_rows, ask=ask, by_people=True)
+
+    def _writing_steps(self, config: Config, partition: Partition) -> Iterator[Step]:
+        """Yields the steps in which natives of one partition write, and check each other."""
+        from culture_tasks.vocabulary import place
+
+        where, fields = place(partition.place).name, partition.fields
+        slots = {"language": partition.language, "where": where, "gloss": fields.get("gloss", "")}
+        values = {"language": partition.language, "culture": f"people in {where}"}
+        ask = Ask(
+            prompt=partial(_prompt, "qa_partition_user.v1", [partition], values),
+            read=partial(_read, fields, config.way == PARTITION),  # else somebody has looked at the image before
+            decoding=Decoding(max_tokens=512),
+            version=f"qa_partition_user.v1[{partition.code}]",
+        )
+        step = partial(self.step, config, slots=slots, choices={"verdict": VERDICTS})
+        answer, check = (step_of(kind, config, partition) for kind in ("answer", "check"))
+        yield step(
+            answer, partial(CrossCultWork.answer_rows, partition=partition), text="answer", ask=ask, by_people=True
+        )
+        yield step(check, partial(CrossCultWork.check_rows, partition=partition), text="check")
+
+    def images(self, state: State) -> Mapping[str, Path]:
+        """Returns the images of the published cases that the project lacks."""
+        if state.config.way == SCENARIOS:
+            return {}
+        missing = {identifier: item.name for identifier, item in published_items(state).items() if not item.image}
+        files = map(Path, open_release(state.data_folder).raw.images(missing))
+        return {f"{name}{_suffix(file)}": file for name, file in zip(missing.values(), files, strict=True)}

@@ -16,8 +16,8 @@ from culture_tasks.benchmarks.crosscult.benchmark import open_release
 from culture_tasks.benchmarks.crosscult.editions import PAPER, SCENARIOS, Partition
 from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer
 from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES, Topic
-from culture_tasks.benchmarks.culture_rows import CultureWork, digest
-from culture_tasks.benchmarks.cultures import Config, Entry, SheetRow, State
+from culture_tasks.benchmarks.culture_forms import Config, Entry, SheetRow, State
+from culture_tasks.benchmarks.culture_rows import QuestionWork, digest
 from culture_tasks.data.images import image_key
 from culture_tasks.errors import DataError
 
@@ -26,15 +26,10 @@ FEWEST = 2
 
 _CONTRAST = re.compile(r"([a-z]{2,3})-([A-Z]{2}|arab)")  # a partition that the paper doesn't have, such as ja-JP
 
-_LEAST = {"scenarios": FEWEST, "cases": FEWEST, "screeners": 1, "checkers": 1, "agree": 1}
-
 
 def check_options(config: Config) -> None:
     """Raises DataError for an option whose value makes no sense."""
     options = config.options
-    for name, least in _LEAST.items():
-        if options.get(name, least) < least:
-            raise _refused(name, options[name], f"at least {least}")
     for name in ("train_scenarios", "sequential_scenarios"):
         if 0 != options.get(name, 0) < FEWEST:
             raise _refused(name, options[name], f"0, or at least {FEWEST}")
@@ -182,12 +177,6 @@ def step_of(kind: str, config: Config, partition: Partition) -> str:
     return kind if partition.code == config.language else f"{kind}_{partition.code}"
 
 
-def blank_sheets(state: State) -> list[SheetRow]:
-    """Returns a row for each scenario that the group wants."""
-    number = state.config.options.get("scenarios", 0)
-    return [SheetRow(name=f"s{place:02}", shown={"Scenario": f"{place} of {number}"}) for place in range(1, number + 1)]
-
-
 def published_items(state: State) -> dict[str, Item]:
     """Returns the published cases that get the new partition, by id."""
     release = open_release(state.data_folder)
@@ -215,8 +204,15 @@ def published_items(state: State) -> dict[str, Item]:
     return items
 
 
-class CrossCultEntries(CultureWork, ABC):
+class CrossCultEntries(QuestionWork, ABC):
     """What is usable of a project's entries."""
+
+    def blank_sheets(self) -> list[SheetRow]:
+        """Returns a row for each scenario that the group wants."""
+        number = self.options.get("scenarios", 0)
+        return [
+            SheetRow(name=f"s{place:02}", shown={"Scenario": f"{place} of {number}"}) for place in range(1, number + 1)
+        ]
 
     @cached_property
     def sheets(self) -> dict[str, Mapping[str, Any]]:
@@ -224,7 +220,7 @@ class CrossCultEntries(CultureWork, ABC):
         usable: dict[str, Mapping[str, Any]] = {}  # none where the cases are published
         stances = [f"stance_{partition.code}" for partition in partitions_of(self.config)]
         written = self.state.entries.get("scenario", {})
-        for row in blank_sheets(self.state):
+        for row in self.blank_sheets():
             entry = self._first("scenario", row.name) if row.name in written else None
             if entry is None:
                 continue

@@ -18,7 +18,8 @@ from culture_tasks.benchmarks.culturalvqa.documents import (
 )
 from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
 from culture_tasks.benchmarks.culturalvqa.scoring import RubricName, metrics, score
-from culture_tasks.benchmarks.cultures import BuiltCulture, CultureForm, OffersCultures
+from culture_tasks.benchmarks.culture_forms import CultureForm
+from culture_tasks.benchmarks.cultures import BuiltCulture, OffersCultures
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Entry, Picture, Prompt, Task
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport

@@ -17,8 +17,16 @@ from typing import NamedTuple
 from culture_tasks.benchmarks.culturalvqa.benchmark import DECODING
 from culture_tasks.benchmarks.culturalvqa.built import TEST
 from culture_tasks.benchmarks.culturalvqa.documents import EXAMPLES, FACETS, SOURCE
+from culture_tasks.benchmarks.culture_forms import (
+    Built,
+    Config,
+    CultureForm,
+    Figure,
+    SheetRow,
+    Step,
+)
 from culture_tasks.benchmarks.culture_rows import (
-    CultureWork,
+    QuestionWork,
     answer_row,
     clean,
     comparable,
@@ -28,7 +36,6 @@ from culture_tasks.benchmarks.culture_rows import (
     respond_step,
     responses,
 )
-from culture_tasks.benchmarks.cultures import Built, Config, CultureForm, Figure, SheetRow, State, Step
 from culture_tasks.data.images import image_key, image_keys
 from culture_tasks.data.sources import local_file
 from culture_tasks.data.tables import Label, OptionalLabel, TableRow, read_file, usable_rows
@@ -44,49 +51,6 @@ _SUFFIXES = {"PNG": (".png",), "JPEG": _JPEG, "MPO": _JPEG, "WEBP": (".webp",)} 
 
 _LEAST_RATED = 5
 """Rated answers under which the raters' agreement isn't told: it would be any number."""
-
-
-class CulturalVqaForm(CultureForm):
-    """How a further culture of CulturalVQA is made: sections 3, 7 and 8, Appendices A, B and K."""
-
-    def steps(self, config: Config) -> Sequence[Step]:
-        """Returns the steps; without a look at images or ratings of models' answers, theirs are left out."""
-        return list(self._steps(config))
-
-    def _steps(self, config: Config) -> Iterator[Step]:
-        step = partial(self.step, config)
-        if config.options["screen"]:
-            yield step("screen", lambda state: CulturalVqaWork(state).screen_rows())
-        yield step("write", lambda state: CulturalVqaWork(state).write_rows())
-        yield step("answer", lambda state: CulturalVqaWork(state).answer_rows())
-        if config.options["rated_questions"] and config.options["raters"]:
-            prompt = prompt_file(__package__, "vlm.v1")
-            rows = lambda state: CulturalVqaWork(state).respond_rows()  # noqa: E731
-            yield respond_step(self, config, rows, prompt=prompt, decoding=DECODING, shows_images=True)
-            yield step("rate", lambda state: CulturalVqaWork(state).rate_rows())
-
-    def check(self, state: State) -> Iterator[str]:
-        """Yields what is wrong with the numbers among the options, with images, and with their table."""
-        yield from super().check(state)
-        yield from CulturalVqaWork(state).images[1]
-
-    def agreement(self, state: State) -> Sequence[Figure]:
-        """Returns how often people give the same answer, and the agreement of those who rated models' answers.
-
-        The paper prints neither. Its 73 to 79 % are of a judge with people, which a spot check of scores tells.
-        """
-        return list(CulturalVqaWork(state).agreement())
-
-    def build(self, state: State) -> Built:
-        """Returns the questions with their answers and images, and the ratings of models' answers.
-
-        Raises:
-            NothingBuiltError: If no question is left.
-        """
-        return CulturalVqaWork(state).build()
-
-
-FORM = CulturalVqaForm()
 
 
 # Images
@@ -174,7 +138,7 @@ class ImageQuestion(NamedTuple):
         return SheetRow(name=name, image=self.image.name, shown={"Question": self.text})
 
 
-class CulturalVqaWork(CultureWork):
+class CulturalVqaWork(QuestionWork):
     """What a group has made of a culture like CulturalVQA."""
 
     @cached_property
@@ -328,8 +292,15 @@ class CulturalVqaWork(CultureWork):
             for response in responses(self.state, question.name)
         ]
 
+    def problems(self) -> Sequence[str]:
+        """Returns what is wrong with images and their table."""
+        return self.images[1]
+
     def agreement(self) -> Iterator[Figure]:
-        """Yields how often people give the same answer, and how raters agree."""
+        """Yields how often people give the same answer, and the agreement of those who rated models' answers.
+
+        The paper prints neither. Its 73 to 79 % are of a judge with people, which a spot check of scores tells.
+        """
         from culture_tasks.metrics.intervals import share_interval
         from culture_tasks.metrics.rater_agreement import krippendorff_alpha
 
@@ -413,3 +384,27 @@ class CulturalVqaWork(CultureWork):
             if question.image.file.key in published:
                 self.drop("write", question.name, "the image is one of the published benchmark")
         return [question for question in questions if question.image.file.key not in published]
+
+
+class CulturalVqaForm(CultureForm):
+    """How a further culture of CulturalVQA is made: sections 3, 7 and 8, Appendices A, B and K."""
+
+    work = CulturalVqaWork
+
+    def steps(self, config: Config) -> Sequence[Step]:
+        """Returns the steps; without a look at images or ratings of models' answers, theirs are left out."""
+        return list(self._steps(config))
+
+    def _steps(self, config: Config) -> Iterator[Step]:
+        step = partial(self.step, config)
+        if config.options["screen"]:
+            yield step("screen", CulturalVqaWork.screen_rows)
+        yield step("write", CulturalVqaWork.write_rows)
+        yield step("answer", CulturalVqaWork.answer_rows)
+        if config.options["rated_questions"] and config.options["raters"]:
+            prompt, rows = prompt_file(__package__, "vlm.v1"), CulturalVqaWork.respond_rows
+            yield respond_step(self, config, rows, prompt=prompt, decoding=DECODING, shows_images=True)
+            yield step("rate", CulturalVqaWork.rate_rows)
+
+
+FORM = CulturalVqaForm()
