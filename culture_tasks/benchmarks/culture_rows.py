@@ -6,23 +6,21 @@ import contextlib
 import hashlib
 import json
 import math
-import tomllib
 import unicodedata
+from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib import resources
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from culture_tasks.benchmarks.cultures import (
+from culture_tasks.benchmarks.culture_forms import (
     MODEL,
     Ask,
-    Column,
-    Dropped,
+    Config,
+    CultureForm,
+    CultureWork,
     Figure,
-    NothingBuiltError,
-    Option,
-    Row,
+    SheetRow,
     State,
     Step,
 )
@@ -32,10 +30,13 @@ from culture_tasks.data.sources import Source, local_file
 from culture_tasks.data.tables import read_file
 from culture_tasks.errors import DataUnavailableError
 from culture_tasks.metrics.near_duplicates import Alike, near_duplicates
-from culture_tasks.prompt_files import load as prompt_file
+from culture_tasks.prompt_files import PromptFile
 from culture_tasks.text import tokens
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from culture_tasks.metrics.intervals import Interval
 
 
@@ -79,19 +80,6 @@ def published_questions(sources: Iterable[Source], data_folder: Path | None) -> 
     return questions
 
 
-def without_published(step: str, rows: Iterable[Any], published: Sequence[str], dropped: list[Dropped]) -> list[Any]:
-    """Returns the rows whose question isn't published; the others are added to what is dropped."""
-    known = set(map(comparable, published))
-    kept = []
-    for row in rows:
-        released = hashlib.sha256(row.text.encode()).hexdigest()[:16] in released_questions()
-        if released or comparable(row.text) in known:
-            dropped.append(Dropped(step, row.name, "the question is one of the published benchmark"))
-        else:
-            kept.append(row)
-    return kept
-
-
 def nearest_texts(rows: Iterable[Any], texts: Sequence[str]) -> list[Alike]:
     """Returns the nearest of some texts for each row whose question is much like one."""
     found: dict[int, Alike] = {}
@@ -106,18 +94,6 @@ def people_of(state: State, *steps: str) -> set[str]:
     return {entry.person for entries in rows for entry in entries if entry.skipped is None and not entry.by_model}
 
 
-def writers(state: State, name: str) -> int:
-    """Returns how many people write a row: one, and none once somebody has skipped it."""
-    return 0 if state.skipped("write", name) and not state.of("write", name) else 1
-
-
-def stale(state: State, names: Mapping[str, Iterable[str]]) -> Iterator[Dropped]:
-    """Yields the rows of steps that aren't among those on which the steps are done now."""
-    for step, current in names.items():
-        for row in sorted(state.entries.get(step, {}).keys() - set(current)):
-            yield Dropped(step, row, "its question was changed or left out")
-
-
 def figure_of(name: str, of: str, number: Interval, *, missing: str = "", **about: Any) -> Figure:
     """Returns a number with its interval as a figure; without a value where it is missing or has none."""
     if missing := missing or (number.reason or "" if math.isnan(number.value) else ""):
@@ -125,47 +101,35 @@ def figure_of(name: str, of: str, number: Interval, *, missing: str = "", **abou
     return Figure(name, of, number.value, number.n, number.low, number.high, **about)
 
 
-# What a form says
+def resampled(measure: Callable[[NDArray[np.int64]], float], n: int) -> Interval:
+    """Returns a measure of some items, by their places, with an interval by resampling the items."""
+    import numpy as np
+
+    from culture_tasks.metrics.intervals import Interval
+    from culture_tasks.metrics.resampling import LEAST_DEFINED, replicates
+
+    draws = replicates(measure, range(n))
+    defined = draws[np.isfinite(draws)]
+    is_enough = defined.size >= LEAST_DEFINED * draws.size
+    low, high = np.quantile(defined, [0.025, 0.975]).tolist() if is_enough else (math.nan, math.nan)
+    return Interval(measure(np.arange(n)), low, high, n=n, clusters=n)
 
 
-@cache
-def _form_texts(package: str) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    return tomllib.loads((resources.files(package) / "culture_texts.toml").read_text("utf-8"))
+def nominal_alpha(labels: Sequence[Sequence[str]], vocabulary: Iterable[str]) -> Interval:
+    """Returns Krippendorff's alpha of the labels that people gave to each item, by resampling the items."""
+    import numpy as np
 
+    from culture_tasks.metrics.rater_agreement import krippendorff_alpha
 
-def options_of(package: str) -> list[Option]:
-    """Returns the options that ``culture_texts.toml`` of a package describes."""
-    return [Option(name=name, **fields) for name, fields in _form_texts(package)["options"].items()]
-
-
-def step_of(
-    package: str,
-    name: str,
-    columns: Sequence[Column],
-    rows: Callable[[State], Sequence[Row]],
-    *,
-    ask: Ask | None = None,
-    language: str = "",
-) -> Step:
-    """Returns a step that ``culture_texts.toml`` of a package describes; where a model is asked, people don't do it."""
-    texts = _form_texts(package)["steps"][name]
-    return Step(
-        name=name,
-        title=texts["title"],
-        about=texts["about"].replace("{language}", language),
-        who=texts["who"],
-        source=texts["source"],
-        columns=columns,
-        rows=rows,
-        ask=ask,
-        by_people=ask is None,
-    )
+    codes = {label: float(code) for code, label in enumerate(vocabulary)}
+    table = np.array(list(zip_longest(*([codes[label] for label in item] for item in labels), fillvalue=math.nan)))
+    return resampled(lambda places: krippendorff_alpha(table[:, places], "nominal").value, len(labels))
 
 
 # Responses of models
 
 
-class Response(NamedTuple):
+class ModelResponse(NamedTuple):
     """A response of models, by the row in which people rate it; people's own has no model's name."""
 
     row: str
@@ -178,7 +142,7 @@ def answer_row(name: str, question: str) -> str:
     return f"{name}.{digest(question)[:6]}"
 
 
-def responses(state: State, row: str, reference: str = "") -> list[Response]:
+def responses(state: State, row: str, reference: str = "") -> list[ModelResponse]:
     """Returns the different responses of models in a row, in an order that says nothing of who gave them.
 
     Where there are some, a reference that isn't empty is one, too.
@@ -189,10 +153,10 @@ def responses(state: State, row: str, reference: str = "") -> list[Response]:
     if texts and reference:
         texts.setdefault(reference, []).append("")
     named = {f"{row}.{digest(text)[:8]}": text for text in texts}
-    return [Response(name, named[name], texts[named[name]]) for name in sorted(named)]
+    return [ModelResponse(name, named[name], texts[named[name]]) for name in sorted(named)]
 
 
-def read_response(reply: str) -> Mapping[str, Any]:
+def _read_response(reply: str) -> Mapping[str, Any]:
     """Reads a model's response; raises ValueError for an empty one."""
     if not reply.strip():
         raise ValueError("expected an answer, found nothing")
@@ -200,46 +164,55 @@ def read_response(reply: str) -> Mapping[str, Any]:
 
 
 def respond_step(
-    package: str, prompt: str, *, rows: Callable[[State], Sequence[Row]], decoding: Decoding, shows_images: bool
+    form: CultureForm,
+    config: Config,
+    rows: Callable[[Any], Sequence[SheetRow]],
+    *,
+    prompt: PromptFile,
+    decoding: Decoding,
+    shows_images: bool,
 ) -> Step:
-    """Returns the step in which models answer questions, shown in a prompt file of a package."""
+    """Returns the step in which models answer questions, shown in a prompt file."""
 
-    def shown(row: Row) -> Prompt:
-        text = prompt_file(package, prompt).fill({"question": row.shown["Question"]})
+    def shown(row: SheetRow) -> Prompt:
+        text = prompt.fill({"question": row.shown["Question"]})
         return Prompt((Picture(), text) if shows_images else (text,))
 
-    columns = (Column(name="response", title="Response", kind="long_text"),)
-    ask = Ask(prompt=shown, read=read_response, decoding=decoding, version=prompt)
-    return step_of(package, "respond", columns, rows, ask=ask)
+    ask = Ask(prompt=shown, read=_read_response, decoding=decoding, version=prompt.name)
+    return form.step(config, "respond", rows, ask=ask)
 
 
-def ratings_of(
-    state: State, given: Iterable[Response], dropped: list[Dropped]
-) -> Iterator[tuple[Response, Sequence[int]]]:
-    """Yields the responses that people rated, with their ratings, and adds the others to what is dropped."""
-    for response in given:
-        if ratings := [entry.values["rating"] for entry in state.of("rate", response.row)]:
-            yield response, ratings
-        else:
-            dropped.append(Dropped("respond", response.row, "nobody has rated the response"))
+# What a project has come to
 
 
-# What is refused
+class QuestionWork(CultureWork, ABC):
+    """What has come of a project whose people write questions."""
 
+    def writers(self, name: str) -> int:
+        """Returns how many people write a row: one, and none once somebody has skipped it."""
+        return 0 if self.state.skipped("write", name) and not self.state.of("write", name) else 1
 
-def negative_options(state: State) -> Iterable[str]:
-    """Yields what is wrong with the numbers among a project's options."""
-    for name, value in state.config.options.items():
-        if isinstance(value, (int, float)) and value < 0:
-            yield f"culture.toml, section [options], field {name!r}: found {value}. Expected a number from 0 on."
+    def unpublished(self, step: str, rows: Iterable[Any], published: Iterable[str]) -> list[Any]:
+        """Returns the rows whose question isn't published, and drops the others."""
+        known, left = set(map(comparable, published)), []
+        for row in rows:
+            released = hashlib.sha256(row.text.encode()).hexdigest()[:16] in released_questions()
+            if released or comparable(row.text) in known:
+                self.drop(step, row.name, "the question is one of the published benchmark")
+            else:
+                left.append(row)
+        return left
 
+    def rated(self, responses: Iterable[ModelResponse]) -> Iterator[tuple[ModelResponse, Sequence[int]]]:
+        """Yields the responses that people rated, with their ratings, and drops the others."""
+        for response in responses:
+            if ratings := [entry.values["rating"] for entry in self.state.of("rate", response.row)]:
+                yield response, ratings
+            else:
+                self.drop("respond", response.row, "nobody has rated the response")
 
-def check_drafts(unchanged: int, rows: int, options: Mapping[str, Any], dropped: Sequence[Dropped] = ()) -> None:
-    """Raises NothingBuiltError where too many rows are a model's drafts that nobody changed."""
-    most = options["most_unchanged_drafts"]
-    if rows and unchanged / rows > most:
-        raise NothingBuiltError(
-            f"culture: {unchanged} of {rows} rows are drafts of a model that nobody changed, more than the share of "
-            f"{most:g} that the option most_unchanged_drafts allows. Have people rewrite them, or raise the option.",
-            dropped,
-        )
+    def drop_stale(self, current: Mapping[str, Iterable[str]]) -> None:
+        """Drops the rows of steps that aren't among those on which the steps are done now."""
+        for step, names in current.items():
+            for row in sorted(self.state.entries.get(step, {}).keys() - set(names)):
+                self.drop(step, row, "its question was changed or left out")

@@ -14,7 +14,7 @@ from culture_tasks.text_tables import as_text, printable, write_csv
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from culture_tasks.benchmarks.cultures import Figure
+    from culture_tasks.benchmarks.culture_forms import Figure
 
 
 def register(add_parser: AddParser) -> None:
@@ -241,9 +241,8 @@ def _draft(options: argparse.Namespace) -> int:
 
 
 def _agree(options: argparse.Namespace) -> int:
-    from culture_tasks.benchmarks.cultures import NothingBuiltError
+    from culture_tasks.benchmarks.culture_forms import NothingBuiltError
     from culture_tasks.cultures.gold import gold_shares
-    from culture_tasks.cultures.progress import progress
     from culture_tasks.cultures.project import Project
     from culture_tasks.errors import DataError
     from culture_tasks.settings import Settings
@@ -252,25 +251,24 @@ def _agree(options: argparse.Namespace) -> int:
     state = project.state(Settings.from_environment().data_folder)
     for problem in (problems := list(project.form.check(state))):
         print(printable(f"problem: {problem}"))
-    found = list(progress(project, state))
-    header = ["step", "rows", "complete", "open", "entries", "skipped", "by models"]
-    rows = [
-        [
-            each.step.name,
-            *map(str, (len(each.rows), each.complete, len(each.missing), each.entries, each.skipped, each.by_models)),
-        ]
-        for each in found
-    ]
-    print(printable(as_text(header, rows)))
-    for each in found:
-        if each.missing and each.entries:
-            print(
-                f"{each.step.name}: {len(each.missing)} rows need {sum(each.missing.values())} more entries by people"
-            )
+    table, needs = [], []
+    for step in project.steps.values():
+        rows = [(row, state.of(step.name, row.name)) for row in step.rows(state)]
+        missing = [row.people - len(entries) for row, entries in rows if step.by_people and row.people > len(entries)]
+        done, skipped, by_models = (
+            sum(len(of(step.name, row.name)) for row, _ in rows) for of in (state.of, state.skipped, state.by_models)
+        )
+        numbers = (len(rows), len(rows) - len(missing), len(missing), done, skipped, by_models)
+        table.append([step.name, *map(str, numbers)])
+        if missing and done:
+            needs.append(f"{step.name}: {len(missing)} rows need {sum(missing)} more entries by people")
+    print(printable(as_text(["step", "rows", "complete", "open", "entries", "skipped", "by models"], table)))
+    for line in needs:
+        print(line)
     if gold := gold_shares(project, state):
         print()
-        rows = [[each.step, each.person, f"{each.right} of {each.n}"] for each in gold]
-        print(printable(as_text(["gold questions", "person", "right"], rows)))
+        shares = [[each.step, each.person, f"{each.right} of {each.n}"] for each in gold]
+        print(printable(as_text(["gold questions", "person", "right"], shares)))
     if figures := project.form.agreement(state):
         print()
         print(printable(as_text(["agreement", "of", "n", "value", "95 %", "paper", "floor"], _figures(figures))))

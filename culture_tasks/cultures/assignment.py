@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.cultures import Row, State, Step
+from culture_tasks.benchmarks.culture_forms import SheetRow, State, Step
 from culture_tasks.cultures.sheets import Sheet, digest
 from culture_tasks.errors import SettingsError, nearest
 
@@ -26,7 +26,7 @@ class Assignment(NamedTuple):
         short: Rows for which there aren't enough people, with the number that is missing.
     """
 
-    units: Mapping[str, Sequence[Sequence[Row]]]
+    units: Mapping[str, Sequence[Sequence[SheetRow]]]
     out: int
     later: int
     short: Mapping[str, int]
@@ -58,11 +58,11 @@ def assign(
     Raises:
         SettingsError: If a person isn't known, or does another step.
     """
-    doers = [person for person, own in state.config.people.items() if not own or step.name in own]
+    doers = state.config.doers(step.name)
     _check_people(step, doers, people)
     rows, now = list(step.rows(state)), set(people or doers)
     standing = _standing(step, state, rows, sheets, doers, now if again else set())
-    units: dict[str, list[Row]] = {}
+    units: dict[str, list[SheetRow]] = {}
     for row in rows:
         units.setdefault(f"group {row.group}" if row.group else f"row {row.name}", []).append(row)
     seed = f"{state.config.seed}\n{step.name}"
@@ -73,7 +73,7 @@ def assign(
         return free, -len(units[key]), turns[key] if units[key][0].writer else digest(f"{seed}\n{key}")
 
     load = Counter(person for row in rows for person in standing.involved(row))
-    given: dict[str, list[tuple[str, list[Row]]]] = defaultdict(list)
+    given: dict[str, list[tuple[str, list[SheetRow]]]] = defaultdict(list)
     shares = Counter[str]()
     later = 0
     for key in sorted(units, key=scarcity):
@@ -110,30 +110,30 @@ class _Standing:
     back: Mapping[str, set[str]]
     places: dict[str, int]
 
-    def involved(self, row: Row) -> set[str]:
+    def involved(self, row: SheetRow) -> set[str]:
         """Returns everybody who has or had a row."""
         return self.had[row.name] | self.out[row.name] | self.back[row.name]
 
-    def allowed(self, row: Row) -> set[str]:
+    def allowed(self, row: SheetRow) -> set[str]:
         """Returns everybody who may get a row now."""
         own = {row.writer}.intersection(self.doers) if row.writer else set(self.doers)
         return own - row.not_for - self.had[row.name] - self.out[row.name]
 
-    def take(self, unit: Iterable[Row], person: str) -> list[Row]:
+    def take(self, unit: Iterable[SheetRow], person: str) -> list[SheetRow]:
         """Gives a person the rows of a unit that they may get and that need somebody."""
         mine = [row for row in unit if self.places[row.name] > 0 and person in self.allowed(row)]
         for row in mine:
             self.places[row.name] -= 1
         return mine
 
-    def short(self, rows: Iterable[Row]) -> dict[str, int]:
+    def short(self, rows: Iterable[SheetRow]) -> dict[str, int]:
         """Returns the rows that lack people; a blank that its writer skipped lacks nobody."""
         lacking = (row for row in rows if self.places[row.name] > 0 and row.writer not in self.had[row.name])
         return {row.name: self.places[row.name] for row in lacking}
 
 
 def _standing(
-    step: Step, state: State, rows: Iterable[Row], sheets: Iterable[Sheet], doers: Sequence[str], again: set[str]
+    step: Step, state: State, rows: Iterable[SheetRow], sheets: Iterable[Sheet], doers: Sequence[str], again: set[str]
 ) -> _Standing:
     entries = state.entries.get(step.name, {})
     had = {row.name: {one.person for one in entries.get(row.name, ()) if not one.by_model} for row in rows}
@@ -162,10 +162,10 @@ def _check_people(step: Step, doers: Sequence[str], people: Sequence[str]) -> No
             )
 
 
-def _ordered(units: Iterable[tuple[str, list[Row]]], seed: str, turns: Mapping[str, str]) -> list[list[Row]]:
+def _ordered(units: Iterable[tuple[str, list[SheetRow]]], seed: str, turns: Mapping[str, str]) -> list[list[SheetRow]]:
     """Orders the rows of a person by a hash; blanks of their own, and groups for one person, as the form has them."""
 
-    def place(unit: tuple[str, list[Row]]) -> str:
+    def place(unit: tuple[str, list[SheetRow]]) -> str:
         key, rows = unit
         return turns[key] if rows[0].writer else digest(f"{seed}\n{key}")
 

@@ -9,18 +9,18 @@ import uuid
 import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from culture_tasks import __version__
+from culture_tasks.benchmarks.culture_forms import Built, Dropped
 from culture_tasks.benchmarks.cultures import (
     BUILT,
     DATA,
-    FIELDS,
     MANIFEST,
-    Built,
     BuiltCulture,
-    Dropped,
+    Identity,
     OffersCultures,
     hashes_of,
 )
@@ -71,9 +71,18 @@ def build(project: Project, settings: Settings) -> BuiltFolder:
     built = project.form.build(state)
     final, unfinished = project.folder / BUILT, project.folder / f".{BUILT}-{uuid.uuid4().hex}"
     try:
-        _write_data(built, project.folder / "images", unfinished / DATA)
-        culture = _culture(project, built, unfinished)
-        benchmark = _benchmark(culture)
+        for name, rows in built.tables.items():
+            if not rows:
+                raise DataError(f"culture: no row is left for {name}. Expected at least one: `culture agree` says why.")
+            _write(unfinished / DATA / name, _json(list(rows)))
+        for name, source in built.images.items():
+            _write(unfinished / DATA / "images" / name, without_metadata(project.folder / "images" / source))
+        about = {one.name: getattr(project.config, one.name) for one in fields(Identity)}
+        facts = json.loads(_json(built.facts))
+        culture = BuiltCulture(folder=unfinished, files={}, marks=tuple(built.marks), facts=facts, **about)
+        offering = benchmarks()[culture.like]
+        assert isinstance(offering, OffersCultures)
+        benchmark = offering.culture(culture)
         with reading_data(settings):
             for entry in benchmark.entries():
                 if isinstance(entry, Task):
@@ -81,8 +90,8 @@ def build(project: Project, settings: Settings) -> BuiltFolder:
         for path, text in task_files(benchmark).items():
             _write(unfinished / "tasks" / path, text.encode())
         _write(unfinished / CARD, _card(project, built, benchmark).encode())
-        manifest = {name: getattr(culture, name) for name in FIELDS} | {"files": hashes_of(unfinished)}
-        _write(unfinished / MANIFEST, _json(manifest | {"culture_tasks": __version__}))
+        manifest = {**culture.manifest, "files": hashes_of(unfinished), "culture_tasks": __version__}
+        _write(unfinished / MANIFEST, _json(manifest))
         shutil.rmtree(final, ignore_errors=True)
         unfinished.replace(final)
     finally:
@@ -99,37 +108,6 @@ def pack(culture: BuiltCulture, path: Path) -> None:
             member = zipfile.ZipInfo(f"{culture.benchmark}/{name}")
             member.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(member, (culture.folder / name).read_bytes())
-
-
-def _culture(project: Project, built: Built, folder: Path) -> BuiltCulture:
-    config = project.config
-    return BuiltCulture(
-        folder=folder,
-        name=config.name,
-        title=config.title,
-        like=config.like,
-        way=config.way,
-        language=config.language,
-        place=config.place,
-        files={},
-        marks=tuple(built.marks),
-        facts=json.loads(_json(built.facts)),
-    )
-
-
-def _benchmark(culture: BuiltCulture) -> Benchmark:
-    offering = benchmarks()[culture.like]
-    assert isinstance(offering, OffersCultures)
-    return offering.culture(culture)
-
-
-def _write_data(built: Built, images: Path, folder: Path) -> None:
-    for name, rows in built.tables.items():
-        if not rows:
-            raise DataError(f"culture: no row is left for {name}. Expected at least one: `culture agree` says why.")
-        _write(folder / name, _json(list(rows)))
-    for name, source in built.images.items():
-        _write(folder / "images" / name, without_metadata(images / source))
 
 
 def _json(content: object) -> bytes:
@@ -155,20 +133,15 @@ def without_metadata(path: Path) -> bytes:
         content = path.read_bytes()
         with Image.open(io.BytesIO(content)) as image:
             several = image.format == "MPO"  # a JPEG with further images behind the first, as phones write it
-            kind = "JPEG" if several else image.format
+            kind, exif = "JPEG" if several else image.format, image.getexif()
             tells = {"exif", "xmp", "XML:com.adobe.xmp", "comment", "photoshop"} & image.info.keys()
-            if not several and not tells and not getattr(image, "text", None) and not image.getexif():
+            if not (several or tells or exif or getattr(image, "text", None)):
                 return content
-            turned = image.getexif().get(_ORIENTATION, 1) != 1
-            upright = ImageOps.exif_transpose(image) if turned else image.copy()
-            output = io.BytesIO()
-            options: dict[str, Any] = {"icc_profile": image.info.get("icc_profile")}
-            if kind == "JPEG":
-                options |= {"quality": 95, "subsampling": 0}
-            elif kind == "WEBP":
-                options |= {"quality": 95}
+            upright = ImageOps.exif_transpose(image) if exif.get(_ORIENTATION, 1) != 1 else image.copy()
+            quality = {"JPEG": {"quality": 95, "subsampling": 0}, "WEBP": {"quality": 95}}.get(str(kind), {})
             upright.info = {}
-            upright.save(output, kind, **options)
+            output = io.BytesIO()
+            upright.save(output, kind, icc_profile=image.info.get("icc_profile"), **quality)
             return output.getvalue()
     except (OSError, ValueError, SyntaxError) as error:
         raise DataError(f"{path}: not an image that can be read ({error}). Replace it, or remove its row.") from None
@@ -187,25 +160,20 @@ def _card(project: Project, built: Built, benchmark: Benchmark) -> str:
         "tags": ["culture-tasks", config.like],
         "configs": tables,
     }
-    text = (
-        templates_of(__package__)
-        .get_template("card.md")
-        .render(
-            front=as_markup(yaml.safe_dump(front, allow_unicode=True, sort_keys=False)),
-            config=config,
-            benchmark=benchmark,
-            place=place(config.place).name,
-            language=language(config.language).name,
-            built=built,
-            options={
-                option.name: (option.about, config.options[option.name]) for option in project.form.options(config.way)
-            },
-            tasks=tasks,
-            task=benchmark.name if benchmark.name in tasks else tasks[0],  # the former runs in each harness
-            reasons=Counter((each.step, each.reason) for each in built.dropped),
-            canary=uuid.uuid5(uuid.NAMESPACE_URL, f"culture-tasks:{benchmark.name}"),
-            version=__version__,
-            cell=markdown_cell,
-        )
+    decisions = project.form.options(config.way)
+    card = templates_of(__package__).get_template("card.md")
+    return card.render(
+        front=as_markup(yaml.safe_dump(front, allow_unicode=True, sort_keys=False)),
+        config=config,
+        benchmark=benchmark,
+        place=place(config.place).name,
+        language=language(config.language).name,
+        built=built,
+        options={option.name: (option.about, config.options[option.name]) for option in decisions},
+        tasks=tasks,
+        task=benchmark.name if benchmark.name in tasks else tasks[0],  # the former runs in each harness
+        reasons=Counter((each.step, each.reason) for each in built.dropped),
+        canary=uuid.uuid5(uuid.NAMESPACE_URL, f"culture-tasks:{benchmark.name}"),
+        version=__version__,
+        cell=markdown_cell,
     )
-    return str(text)

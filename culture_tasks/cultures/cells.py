@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from culture_tasks.benchmarks.cultures import Column
+from culture_tasks.benchmarks.culture_forms import SheetColumn
 
 _TRUE, _FALSE = ("yes", "true", "1"), ("no", "false", "0")
 # What a text begins like that a spreadsheet runs as a formula, or whose first apostrophe it drops.
@@ -31,7 +31,7 @@ def as_cell(value: object) -> str:
     return "\n".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def read_value(column: Column, text: str, label: Callable[[str], str] = str) -> object:
+def read_value(column: SheetColumn, text: str, label: Callable[[str], str] = str) -> object:
     """Returns the value of a column that a cell holds; the text itself where it is none, and None where it is empty.
 
     Args:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from culture_tasks.benchmarks.cultures import Entry
+from culture_tasks.benchmarks.culture_forms import Entry
 from culture_tasks.cultures.project import Project
 from culture_tasks.cultures.returned_sheets import ReturnedRow, SheetReader
 

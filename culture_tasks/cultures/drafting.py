@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from culture_tasks.benchmarks.cultures import MODEL, Ask, Entry, Row
+from culture_tasks.benchmarks.culture_forms import MODEL, Ask, Entry, SheetRow
 from culture_tasks.benchmarks.interface import Decoding, Picture
 from culture_tasks.cultures.project import Project, problems_with
 from culture_tasks.errors import DataError, JudgeError, SettingsError
@@ -72,13 +72,13 @@ def draft(
     rows = [row for row in rows if row.name not in before][:most]
     ask = found.ask
 
-    def save(row: Row, reply: str) -> str:
+    def save(row: SheetRow, reply: str) -> str:
         """Saves a reply; returns why it can't be, or nothing."""
         try:
             values = dict(ask.read(without_reasoning(reply)))
         except ValueError as error:
             return f"the reply can't be read: {error}"
-        if problems := problems_with(found, values):
+        if problems := problems_with(found.columns, values):
             return "; ".join(problems)
         project.add([Entry(step=step, row=row.name, person=person, values=values)], f"{model}, {ask.version}")
         return ""
@@ -89,11 +89,11 @@ def draft(
 
 async def _ask_all(
     folder: Path,
-    rows: Sequence[Row],
+    rows: Sequence[SheetRow],
     model: str,
     ask: Ask,
     settings: Settings,
-    save: Callable[[Row, str], str],
+    save: Callable[[SheetRow, str], str],
     progress: Callable[[], Any],
 ) -> list[tuple[str, str]]:
     address = address_of(settings, model)
@@ -139,7 +139,7 @@ def _sampling(decoding: Decoding) -> dict[str, Any]:
     return {"temperature": decoding.temperature, **top_p, "max_tokens": decoding.max_tokens}
 
 
-def _messages(folder: Path, row: Row, ask: Ask) -> list[Message]:
+def _messages(folder: Path, row: SheetRow, ask: Ask) -> list[Message]:
     prompt = ask.prompt(row)
     parts: list[dict[str, Any]] = []
     for part in prompt.parts:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.cultures import State
+from culture_tasks.benchmarks.culture_forms import State
 from culture_tasks.cultures.assignment import assign
 from culture_tasks.cultures.gold import read_gold, with_gold
 from culture_tasks.cultures.labels import labels_of_page, labels_of_step, read_labels, write_labels

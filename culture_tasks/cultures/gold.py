@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from culture_tasks.benchmarks.cultures import Column, Row, State, Step
+from culture_tasks.benchmarks.culture_forms import SheetColumn, SheetRow, State, Step
 from culture_tasks.cultures.cells import folded, read_value
 from culture_tasks.cultures.project import Project, expected, problems_with
 from culture_tasks.cultures.sheets import GOLD, Sheet, digest, normal
@@ -22,7 +22,7 @@ class Gold(NamedTuple):
         right: The right values of some columns.
     """
 
-    row: Row
+    row: SheetRow
     right: Mapping[str, Sequence[object]]
 
 
@@ -61,26 +61,30 @@ def read_gold(project: Project, step: Step) -> list[Gold]:
         shown = {name: text for name, text in line.items() if name not in {*columns, "image", "group"}}
         image = line.get("image", "")
         name = f"{GOLD}{digest(json.dumps([shown, image]))[:10]}"
-        gold[name] = Gold(Row(name=name, shown=shown, image=image, group=line.get("group", "")), right)
+        gold[name] = Gold(SheetRow(name=name, shown=shown, image=image, group=line.get("group", "")), right)
     return list(gold.values())
 
 
-def _known(where: str, column: Column, text: str) -> object:
+def _known(where: str, column: SheetColumn, text: str) -> object:
     value = read_value(column, normal(text))
-    alone = Step(name="", title="", about="", who="", source="", columns=[column], rows=lambda _: ())
-    if column.only_if is None and problems_with(alone, {column.name: value}):
+    if column.only_if is None and problems_with([column], {column.name: value}):
         raise DataError(f"{where}, column {column.name!r}: found {text!r:.60}. Expected {expected(column)}.")
     return value
 
 
 def with_gold(
-    units: Sequence[Sequence[Row]], gold: Iterable[Gold], step: Step, person: str, state: State, out: Sequence[Sheet]
-) -> list[list[Row]]:
+    units: Sequence[Sequence[SheetRow]],
+    gold: Iterable[Gold],
+    step: Step,
+    person: str,
+    state: State,
+    out: Sequence[Sheet],
+) -> list[list[SheetRow]]:
     """Mixes the gold rows that a person hasn't had into their rows."""
     filled = state.entries.get(f"{GOLD}{step.name}", {})
     had = {name for name, entries in filled.items() if any(entry.person == person for entry in entries)}
     had |= {each.row for sheet in out if sheet.person == person for each in sheet.rows.values()}
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[SheetRow]] = {}
     for each in gold:
         if each.row.name not in had:
             groups.setdefault(each.row.group or each.row.name, []).append(each.row)

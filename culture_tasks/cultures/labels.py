@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from culture_tasks.benchmarks.cultures import Step
+from culture_tasks.benchmarks.culture_forms import Step
 from culture_tasks.errors import DataError
 from culture_tasks.pages.markup import asset
 

@@ -6,10 +6,10 @@ import json
 import shutil
 import textwrap
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from culture_tasks.benchmarks.cultures import Option
+from culture_tasks.benchmarks.culture_forms import FormOption
 from culture_tasks.cultures.labels import Labels, direction, labels_of_page, labels_of_step, write_labels
 from culture_tasks.cultures.project import CONFIG, Project, form_like
 from culture_tasks.errors import CultureTasksError, SettingsError
@@ -73,24 +73,19 @@ def create(
     try:
         for below in ("images", "inputs"):
             (unfinished / below).mkdir(parents=True)
-        config, card = unfinished / CONFIG, dict.fromkeys(CARD, "")
-        _write(config, _toml(fields, (), (), card))  # so that the form can say what there is to decide
+        config = unfinished / CONFIG
+        _write(config, _toml(fields, (), ()))  # so that the form can say what there is to decide
         try:
             project = Project.open(unfinished)
         except CultureTasksError as error:
             raise type(error)(str(error).replace(str(config), "culture new")) from None
-        by_people = [step.name for step in project.steps.values() if step.by_people]
-        _write(config, _toml(fields, form.options(fields["way"]), by_people, card))
-        labels = dict.fromkeys(label for step in project.steps.values() for label in labels_of_step(step))
-        needed = (*labels_of_page(), *labels)
-        write_labels(unfinished, Labels(fields["language"], direction(fields["language"])), needed)
+        steps, code = project.steps.values(), fields["language"]
+        _write(config, _toml(fields, form.options(fields["way"]), [step.name for step in steps if step.by_people]))
+        labels = (*labels_of_page(), *(label for step in steps for label in labels_of_step(step)))
+        write_labels(unfinished, Labels(code, direction(code)), labels)
         guide = templates_of("culture_tasks.cultures").get_template("project.md")
-        _write(
-            unfinished / "README.md",
-            guide.render(
-                config=project.config, steps=project.steps.values(), form=form, folder=folder.name, ways=form.ways
-            ),
-        )
+        text = guide.render(config=project.config, steps=steps, form=form, folder=folder.name, ways=form.ways)
+        _write(unfinished / "README.md", text)
         if folder.exists():
             folder.rmdir()
         unfinished.replace(folder)
@@ -122,25 +117,19 @@ def _place(code: str, name: str) -> str:
         ) from None
 
 
-def _toml(fields: Mapping[str, str], options: Iterable[Option], steps: Iterable[str], card: Mapping[str, str]) -> str:
-    return "\n".join(_toml_lines(fields, options, steps, card)) + "\n"
+def _toml(fields: Mapping[str, str], options: Iterable[FormOption], steps: Sequence[str]) -> str:
+    return "\n".join(_toml_lines(fields, options, steps)) + "\n"
 
 
-def _toml_lines(
-    fields: Mapping[str, str], options: Iterable[Option], steps: Iterable[str], card: Mapping[str, str]
-) -> Iterator[str]:
+def _toml_lines(fields: Mapping[str, str], options: Iterable[FormOption], steps: Sequence[str]) -> Iterator[str]:
     yield from _comment("What this project makes, and what the group decides. Decide before the first sheet is out.")
     yield from (f"{name} = {_value(value)}" for name, value in fields.items())
-    yield "seed = 0"
-    yield from ("", "[people]")
+    yield from ("seed = 0", "", "[people]")
     yield from _comment(
         "A code for each person (no names), with the steps that they do; an empty list means all. Take out whoever "
-        "stops: others get what is left, and what is done stays."
+        f"stops: others get what is left, and what is done stays.\nSteps: {', '.join(steps)}."
     )
-    names = list(steps)
-    yield from _comment(f"Steps: {', '.join(names)}.")
-    yield from (f"# p1 = {_value(names[:1])}", "# p2 = []")
-    yield from ("", "[options]")
+    yield from (f"# p1 = {_value(steps[:1])}", "# p2 = []", "", "[options]")
     for option in options:
         yield ""
         yield from _comment(option.about)
@@ -149,9 +138,9 @@ def _toml_lines(
         yield f"{option.name} = {_value(option.default)}"
     yield from ("", "[card]")
     yield from _comment("For the data card: what only the group can say.")
-    for heading, text in card.items():
-        yield from _comment(CARD[heading])
-        yield f"{heading} = {_value(text)}"
+    for heading, question in CARD.items():
+        yield from _comment(question)
+        yield f'{heading} = ""'
 
 
 def _comment(text: str) -> Iterator[str]:
@@ -161,4 +150,4 @@ def _comment(text: str) -> Iterator[str]:
 
 def _value(value: object) -> str:
     """Returns a value as TOML, whose texts and lists are those of JSON."""
-    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)

@@ -11,23 +11,22 @@ import re
 import shutil
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.cultures import (
-    NAME,
-    Column,
+from culture_tasks.benchmarks.culture_forms import (
     Config,
     CultureForm,
     Entry,
-    OffersCultures,
-    Option,
+    FormOption,
+    SheetColumn,
     State,
     Step,
 )
+from culture_tasks.benchmarks.cultures import NAME, Identity, OffersCultures
 from culture_tasks.benchmarks.registry import benchmarks
 from culture_tasks.errors import DataError, nearest
 from culture_tasks.vocabulary import language, place
@@ -35,8 +34,7 @@ from culture_tasks.vocabulary import language, place
 CONFIG, ENTRIES = "culture.toml", "entries.jsonl"
 
 _PERSON = re.compile(r"[A-Za-z0-9_.-]{1,40}")
-_TEXTS = ("name", "title", "like", "way", "language", "place")
-_REQUIRED = ("name", "title", "like", "language", "place")
+_TEXTS = tuple(one.name for one in fields(Identity))
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", list: "a list of texts"}
 
 
@@ -104,11 +102,10 @@ class Project:
 
     def entries(self) -> list[Entry]:
         """Returns all entries, the oldest first, those that were replaced included."""
-        path, names = self.folder / ENTRIES, ("step", "row", "person", "values", "skipped")
-        entries = []
+        path, entries = self.folder / ENTRIES, []
         for number, content in read_objects(path):
             try:
-                entries.append(Entry(**{name: content[name] for name in names}))
+                entries.append(Entry(**{one.name: content[one.name] for one in fields(Entry)}))
             except KeyError as error:
                 raise DataError(f"{path}, line {number}: no field {error}. {_RESTORE}") from None
         return entries
@@ -121,18 +118,7 @@ class Project:
             origin: Where they come from, such as the name of a sheet, for whoever looks into the file.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        contents = [
-            {
-                "step": entry.step,
-                "row": entry.row,
-                "person": entry.person,
-                "values": dict(entry.values),
-                "skipped": entry.skipped,
-                "time": now,
-                "origin": origin,
-            }
-            for entry in entries
-        ]
+        contents = [{**asdict(entry), "time": now, "origin": origin} for entry in entries]
         append_objects(self.folder / ENTRIES, contents)
         return len(contents)
 
@@ -197,7 +183,7 @@ def _config(content: Mapping[str, Any], form: CultureForm, path: Path) -> Config
             raise DataError(f"{path}: unknown field {name!r}.{nearest(name, known)} Allowed are {', '.join(known)}.")
     for name in _TEXTS:
         value = content.get(name, "")
-        if not isinstance(value, str) or (name in _REQUIRED and not value.strip()):
+        if not isinstance(value, str) or (name != "way" and not value.strip()):
             raise DataError(f"{path}, field {name!r}: found {value!r}. Expected a text.")
     for name, known_code, example in (("language", language, "ko or yue"), ("place", place, "KR or IN-AS")):
         try:
@@ -219,24 +205,21 @@ def _config(content: Mapping[str, Any], form: CultureForm, path: Path) -> Config
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 10**9:
         raise DataError(f"{path}, field 'seed': found {seed!r}. Expected a whole number from 0 on.")
     values = {each: content.get(each, "").strip() for each in _TEXTS}
-    config = Config(**values, seed=seed, options=_options(content.get("options", {}), form.options(way), path))
-    steps = [step.name for step in form.steps(config)]
-    card = _section(content.get("card", {}), "card", path)
-    for heading, text in card.items():
+    sections = {name: content.get(name, {}) for name in ("options", "card", "people")}
+    for section, found in sections.items():
+        if not isinstance(found, dict):
+            raise DataError(f"{path}, field {section!r}: found {found!r:.80}. Expected a section [{section}].")
+    for heading, text in sections["card"].items():
         if not isinstance(text, str):
             raise DataError(f"{path}, section [card], field {heading!r}: found {text!r}. Expected a text.")
-    people = _people(_section(content.get("people", {}), "people", path), steps, path)
-    return Config(**values, seed=seed, options=config.options, people=people, card=card)
+    options = _options(sections["options"], form.options(way), path)
+    config = Config(**values, seed=seed, options=options, card=sections["card"], people=sections["people"])
+    _check_people(config.people, [step.name for step in form.steps(config)], path)
+    return config
 
 
-def _section(found: Any, name: str, path: Path) -> Mapping[str, Any]:
-    if not isinstance(found, dict):
-        raise DataError(f"{path}, field {name!r}: found {found!r:.80}. Expected a section [{name}].")
-    return found
-
-
-def _people(found: Mapping[str, Any], steps: Sequence[str], path: Path) -> dict[str, Sequence[str]]:
-    for person, own in found.items():
+def _check_people(people: Mapping[str, Any], steps: Sequence[str], path: Path) -> None:
+    for person, own in people.items():
         place = f"{path}, section [people], field {person!r}"
         if not _PERSON.fullmatch(person):
             raise DataError(f"{place}: Expected a code of letters, digits, '.', '-' and '_', and no name of a person.")
@@ -245,11 +228,9 @@ def _people(found: Mapping[str, Any], steps: Sequence[str], path: Path) -> dict[
         for step in own:
             if step not in steps:
                 raise DataError(f"{place}: no step {step!r}.{nearest(str(step), steps)} Steps: {', '.join(steps)}.")
-    return dict(found)
 
 
-def _options(found: Any, known: Sequence[Option], path: Path) -> dict[str, Any]:
-    given = _section(found, "options", path)
+def _options(given: Mapping[str, Any], known: Sequence[FormOption], path: Path) -> dict[str, Any]:
     names = [option.name for option in known]
     for name in given:
         if name not in names:
@@ -260,25 +241,23 @@ def _options(found: Any, known: Sequence[Option], path: Path) -> dict[str, Any]:
     return {option.name: _option(option, given.get(option.name, option.default), path) for option in known}
 
 
-def _option(option: Option, value: Any, path: Path) -> Any:
-    default = list(option.default) if isinstance(option.default, (list, tuple)) else option.default
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+def _option(option: FormOption, value: Any, path: Path) -> Any:
+    if isinstance(option.default, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
-    if isinstance(value, tuple):
-        value = list(value)
-    fits = type(value) is type(default) and (not isinstance(value, list) or all(isinstance(one, str) for one in value))
-    allowed = not option.choices or all(
-        one in option.choices for one in (value if isinstance(value, list) else [value])
-    )
-    if fits and allowed:
+    values = value if isinstance(value, list) else [value]
+    fits = type(value) is type(option.default) and (value is not values or all(isinstance(one, str) for one in values))
+    allowed = not option.choices or (fits and set(values) <= set(option.choices))
+    if fits and allowed and not (isinstance(value, (int, float)) and value < option.lowest):
         return value
-    expected = f"one of {', '.join(map(repr, option.choices))}" if option.choices else _KINDS[type(default)]
+    expected = f"one of {', '.join(map(repr, option.choices))}" if option.choices else _KINDS[type(option.default)]
+    if fits and allowed:
+        expected = f"a number from {option.lowest} on"
     raise DataError(f"{path}, section [options], field {option.name!r}: found {value!r:.80}. Expected {expected}.")
 
 
-def problems_with(step: Step, values: Mapping[str, Any]) -> list[str]:
-    """Returns what is wrong with the values of an entry, each problem with its column first."""
-    columns = {column.name: column for column in step.columns}
+def problems_with(step_columns: Iterable[SheetColumn], values: Mapping[str, Any]) -> list[str]:
+    """Returns what is wrong with the values of a step's columns, each problem with its column first."""
+    columns = {column.name: column for column in step_columns}
     problems = [
         f"column {name!r}: unknown.{nearest(name, columns)} Allowed are {', '.join(columns)}"
         for name in values
@@ -299,7 +278,7 @@ def problems_with(step: Step, values: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _fits(column: Column, value: Any) -> bool:
+def _fits(column: SheetColumn, value: Any) -> bool:
     if column.kind in ("text", "long_text"):
         lines = column.kind == "long_text" or (isinstance(value, str) and "\n" not in value)
         return isinstance(value, str) and bool(value.strip()) and lines and len(value) <= (column.most or len(value))
@@ -313,7 +292,7 @@ def _fits(column: Column, value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def expected(column: Column) -> str:
+def expected(column: SheetColumn) -> str:
     """Returns what a column may hold, in words."""
     if column.kind == "choice":
         return f"one of {', '.join(column.choices)}"

@@ -16,12 +16,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.cultures import Entry, Row, State, Step
+from culture_tasks.benchmarks.culture_forms import Entry, SheetRow, State, Step
 from culture_tasks.cultures.cells import read_value, unguarded
 from culture_tasks.cultures.labels import Labels, read_labels
 from culture_tasks.cultures.project import Project, problems_with
 from culture_tasks.cultures.sheet_files import CHECK, DONE, IMAGE, ROW, SHEET, SKIP
-from culture_tasks.cultures.sheets import Sheet, SheetRow, check_of, normal, read_sheets, texts_of
+from culture_tasks.cultures.sheets import SentRow, Sheet, check_of, normal, read_sheets, texts_of
 from culture_tasks.errors import DataError, nearest
 
 _SAVE = "In the spreadsheet, save it as CSV UTF-8"
@@ -53,7 +53,7 @@ class ReturnedRow:
     place: str = ""
     content: str = ""
     sheet: Sheet | None = None
-    sent: SheetRow | None = None
+    sent: SentRow | None = None
     values: dict[str, Any] = field(default_factory=dict)
     skipped: str | None = None
     empty: bool = False
@@ -82,7 +82,7 @@ class SheetReader:
         self._project, self._data_folder = project, data_folder
         self._sheets = {sheet.name: sheet for sheet in read_sheets(project)}
         self._labels: Labels = read_labels(project.folder, project.config.language)
-        self._rows: dict[str, dict[str, Row]] = {}
+        self._rows: dict[str, dict[str, SheetRow]] = {}
         self.notes: list[tuple[str, str]] = []
 
     def read(self, file: str, content: bytes) -> Iterator[ReturnedRow]:
@@ -129,7 +129,7 @@ class SheetReader:
         if returned.empty or returned.sheet is None:
             return ""
         if returned.skipped is None:
-            problems = problems_with(self._project.steps[returned.sheet.step], returned.values)
+            problems = problems_with(self._project.steps[returned.sheet.step].columns, returned.values)
             return f"{'; '.join(problems)}." if problems else ""
         return "both skipped and filled in. Expected one of the two: ask the person." if returned.values else ""
 
@@ -242,7 +242,7 @@ class SheetReader:
         steps = self._project.steps.items()
         return {name: replace(self._labels, own=step.labels(self._state)) for name, step in steps}
 
-    def _changed(self, returned: ReturnedRow, row: SheetRow, step: Step, line: Mapping[str, str]) -> str:
+    def _changed(self, returned: ReturnedRow, row: SentRow, step: Step, line: Mapping[str, str]) -> str:
         """Returns what is wrong with the columns that nobody fills in; empty where they are as they were sent."""
         name = line[ROW].strip()
         if line[CHECK].strip() != row.check:
@@ -272,7 +272,7 @@ class SheetReader:
             "sorted by itself, or the encoding changed?)."
         )
 
-    def _shown_now(self, step: Step) -> Mapping[str, Row]:
+    def _shown_now(self, step: Step) -> Mapping[str, SheetRow]:
         """Returns the rows of a step; none where data that they need can't be read now."""
         if step.name not in self._rows:
             try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.cultures import Column, Row, Step
+from culture_tasks.benchmarks.culture_forms import SheetColumn, SheetRow, Step
 from culture_tasks.cultures.cells import as_cell, guarded
 from culture_tasks.cultures.labels import Labels
 from culture_tasks.cultures.project import Project, expected
@@ -43,7 +43,7 @@ def write_sheet(
     project: Project,
     step: Step,
     sheet: Sheet,
-    rows: Mapping[str, Row],
+    rows: Mapping[str, SheetRow],
     folder: Path,
     labels: Labels,
     images: Thumbnails,
@@ -64,33 +64,28 @@ def write_sheet(
     """
     page, table = folder / f"{sheet.name}.html", folder / f"{sheet.name}.csv"
     text = _page(project, step, sheet, _screens(rows, images), labels)
-    write_csv(table, _header(step, rows.values(), labels), _lines(step, sheet, rows))
+    write_csv(table, *_table(step, sheet, rows, labels))
     page.write_text(text, encoding="utf-8", newline="\n")
     return [page, table]
 
 
-def _screens(rows: Mapping[str, Row], images: Thumbnails) -> list[_Screen]:
-    groups: dict[str, dict[str, Row]] = {}
+def _screens(rows: Mapping[str, SheetRow], images: Thumbnails) -> list[_Screen]:
+    groups: dict[str, dict[str, SheetRow]] = {}
     for name, row in rows.items():
         groups.setdefault(f"group {row.group}" if row.group else name, {})[name] = row
     screens = []
     for group in groups.values():
         first, *others = group.values()
         alike = {
-            label: text
-            for label, text in first.shown.items()
-            if others and all(row.shown.get(label) == text for row in others)
+            label: text for label, text in first.shown.items() if all(row.shown.get(label) == text for row in others)
         }
-        image = first.image if others and all(row.image == first.image for row in others) else ""
-        cards = [
-            _Card(
-                id=name,
-                facts={label: text for label, text in row.shown.items() if label not in alike},
-                image=None if image else _address(row.image, images),
-                values=row.values,
-            )
-            for name, row in group.items()
-        ]
+        image = first.image if all(row.image == first.image for row in others) else ""
+        if not others:
+            alike, image = {}, ""
+        cards = []
+        for name, row in group.items():
+            facts = {label: text for label, text in row.shown.items() if label not in alike}
+            cards.append(_Card(name, facts, None if image else _address(row.image, images), row.values))
         screens.append(_Screen(alike, _address(image, images), cards))
     return screens
 
@@ -106,13 +101,8 @@ def _address(image: str, images: Thumbnails) -> str | None:
 
 
 def _page(project: Project, step: Step, sheet: Sheet, screens: Sequence[_Screen], labels: Labels) -> str:
-    style = "\n".join(
-        (
-            asset("culture_tasks.pages", "page.css"),
-            asset("culture_tasks.people", "page/sheet.css"),
-            asset("culture_tasks.cultures", "page/sheet.css"),
-        )
-    )
+    sheets = (("pages", "page.css"), ("people", "page/sheet.css"), ("cultures", "page/sheet.css"))
+    style = "\n".join(asset(f"culture_tasks.{room}", name) for room, name in sheets)
     script = asset("culture_tasks.cultures", "page/sheet.js")
     checks = "".join(row.check for row in sheet.rows.values())
     digest = hashlib.sha256(checks.encode()).hexdigest()[:16]
@@ -135,32 +125,35 @@ def _page(project: Project, step: Step, sheet: Sheet, screens: Sequence[_Screen]
     )
 
 
-def _header(step: Step, rows: Collection[Row], labels: Labels) -> list[str]:
-    shown = dict.fromkeys(label for row in rows for label in row.shown)
-    return [
+def _table(
+    step: Step, sheet: Sheet, rows: Mapping[str, SheetRow], labels: Labels
+) -> tuple[list[str], Iterator[list[str]]]:
+    """Returns the header and the lines of the CSV file."""
+    shown = dict.fromkeys(label for row in rows.values() for label in row.shown)
+    images, done = [IMAGE], [f"{DONE} {labels('It is right as it stands')}: x"]
+    images, done = images * any(row.image for row in rows.values()), done * any(row.values for row in rows.values())
+    header = [
         *(SHEET, ROW, CHECK),
         *(f"[{number}] {labels(label)}" for number, label in enumerate(shown, start=1)),
-        *([IMAGE] if any(row.image for row in rows) else []),
+        *images,
         *(f"{column.name}: {labels(column.title)} ({_expected(column, labels)})" for column in step.columns),
-        *([f"{DONE} {labels('It is right as it stands')}: x"] if any(row.values for row in rows) else []),
+        *done,
         f"{SKIP} {labels('Skip this one')}: x",
     ]
-
-
-def _expected(column: Column, labels: Labels) -> str:
-    words = " | ".join(labels(one).partition(":")[0] for one in column.choices.values()) or expected(column)
-    return words if column.required else f"{words}; {labels('may stay empty')}"
-
-
-def _lines(step: Step, sheet: Sheet, rows: Mapping[str, Row]) -> Iterator[list[str]]:
-    shown = dict.fromkeys(label for row in rows.values() for label in row.shown)
-    has_images, has_values = (any(getattr(row, name) for row in rows.values()) for name in ("image", "values"))
-    for name, row in rows.items():
-        yield [
+    lines = (
+        [
             *(sheet.name, name, sheet.rows[name].check),
             *(guarded(row.shown.get(label, "")) for label in shown),
-            *([row.image] if has_images else []),
+            *(row.image for _ in images),
             *(guarded(as_cell(row.values.get(column.name))) for column in step.columns),
-            *([""] if has_values else []),
+            *("" for _ in done),
             "",
         ]
+        for name, row in rows.items()
+    )
+    return header, lines
+
+
+def _expected(column: SheetColumn, labels: Labels) -> str:
+    words = " | ".join(labels(one).partition(":")[0] for one in column.choices.values()) or expected(column)
+    return words if column.required else f"{words}; {labels('may stay empty')}"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from culture_tasks.benchmarks.cultures import Config, Row, Step
+from culture_tasks.benchmarks.culture_forms import Config, SheetRow, Step
 from culture_tasks.cultures.project import Project, append_objects, read_objects
 from culture_tasks.errors import DataError
 from culture_tasks.text import storable
@@ -23,7 +23,8 @@ GOLD = "gold:"
 """How the step of an entry begins that is of a gold row, before the name of the row's own step."""
 
 
-class SheetRow(NamedTuple):
+@dataclass(frozen=True)
+class SentRow:
     """A row of a sheet.
 
     Attributes:
@@ -51,7 +52,7 @@ class Sheet:
     name: str
     step: str
     person: str
-    rows: Mapping[str, SheetRow]
+    rows: Mapping[str, SentRow]
 
 
 def read_sheets(project: Project) -> list[Sheet]:
@@ -59,7 +60,7 @@ def read_sheets(project: Project) -> list[Sheet]:
     path, sheets = project.folder / SHEETS, []
     for number, content in read_objects(path):
         try:
-            rows = {name: SheetRow(**row) for name, row in content.pop("rows").items()}
+            rows = {name: SentRow(**row) for name, row in content.pop("rows").items()}
             sheets.append(Sheet(**content, rows=rows))
         except (KeyError, TypeError, AttributeError):
             raise DataError(f"{path}, line {number}: not a sheet. Restore the line from a copy of the file.") from None
@@ -68,16 +69,7 @@ def read_sheets(project: Project) -> list[Sheet]:
 
 def record(project: Project, sheets: Iterable[Sheet]) -> None:
     """Adds sheets to the project's record."""
-    contents = [
-        {
-            "name": sheet.name,
-            "step": sheet.step,
-            "person": sheet.person,
-            "rows": {name: row._asdict() for name, row in sheet.rows.items()},
-        }
-        for sheet in sheets
-    ]
-    append_objects(project.folder / SHEETS, contents)
+    append_objects(project.folder / SHEETS, map(asdict, sheets))
 
 
 def normal(text: str) -> str:
@@ -98,7 +90,7 @@ def name_on_sheets(config: Config, step: str, row: str) -> str:
     return f"r{digest(f'{config.like} {config.name} {config.seed} {step} {row}')[:10]}"
 
 
-def texts_of(row: Row) -> list[str]:
+def texts_of(row: SheetRow) -> list[str]:
     """Returns what a sheet shows of a row, its image's name included."""
     return [*row.shown.values(), row.image]
 
@@ -110,15 +102,18 @@ def check_of(name: str, texts: Iterable[str]) -> str:
 
 
 def make_sheet(
-    project: Project, step: Step, person: str, units: Iterable[Sequence[Row]], before: Sequence[Sheet]
-) -> tuple[Sheet, dict[str, Row]]:
+    project: Project, step: Step, person: str, units: Iterable[Sequence[SheetRow]], before: Sequence[Sheet]
+) -> tuple[Sheet, dict[str, SheetRow]]:
     """Returns the sheet of a person, and its rows by their names on it."""
-    rows, shown = {}, {}
-    for unit in units:
-        for row in unit:
-            name = name_on_sheets(project.config, step.name, row.name)
-            own = f"{GOLD}{step.name}" if row.name.startswith(GOLD) else step.name
-            rows[name] = SheetRow(own, row.name, check_of(name, texts_of(row)), dict(row.values))
-            shown[name] = row
+    shown = {name_on_sheets(project.config, step.name, row.name): row for unit in units for row in unit}
+    rows = {
+        name: SentRow(
+            step=f"{GOLD}{step.name}" if row.name.startswith(GOLD) else step.name,
+            row=row.name,
+            check=check_of(name, texts_of(row)),
+            values=dict(row.values),
+        )
+        for name, row in shown.items()
+    }
     number = 1 + sum(sheet.step == step.name and sheet.person == person for sheet in before)
     return Sheet(f"{step.name}-{person}-{number}", step.name, person, rows), shown

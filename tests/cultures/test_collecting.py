@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.toy_culture import STEPS, project, written
 
-from culture_tasks.benchmarks.cultures import Entry, Row
+from culture_tasks.benchmarks.culture_forms import Entry, SheetRow
 from culture_tasks.cli.main import main
 from culture_tasks.cultures.cells import guarded, read_value, unguarded
 from culture_tasks.cultures.collecting import collect
@@ -337,7 +337,7 @@ def test_values_come_back_from_csv_as_they_were_sent(tmp_path_factory, question,
     opened = project(folder, "a")
     values = {"question": normal(question), "answers": [one for one in map(normal, answers) if one]}
     values = {name: value for name, value in values.items() if value}
-    step = replace(STEPS[0], rows=lambda _: [Row(name="x", shown={"Shown": question}, values=values)])
+    step = replace(STEPS[0], rows=lambda _: [SheetRow(name="x", shown={"Shown": question}, values=values)])
     object.__setattr__(opened, "steps", {"write": step})
     give_out(opened, opened.state(), "write", folder / "out")
     with (folder / "out" / "write-a-1.csv").open(encoding="utf-8-sig", newline="") as file:

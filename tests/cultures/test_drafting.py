@@ -11,7 +11,7 @@ from PIL import Image
 from support import toy_culture
 from support.fault_server import FaultServer, fails, says
 
-from culture_tasks.benchmarks.cultures import Ask
+from culture_tasks.benchmarks.culture_forms import Ask
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.cultures.drafting import draft
 from culture_tasks.errors import DataError, JudgeError, SettingsError

@@ -24,11 +24,28 @@ def test_a_line_that_a_crash_cut_short_is_left_out_and_replaced(tmp_path, cut):
     assert [content for _, content in read_objects(path)] == [*kept, {"c": 1}]
 
 
-@pytest.mark.parametrize(("field", "code"), [("language", "qqq"), ("place", "Korea")])
-def test_a_code_that_is_none_is_named(tmp_path, field, code):
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("language = .*", 'language = "qqq"', "field 'language': found 'qqq'. Expected a code, such as ko"),
+        ("place = .*", 'place = "Korea"', "field 'place': found 'Korea'. Expected a code, such as KR"),
+        ("title = .*", "title = 3", "field 'title': found 3. Expected a text."),
+        ("seed = .*", "seed = -1", "field 'seed': found -1. Expected a whole number"),
+        ("seed = .*", "sed = 1", "unknown field 'sed'. Did you mean 'seed'?"),
+        (r"\[people\]", "people = 3\n[card]", "field 'people': found 3. Expected a section [people]."),
+        (r"\[people\]", "[card]\npay = 3\n[people]", "section [card], field 'pay': found 3. Expected a text."),
+        ("a = .*", '"A. B" = []', "field 'A. B': Expected a code of letters"),
+        ("a = .*", "a = 3", "field 'a': found 3. Expected a list of steps"),
+        ("a = .*", 'a = ["chek"]', "no step 'chek'. Did you mean 'check'?"),
+        (r"\[options\]", "[options]\nblank = 1", "unknown option 'blank'. Did you mean 'blanks'?"),
+        (r"\[options\]", '[options]\nblanks = "1"', "field 'blanks': found '1'. Expected a whole number."),
+        (r"\[options\]", "[options]\nblanks = -2", "field 'blanks': found -2. Expected a number from 0 on."),
+    ],
+)
+def test_a_decision_that_cannot_be_kept_is_named(tmp_path, before, after, message):
     path = project(tmp_path, "a").folder / CONFIG
-    path.write_text(re.sub(rf"{field} = .*", f'{field} = "{code}"', path.read_text("utf-8")), encoding="utf-8")
-    with pytest.raises(DataError, match=f"field '{field}': found '{code}'. Expected a code, such as"):
+    path.write_text(re.sub(before, after, path.read_text("utf-8"), count=1), encoding="utf-8")
+    with pytest.raises(DataError, match=re.escape(message)):
         Project.open(tmp_path)
 
 

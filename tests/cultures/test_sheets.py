@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 from support.toy_culture import STEPS, project, written
 
-from culture_tasks.benchmarks.cultures import Config, Entry, Row, State
+from culture_tasks.benchmarks.culture_forms import Config, Entry, SheetRow, State
 from culture_tasks.cli.main import main
 from culture_tasks.cultures.assignment import assign
 from culture_tasks.cultures.giving_out import give_out
 from culture_tasks.cultures.gold import gold_shares, read_gold
 from culture_tasks.cultures.project import Project
-from culture_tasks.cultures.sheets import Sheet, SheetRow, read_sheets
+from culture_tasks.cultures.sheets import SentRow, Sheet, read_sheets
 from culture_tasks.errors import DataError, SettingsError
 
 CONFIG = Config(name="toyland", title="Toyland", like="toy", language="am", place="ET")
@@ -36,7 +36,7 @@ def step_of(*rows):
 
 
 def out(person, *rows):
-    return Sheet("check-1", "check", person, {row: SheetRow("check", row, "", {}) for row in rows})
+    return Sheet("check-1", "check", person, {row: SentRow("check", row, "", {}) for row in rows})
 
 
 def done(row, person, skipped=None):
@@ -56,7 +56,7 @@ def by_row(assignment):
 def test_many_rows_go_to_as_many_people_as_they_need_and_evenly(tmp_path):
     people = [f"p{number}" for number in range(10)]
     rows = [
-        Row(name=f"r{number}", people=3, not_for=frozenset({people[number % 10]}), group=f"g{number // 3}")
+        SheetRow(name=f"r{number}", people=3, not_for=frozenset({people[number % 10]}), group=f"g{number // 3}")
         for number in range(999)
     ]
     state = state_of(tmp_path, *people)
@@ -74,21 +74,21 @@ def test_many_rows_go_to_as_many_people_as_they_need_and_evenly(tmp_path):
 @pytest.mark.parametrize(
     ("row", "entries", "sheets", "options", "expected"),
     [
-        (Row(name="x", people=2), [], [], {}, {"a", "b", "c"}),
-        (Row(name="x", writer="b"), [], [], {}, {"b"}),
-        (Row(name="x", writer="b"), [done("x", "b", skipped="")], [], {}, set()),
-        (Row(name="x", not_for=frozenset("ab")), [], [], {}, {"c"}),
-        (Row(name="x"), [done("x", "a")], [], {}, set()),
-        (Row(name="x", people=3), [done("x", "a")], [], {}, {"b", "c"}),
-        (Row(name="x", people=2), [done("x", "a", skipped="hurts")], [], {}, {"b", "c"}),
-        (Row(name="x"), [done("x", "model:m")], [], {}, {"a", "b", "c"}),
-        (Row(name="x"), [], [out("a", "x")], {}, set()),
-        (Row(name="x"), [], [out("a", "x")], {"again": True}, {"a"}),
-        (Row(name="x"), [], [out("a", "x")], {"again": True, "people": ["b"]}, set()),
-        (Row(name="x"), [], [out("gone", "x")], {}, {"a", "b", "c"}),
-        (Row(name="x"), [done("x", "gone")], [], {}, set()),
-        (Row(name="x", people=2), [], [out("a", "x")], {}, {"b", "c"}),
-        (Row(name="x", people=3), [], [], {"people": ["c"]}, {"c"}),
+        (SheetRow(name="x", people=2), [], [], {}, {"a", "b", "c"}),
+        (SheetRow(name="x", writer="b"), [], [], {}, {"b"}),
+        (SheetRow(name="x", writer="b"), [done("x", "b", skipped="")], [], {}, set()),
+        (SheetRow(name="x", not_for=frozenset("ab")), [], [], {}, {"c"}),
+        (SheetRow(name="x"), [done("x", "a")], [], {}, set()),
+        (SheetRow(name="x", people=3), [done("x", "a")], [], {}, {"b", "c"}),
+        (SheetRow(name="x", people=2), [done("x", "a", skipped="hurts")], [], {}, {"b", "c"}),
+        (SheetRow(name="x"), [done("x", "model:m")], [], {}, {"a", "b", "c"}),
+        (SheetRow(name="x"), [], [out("a", "x")], {}, set()),
+        (SheetRow(name="x"), [], [out("a", "x")], {"again": True}, {"a"}),
+        (SheetRow(name="x"), [], [out("a", "x")], {"again": True, "people": ["b"]}, set()),
+        (SheetRow(name="x"), [], [out("gone", "x")], {}, {"a", "b", "c"}),
+        (SheetRow(name="x"), [done("x", "gone")], [], {}, set()),
+        (SheetRow(name="x", people=2), [], [out("a", "x")], {}, {"b", "c"}),
+        (SheetRow(name="x", people=3), [], [], {"people": ["c"]}, {"c"}),
     ],
 )
 def test_a_row_goes_to_whom_it_may_go(tmp_path, row, entries, sheets, options, expected):
@@ -103,14 +103,14 @@ def test_a_row_goes_to_whom_it_may_go(tmp_path, row, entries, sheets, options, e
 
 
 def test_rows_without_enough_people_and_full_sheets_are_counted(tmp_path):
-    rows = [Row(name=f"r{number}", people=3, group=f"g{number // 2}") for number in range(6)]
+    rows = [SheetRow(name=f"r{number}", people=3, group=f"g{number // 2}") for number in range(6)]
     assignment = assign(step_of(*rows), state_of(tmp_path, "a", "b"), most=3)
     assert {person: sum(map(len, units)) for person, units in assignment.units.items()} == {"a": 2, "b": 2}
     assert (assignment.later, set(assignment.short.values()), len(assignment.short)) == (8, {1}, 6)
 
 
 def test_a_further_row_of_a_group_goes_to_the_people_who_have_the_others(tmp_path):
-    rows = [Row(name=name, people=2, group="g") for name in ("x", "y", "z")]
+    rows = [SheetRow(name=name, people=2, group="g") for name in ("x", "y", "z")]
     state = state_of(tmp_path, *"abcdef", entries=[done("x", "e"), done("y", "e"), done("x", "f")])
     given = by_row(assign(step_of(*rows), state, [out("f", "y")]))
     assert given == {"z": {"e", "f"}}
@@ -165,7 +165,7 @@ def test_a_page_shows_hostile_text_as_text_and_a_missing_image_stops(tmp_path):
     assert "http" not in page.replace("http-equiv", "")
     line = names_on(tmp_path / "out", "check-b-1")[0]
     assert line["[1] Question"] == f"'{HOSTILE}"
-    step = replace(STEPS[1], rows=lambda _: [Row(name="x", image="../culture.toml")])
+    step = replace(STEPS[1], rows=lambda _: [SheetRow(name="x", image="../culture.toml")])
     with pytest.raises(DataError, match="isn't there, or can't be read"):
         give_out_step(opened, step, tmp_path / "out")
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.cultures import MODEL, BuiltCulture, Entry, Row, State
+from culture_tasks.benchmarks.culture_forms import MODEL, Entry, SheetRow, State
+from culture_tasks.benchmarks.cultures import BuiltCulture
 from culture_tasks.cultures.building import build
 from culture_tasks.cultures.project import Project, problems_with
 from culture_tasks.settings import Settings
@@ -42,7 +43,7 @@ class Group:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def open_rows(self, step: str, person: str) -> list[Row]:
+    def open_rows(self, step: str, person: str) -> list[SheetRow]:
         """Returns the rows that a person may fill in and that still need somebody."""
         state, rows = self.project.state(), self.project.step(step).rows(self.project.state())
         assert len({row.name for row in rows}) == len(rows)
@@ -54,7 +55,7 @@ class Group:
             if person not in {entry.person for entry in state.entries.get(step, {}).get(row.name, ())}
         ]
 
-    def do(self, step: str, person: str, answer: Callable[[Row], Any]) -> int:
+    def do(self, step: str, person: str, answer: Callable[[SheetRow], Any]) -> int:
         """Fills in the open rows of a step; an answer is the values, SKIP, or None for what is left open."""
         entries = []
         for row in self.open_rows(step, person):
@@ -62,7 +63,7 @@ class Group:
             if values is SKIP:
                 entries.append(Entry(step=step, row=row.name, person=person, skipped="no reason"))
             elif values is not None:
-                assert problems_with(self.project.step(step), values) == []
+                assert problems_with(self.project.step(step).columns, values) == []
                 entries.append(Entry(step=step, row=row.name, person=person, values=values))
         return self.project.add(entries, "test")
 
@@ -71,7 +72,7 @@ class Group:
         ask = self.project.step(step).ask
         assert ask is not None
 
-        def answer(row: Row) -> Mapping[str, Any]:
+        def answer(row: SheetRow) -> Mapping[str, Any]:
             return ask.read(reply("\n".join(part for part in ask.prompt(row).parts if isinstance(part, str))))
 
         return self.do(step, f"{MODEL}{model}", answer)

@@ -5,37 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from culture_tasks.benchmarks.cultures import (
+from culture_tasks.benchmarks.culture_forms import (
     Built,
-    BuiltCulture,
-    Column,
     Config,
     CultureForm,
     Entry,
     Figure,
-    OffersCultures,
-    Option,
-    Row,
+    FormOption,
+    SheetColumn,
+    SheetRow,
     State,
     Step,
 )
+from culture_tasks.benchmarks.cultures import BuiltCulture, OffersCultures
 from culture_tasks.benchmarks.interface import Benchmark
 from culture_tasks.cultures.project import Project
 
 KINDS = {"saying": "A saying", "joke": "A joke"}
 
 
-def _blanks(state: State) -> list[Row]:
+def _blanks(state: State) -> list[SheetRow]:
     return [
-        Row(name=f"{person}-{number}", shown={"Number": str(number)}, writer=person)
+        SheetRow(name=f"{person}-{number}", shown={"Number": str(number)}, writer=person)
         for person in state.config.people
         for number in range(1, state.config.options["blanks"] + 1)
     ]
 
 
-def _written(state: State) -> list[Row]:
+def _written(state: State) -> list[SheetRow]:
     return [
-        Row(
+        SheetRow(
             name=row.name,
             shown={"Question": entry.values["question"], "Answers": "\n".join(entry.values["answers"])},
             values={"rewritten": entry.values["question"]},
@@ -47,9 +46,9 @@ def _written(state: State) -> list[Row]:
     ]
 
 
-def _responses(state: State) -> list[Row]:
+def _responses(state: State) -> list[SheetRow]:
     return [
-        Row(
+        SheetRow(
             name=f"{image.partition('.')[0]}-{number}",
             shown={"Question": f"What is on {image}?", "Response": f"0{number}: <b>&amp;</b>"},
             image=image,
@@ -69,10 +68,10 @@ STEPS = (
         who="natives",
         source="nowhere",
         columns=(
-            Column(name="question", title="Question", most=200),
-            Column(name="answers", title="Answers", kind="texts", most=3),
-            Column(name="kind", title="Kind", kind="choice", choices=KINDS, about="What it is."),
-            Column(name="why", title="Why it is funny", kind="long_text", only_if=("kind", "joke")),
+            SheetColumn(name="question", title="Question", most=200),
+            SheetColumn(name="answers", title="Answers", kind="texts", most=3),
+            SheetColumn(name="kind", title="Kind", kind="choice", choices=KINDS, about="What it is."),
+            SheetColumn(name="why", title="Why it is funny", kind="long_text", only_if=("kind", "joke")),
         ),
         rows=_blanks,
     ),
@@ -83,8 +82,8 @@ STEPS = (
         who="natives",
         source="nowhere",
         columns=(
-            Column(name="rewritten", title="Rewritten"),
-            Column(name="known", title="Do you know it?", kind="yes_no"),
+            SheetColumn(name="rewritten", title="Rewritten"),
+            SheetColumn(name="known", title="Do you know it?", kind="yes_no"),
         ),
         rows=_written,
     ),
@@ -95,8 +94,8 @@ STEPS = (
         who="natives",
         source="nowhere",
         columns=(
-            Column(name="rating", title="Rating", kind="number"),
-            Column(name="comment", title="Comment", required=False),
+            SheetColumn(name="rating", title="Rating", kind="number"),
+            SheetColumn(name="comment", title="Comment", required=False),
         ),
         rows=_responses,
     ),
@@ -105,14 +104,16 @@ STEPS = (
 
 
 class _Form(CultureForm):
-    def __init__(self) -> None:
-        self.ways = {"": "the only one"}
-        self.paper = "Nobody's paper."
+    ways = {"": "the only one"}  # noqa: RUF012
+    paper = "Nobody's paper."
 
-    def options(self, way: str) -> Sequence[Option]:
+    def options(self, way: str) -> Sequence[FormOption]:
         assert way == ""
         about = 'How many questions each person writes. "Two" is enough: \\ no more.'
-        return [Option(name="blanks", default=2, about=about), Option(name="script", default="", about="Which one?")]
+        return [
+            FormOption(name="blanks", default=2, about=about),
+            FormOption(name="script", default="", about="Which one?"),
+        ]
 
     def steps(self, config: Config) -> Sequence[Step]:
         assert config.like == "toy"

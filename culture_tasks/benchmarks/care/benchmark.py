@@ -11,7 +11,8 @@ from culture_tasks.benchmarks.care import documents
 from culture_tasks.benchmarks.care.annotations import HUMAN_RATINGS
 from culture_tasks.benchmarks.care.documents import CATEGORIES, LANGUAGES, PEOPLE, SCOPES, SOURCES, CareDoc
 from culture_tasks.benchmarks.care.rubrics import RUBRIC_FOR, RUBRICS
-from culture_tasks.benchmarks.cultures import BuiltCulture, CultureForm, OffersCultures
+from culture_tasks.benchmarks.culture_forms import CultureForm
+from culture_tasks.benchmarks.cultures import BuiltCulture, OffersCultures
 from culture_tasks.benchmarks.human_ratings import HumanRatings, OffersHumanRatings
 from culture_tasks.benchmarks.interface import (
     Answered,

@@ -1,4 +1,4 @@
-"""A further culture like CARE: what a group decides, and the steps by which it makes its questions and ratings.
+"""A further culture like CARE: the steps by which a group makes its questions and ratings, and what is built of them.
 
 Section 3 and Appendix A of the paper say how its data were made. What they leave open is an option, or stands in the
 table of deviations of ``docs/benchmarks/care.md``.
@@ -6,224 +6,68 @@ table of deviations of ``docs/benchmarks/care.md``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from culture_tasks.benchmarks.care.benchmark import SAMPLED
-from culture_tasks.benchmarks.care.culture_questions import (
-    CATEGORY_TITLES,
-    Question,
-    agreement_of_labels,
-    agreement_of_raters,
-    build_culture,
-    candidates,
-    draw_by_category,
-    draw_test,
-    ideas_of,
-    majorities,
-    respond_row,
-    responses_to,
-    usable_questions,
-    written_questions,
+from culture_tasks.benchmarks.care.built import RATINGS, TEST
+from culture_tasks.benchmarks.care.culture_questions import BY_PEOPLE, CareQuestions, CultureQuestion, candidates
+from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, SCOPES
+from culture_tasks.benchmarks.culture_forms import (
+    Ask,
+    Built,
+    Config,
+    CultureForm,
+    Figure,
+    SheetRow,
+    Step,
 )
 from culture_tasks.benchmarks.culture_rows import (
+    clean,
+    figure_of,
     json_object,
-    negative_options,
-    options_of,
+    nearest_texts,
     people_of,
     respond_step,
-    step_of,
-    writers,
 )
-from culture_tasks.benchmarks.cultures import Ask, Built, Column, Config, CultureForm, Figure, Option, Row, State, Step
 from culture_tasks.benchmarks.interface import Decoding, Prompt
+from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file
 
-_CATEGORY_ABOUT = {
-    "entities": "A fact about something that the culture has, with one right answer: who founded a state, where a "
-    "drink comes from. No facts that any encyclopedia has of any country, such as its population.",
-    "opinion": "An open question about something that the culture has, on which views differ: the main ideas of a "
-    "thinker, whether people like a dish. The answer gives the views that are common.",
-    "norms": "How people are expected to behave towards each other. They learn it on purpose, such as how to address "
-    "elders.",
-    "commonsense": "An everyday thing that people take for granted and never had to learn, such as whether one brings "
-    "paper to a public toilet.",
-    "literacy": "Proverbs, idioms, slang, literature and film. Translating a text isn't literacy.",
+_TITLES: dict[str, str] = {category: RELEASED_NAMES[category] for category in CATEGORIES}
+_RELEASED_SCOPES: dict[str, str] = {scope: scope.replace("_", "-").capitalize() for scope in SCOPES}
+
+_Table = list[dict[str, Any]]
+
+_STATISTICS = {
+    "krippendorff_alpha": ("Krippendorff's alpha", "0.84 to 0.92", "least_alpha"),
+    "pearson": ("Pearson's r", "0.89 to 0.93", "least_pearson"),
+    "spearman": ("Spearman's rho", "0.88 to 0.93", None),
+    "kendall_tau_b": ("Kendall's tau", "0.71 to 0.77", None),
 }
-_CATEGORY_LINES = "\n".join(f"{title}: {_CATEGORY_ABOUT[name]}" for name, title in CATEGORY_TITLES.items())
+"""Each statistic of Table 2, with its range there and the option that is its floor."""
 
-_SCOPE_LABELS = {
-    "sub_nationwide": "A part of a country, such as a city",
-    "nationwide": "A whole country",
-    "continent_wide": "Several countries",
-    "worldwide": "The whole world",
-}
-
-_CULTURE_LABELS = {
-    "native": "Ours",
-    "foreign": "Another particular culture",
-    "general": "None in particular",
-}
-
-_FLAG_ABOUT = {
-    "moral": ("Sensitive", "It touches a stereotype or could hurt, so that an answer needs care. Empty means no."),
-    "temporal": ("Changes with time", "The right answer depends on the year in which one asks. Empty means no."),
-}
-_FLAGS = tuple(
-    Column(name=name, title=title, kind="yes_no", about=about, required=False)
-    for name, (title, about) in _FLAG_ABOUT.items()
-)
-_LABELS = (
-    Column(name="category", title="Kind of question", kind="choice", about=_CATEGORY_LINES, choices=CATEGORY_TITLES),
-    Column(name="scope", title="Where it holds", kind="choice", choices=_SCOPE_LABELS),
-    Column(name="culture", title="Whose culture", kind="choice", choices=_CULTURE_LABELS),
-)
-
-_TEXTS = (
-    Column(name="question", title="Question", kind="long_text"),
-    Column(name="answer", title="Answer", kind="long_text"),
-)
+_LEAST_QUESTIONS = 5
+"""Questions under which agreement isn't told: it would be any number."""
 
 
-# Rows
+# Drafts of a model
 
 
-def _write_rows(state: State) -> list[Row]:
-    rows = []
-    for name, idea in ideas_of(state).items():
-        values = {"question": idea.question, "answer": idea.answer, "category": idea.category}
-        title = "Draft of a model" if idea.model else "Question that was brought in"
-        shown = {title: idea.question, "Its answer": idea.answer}
-        rows.append(Row(name=name, shown=_filled(shown), values=_filled(values), people=writers(state, name)))
-    numbers = range(1, state.config.options["questions_per_writer"] + 1)
-    for person in (person for person, steps in state.config.people.items() if not steps or "write" in steps):
-        names = [f"w-{person}-{number:03d}" for number in numbers]
-        rows += [Row(name=name, writer=person, people=writers(state, name)) for name in names]
-    return rows
+def _ask(config: Config) -> Ask:
+    from culture_tasks.vocabulary import language
 
+    file = prompt_file(__package__, "culture_draft.v1")
+    of_culture = {"culture": config.title, "language": language(config.language).name}
 
-def _filled(texts: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in texts.items() if text}
-
-
-def _draft_rows(state: State) -> list[Row]:
-    numbers = range(1, state.config.options["drafts_per_category"] + 1)
-    return [
-        Row(
-            name=f"d-{category}-{number:03d}",
-            shown={"Category": title, "What it is": _CATEGORY_ABOUT[category], "Number": str(number)},
-        )
-        for category, title in CATEGORY_TITLES.items()
-        for number in numbers
-    ]
-
-
-def _check_rows(state: State) -> list[Row]:
-    least, rows = state.config.options["checkers"], []
-    for question in written_questions(state, []):
-        checks = [entry.values for entry in state.of("check", question.name)]
-        related, category = majorities(question, checks)
-        is_open = related is None or (related and category is None)
-        rows.append(
-            Row(
-                name=question.name,
-                shown={"Question": question.text, "Answer": question.answer},
-                not_for=frozenset([question.writer]),
-                people=len(checks) + 1 if is_open and least <= len(checks) < least + 2 else least,
-            )
-        )
-    return rows
-
-
-def _translate_rows(state: State) -> list[Row]:
-    questions = draw_test(state, usable_questions(state, []))
-    return [Row(name=each.name, shown={"Question": each.text, "Answer": each.answer}) for each in questions]
-
-
-def _respond_rows(state: State) -> list[Row]:
-    return [Row(name=respond_row(each), shown={"Question": each.text}) for each in usable_questions(state, [])]
-
-
-def _rate_rows(state: State, questions: Iterable[Question] | None = None) -> list[Row]:
-    is_shown, rows = not state.config.options["rate_references"], []
-    for question in usable_questions(state, []) if questions is None else questions:
-        reference = {"Reference answer": question.answer} if is_shown else {}
-        for response in responses_to(state, question):
-            shown = {"Question": question.text, **reference, "Response": response.text}
-            rows.append(Row(name=response.row, shown=shown, group=question.name))
-    return rows
-
-
-def _second_rows(state: State) -> list[Row]:
-    options = state.config.options
-    answered = [question for question in usable_questions(state, []) if responses_to(state, question)]
-    chosen = draw_by_category(answered, options["second_per_category"], state.config.seed, "second")
-    curators = people_of(state, "write", "check")
-    rows = []
-    for question in chosen:
-        own = {question.writer, *(entry.person for entry in state.of("check", question.name))}
-        for row in _rate_rows(state, [question]):
-            first = {entry.person for entry in state.of("rate", row.name)}
-            not_for = frozenset(first | (curators if options["outside_raters"] else own))
-            rows.append(replace(row, not_for=not_for, people=options["second_raters"]))
-    return rows
-
-
-# Steps
-
-
-def _steps(config: Config) -> Iterator[Step]:
-    options = config.options
-    rated = (
-        Column(name="rating", title="Rating", kind="number", about="1: poor, 10: excellent", lowest=1, highest=10),
-    )
-    draft = "culture_draft.v1"
-
-    def prompt(row: Row) -> Prompt:
-        from culture_tasks.vocabulary import language
-
+    def prompt(row: SheetRow) -> Prompt:
         slots = {"category": "Category", "definition": "What it is", "number": "Number"}
-        values = {slot: row.shown[label] for slot, label in slots.items()}
-        values |= {"culture": config.title, "language": language(config.language).name}
-        return Prompt((prompt_file(__package__, draft).fill(values),))
+        return Prompt((file.fill({**of_culture, **{slot: row.shown[label] for slot, label in slots.items()}}),))
 
-    ask = Ask(prompt=prompt, read=_read_draft, decoding=Decoding(max_tokens=1024, temperature=1.0), version=draft)
-    write = (
-        *_TEXTS,
-        *_LABELS,
-        Column(name="foreign", title="Which other culture", only_if=("culture", "foreign")),
-        *_FLAGS,
-    )
-    check = (
-        Column(name="related", title="About culture", kind="yes_no"),
-        *(replace(column, only_if=("related", True)) for column in (*_LABELS, *_FLAGS)),
-        Column(
-            name="right",
-            title="Question and answer are right as they are",
-            kind="yes_no",
-            only_if=("related", True),
-        ),
-        *(
-            Column(name=name, title=title, kind="long_text", required=False, only_if=("right", False))
-            for name, title in (("question", "Corrected question"), ("answer", "Corrected answer"))
-        ),
-    )
-    translate = (
-        Column(name="question_en", title="Question in English", kind="long_text"),
-        Column(name="answer_en", title="Answer in English", kind="long_text"),
-    )
-    if options["drafts_per_category"]:
-        yield step_of(__package__, "draft", _TEXTS, _draft_rows, ask=ask)
-    yield step_of(__package__, "write", write, _write_rows)
-    if options["checkers"]:
-        yield step_of(__package__, "check", check, _check_rows)
-    if options["translations"]:
-        yield step_of(__package__, "translate", translate, _translate_rows)
-    yield respond_step(__package__, "plain.v1", rows=_respond_rows, decoding=SAMPLED, shows_images=False)
-    yield step_of(__package__, "rate", rated, _rate_rows)
-    if options["second_per_category"] and options["second_raters"]:
-        yield step_of(__package__, "rate_again", rated, _second_rows)
+    return Ask(prompt=prompt, read=_read_draft, decoding=Decoding(max_tokens=1024, temperature=1.0), version=file.name)
 
 
 def _read_draft(reply: str) -> Mapping[str, Any]:
@@ -234,47 +78,294 @@ def _read_draft(reply: str) -> Mapping[str, Any]:
     return {"question": draft["question"], "answer": draft["answer"]}
 
 
-# The form
+# Rows of the steps, agreement, and what is built
+
+
+class CareWork(CareQuestions):
+    """What a group has made of a culture like CARE."""
+
+    def problems(self) -> Sequence[str]:
+        """Returns what is wrong with the candidates."""
+        return candidates(self.state)[1]
+
+    def draft_rows(self) -> list[SheetRow]:
+        """Returns what a model is to draft."""
+        about, numbers = FORM.texts["categories"], range(1, self.options["drafts_per_category"] + 1)
+        return [
+            SheetRow(
+                name=f"d-{category}-{number:03d}",
+                shown={"Category": title, "What it is": about[category], "Number": str(number)},
+            )
+            for category, title in _TITLES.items()
+            for number in numbers
+        ]
+
+    def write_rows(self) -> list[SheetRow]:
+        """Returns the ideas to be rewritten, and blanks for each writer."""
+        rows = []
+        for name, idea in self.ideas.items():
+            values = {"question": idea.question, "answer": idea.answer, "category": idea.category}
+            title = "Draft of a model" if idea.model else "Question that was brought in"
+            shown = {title: idea.question, "Its answer": idea.answer}
+            shown, values = ({key: text for key, text in texts.items() if text} for texts in (shown, values))
+            rows.append(SheetRow(name=name, shown=shown, values=values, people=self.writers(name)))
+        numbers = range(1, self.options["questions_per_writer"] + 1)
+        blanks = {f"w-{person}-{number:03d}": person for person in self.config.doers("write") for number in numbers}
+        return rows + [SheetRow(name=name, writer=person, people=self.writers(name)) for name, person in blanks.items()]
+
+    def check_rows(self) -> list[SheetRow]:
+        """Returns the questions, each for other people than its writer."""
+        return [
+            SheetRow(
+                name=question.name,
+                shown={"Question": question.text, "Answer": question.answer},
+                not_for=frozenset([question.writer]),
+                people=self.checkers(question),
+            )
+            for question in self.written
+        ]
+
+    def translate_rows(self) -> list[SheetRow]:
+        """Returns the questions of the test."""
+        return [SheetRow(name=each.name, shown={"Question": each.text, "Answer": each.answer}) for each in self.test]
+
+    def respond_rows(self) -> list[SheetRow]:
+        """Returns the questions that models answer."""
+        return [SheetRow(name=each.respond_row, shown={"Question": each.text}) for each in self.usable]
+
+    def rate_rows(self, questions: Iterable[CultureQuestion] | None = None) -> list[SheetRow]:
+        """Returns the responses to some questions, or to all."""
+        is_shown, rows = not self.options["rate_references"], []
+        for question in self.usable if questions is None else questions:
+            reference = {"Reference answer": question.answer} if is_shown else {}
+            for response in self.responses_to(question):
+                shown = {"Question": question.text, **reference, "Response": response.text}
+                rows.append(SheetRow(name=response.row, shown=shown, group=question.name))
+        return rows
+
+    def second_rows(self) -> list[SheetRow]:
+        """Returns the responses that others rate again."""
+        answered = [question for question in self.usable if self.responses_to(question)]
+        curators = people_of(self.state, "write", "check")
+        rows = []
+        for question in self.draw(answered, self.options["second_per_category"], "second"):
+            own = {question.writer, *(entry.person for entry in self.state.of("check", question.name))}
+            for row in self.rate_rows([question]):
+                first = {entry.person for entry in self.state.of("rate", row.name)}
+                not_for = frozenset(first | (curators if self.options["outside_raters"] else own))
+                rows.append(replace(row, not_for=not_for, people=self.options["second_raters"]))
+        return rows
+
+    def agreement(self) -> Iterator[Figure]:
+        """Yields how often writers and checkers name the same category, and how raters agree."""
+        from culture_tasks.metrics.intervals import share_interval
+
+        same = [
+            (question.name, float(entry.values["category"] == question.category))
+            for question in self.written
+            for entry in self.state.of("check", question.name)
+            if entry.values["related"]
+        ]
+        if same:
+            share = share_interval([value for _, value in same], [name for name, _ in same])
+            yield figure_of("same category, writer and checker", "all", share)
+        yield from self._agreement_of_raters()
+
+    def _agreement_of_raters(self) -> Iterator[Figure]:
+        """Yields the agreement of the first raters with the second ones (Tables 2 and 11)."""
+        from culture_tasks.metrics.rater_agreement import agreement
+
+        pairs: list[tuple[CultureQuestion, int, int]] = []
+        for question in self.usable:
+            for response in self.responses_to(question):
+                for one in self.state.of("rate", response.row)[:1]:
+                    others = (each for each in self.state.of("rate_again", response.row) if each.person != one.person)
+                    pairs += [(question, one.values["rating"], other.values["rating"]) for other in others]
+        for category in ("", *CATEGORIES):
+            some = [pair for pair in pairs if category in ("", pair[0].category)]
+            if not some:
+                continue
+            questions, first, second = zip(*some, strict=True)
+            found = agreement(first, second, clusters=[question.name for question in questions])
+            few = f"{found.clusters} questions were rated twice, and {_LEAST_QUESTIONS} are the least"
+            for name, (statistic, printed, floor) in _STATISTICS.items():
+                if not category or name == "spearman":  # the one statistic of Table 11
+                    yield figure_of(
+                        f"{statistic}, second raters",
+                        category or "all",
+                        found.estimates[name]._replace(n=found.pairs),  # type: ignore[index]
+                        missing=few if found.clusters < _LEAST_QUESTIONS else "",
+                        printed="0.84 to 0.99 (Table 11)" if category else f"{printed} (Table 2)",
+                        floor=self.options[floor] if floor and not category else None,
+                    )
+
+    def tables(self) -> Built:
+        """Returns the test and the rated responses, or raises DataError where a threshold isn't reached."""
+        names = Counter(name for name, _ in candidates(self.state)[0])
+        for name in (names - Counter(set(names))).elements():
+            self.drop("write", name, "inputs/candidates.csv has the question twice")
+        questions, test = self.usable, self.test
+        if not test:
+            raise DataError(
+                f"culture: no question is left for the test, of {len(self.dropped)} that were written, drafted or "
+                "brought in."
+            )
+        self.check_drafts(sum(question.is_unchanged for question in questions), len(questions))
+        for figure in CareWork(self.state).agreement():
+            if figure.passes is False:
+                raise DataError(
+                    f"culture: {figure.name}: {figure.value:.3f}. Expected {figure.floor:g} at least. Talk about the "
+                    "responses on which raters differ, and have them rated anew; or lower the options least_alpha and "
+                    "least_pearson, which the data card shows."
+                )
+        others = [question for question in questions if question not in test]
+        near = _near(test, "outside of the test", [question.text for question in others])
+        near += _near(test, "CARE", self.care_questions)
+        if self.options["near_duplicates"] == "drop":
+            like = {others[each.first].name for each in nearest_texts(others, [question.text for question in test])}
+            for name in [question.name for question in others if question.name in like]:
+                self.drop("write", name, "it is much like a question of the test")
+            others = [question for question in others if question.name not in like]
+        rated, test_rated = self._rated(others), self._rated(test)
+        answered = {row["question"] for row in rated}
+        for question in others:
+            if question.text not in answered:
+                self.drop("write", question.name, "it isn't in the test, and none of its responses is rated")
+        responses = {response.row for question in (*test, *others) for response in self.responses_to(question)}
+        self.drop_stale(
+            {
+                "respond": [question.respond_row for question in (*test, *others)],
+                "translate": [question.name for question in test],
+                "rate": responses,
+                "rate_again": responses,
+            }
+        )
+        rows = self._test_rows()
+        tables = {TEST: rows, RATINGS: rated, "test_ratings": test_rated, "near_duplicates": near}
+        categories = Counter(question.category for question in test)
+        return Built(
+            tables={f"{name}.json": table for name, table in tables.items() if table},
+            dropped=self.dropped,
+            counts={
+                "questions of the test": len(test),
+                **{f"of them {title}": categories[category] for category, title in _TITLES.items()},
+                "sensitive": sum(question.moral for question in test),
+                "with answers that change with time": sum(question.temporal for question in test),
+                "translated into English": sum(bool(self.state.of("translate", each.name)) for each in test),
+                "other questions": len(questions) - len(test),
+                "rated responses to other questions": len(rated),
+                "responses rated twice": sum(bool(self.state.of("rate_again", row)) for row in responses),
+                "near duplicates of the test, listed": len(near),
+                **{
+                    f"people who did the step {step}": len(people_of(self.state, step))
+                    for step in ("write", "check", "rate", "rate_again")
+                },
+            },
+            marks=list(self._marks(near)),
+            facts={
+                "people": self.options["people"],
+                "english": "question_en" in rows[0],
+                "ratings": bool(rated),
+                "made_from": sorted({question.source for question in test} - {BY_PEOPLE}),
+            },
+        )
+
+    def _label(self, question: CultureQuestion) -> str:
+        """Returns the associated culture as the released data write it."""
+        people = self.options["people"] or self.config.title
+        named = {"native": people, "foreign": question.foreign}.get(question.culture)
+        return question.culture.capitalize() + (f" ({named})" if named else "")
+
+    def _test_rows(self) -> _Table:
+        """Returns the test in CARE's columns, with the English ones where all of it is translated."""
+        is_wanted = self.options["translations"]
+        english = [self.state.of("translate", question.name) if is_wanted else [] for question in self.test]
+        return [
+            {
+                "id": question.name,
+                "question": question.text,
+                "answer": question.answer,
+                "culture_type": _TITLES[question.category],
+                "associated_culture": self._label(question),
+                "geographic_scope": _RELEASED_SCOPES[question.scope],
+                "source": question.source,
+                **({name: clean(text) for name, text in entries[0].values.items()} if all(english) else {}),
+            }
+            for question, entries in zip(self.test, english, strict=True)
+        ]
+
+    def _rated(self, questions: Sequence[CultureQuestion]) -> _Table:
+        """Returns the rated responses in CARE's columns, one row per model."""
+        return [
+            {
+                "question": question.text,
+                "answer": question.answer,
+                "response": response.text,
+                "human_rating": ratings[0],
+                "source": question.source,
+                "cul_type": _TITLES[question.category],
+                "associated_culture": self._label(question),
+                "language": self.config.language,
+                "model": model or None,
+            }
+            for question in questions
+            for response, ratings in self.rated(self.responses_to(question))
+            for model in response.models
+        ]
+
+    def _marks(self, near: _Table) -> Iterator[str]:
+        if drafts := [question for question in self.test if question.draft]:
+            models = ", ".join(sorted({question.draft for question in drafts}))
+            yield (
+                f"{len(drafts)} of {len(self.test)} questions were drafted by {models}, "
+                f"{sum(question.is_unchanged for question in drafts)} of which nobody changed; the score of a model "
+                "that drafted is biased."
+            )
+        if not self.options["checkers"]:
+            yield "Nobody but their writers checked the questions."
+        if published := sum(row["where"] == "CARE" for row in near):
+            yield f"{published} of {len(self.test)} questions are much like one of CARE's published tests."
+
+
+def _near(test: Sequence[CultureQuestion], where: str, texts: Sequence[str]) -> _Table:
+    """Returns the questions of the test that are much like one of some texts."""
+    return [
+        {
+            "id": test[each.first].name,
+            "question": test[each.first].text,
+            "like": texts[each.second],
+            "where": where,
+            "similarity": round(each.similarity, 3),
+        }
+        for each in nearest_texts(test, texts)
+    ]
 
 
 class CareForm(CultureForm):
     """How a further culture of CARE is made: section 3, with the guidelines of Figures 16 to 20."""
 
-    ways: Mapping[str, str] = {"": "questions about one culture in its own language, and rated responses"}
-    paper = (
-        "CARE (Guo et al., 2025) has 150 test questions a culture, 30 of each of five categories, in the culture's own "
-        "language; 2 to 5 native speakers wrote and selected them. Nine models answered 3,490 questions in all, the "
-        "same people rated the responses, and 1 to 4 others rated those to 75 questions again. A mean over 150 "
-        "questions is known to about 0.4 of ten points, over 75 to about 0.6, over the 30 of a category to about 0.9: "
-        "75 is enough to place a model roughly, 150 to compare two. Nine responses to each of 150 questions are 1,350 "
-        "ratings. Questions of other data sets may be rewritten, too: inputs/candidates.csv has the columns question, "
-        "answer and source, of which the last two may be empty; name the data set as the source."
-    )
-
-    def options(self, way: str) -> Sequence[Option]:  # noqa: ARG002 - there is one way
-        """Returns what a group decides beforehand."""
-        return options_of(__package__)
+    work = CareWork
 
     def steps(self, config: Config) -> Sequence[Step]:
         """Returns the steps; without drafts, checkers or translations, theirs are left out."""
-        return list(_steps(config))
+        return list(self._steps(config))
 
-    def check(self, state: State) -> Iterable[str]:
-        """Yields what is wrong with the candidates and with the numbers among the options."""
-        yield from negative_options(state)
-        yield from candidates(state)[1]
-
-    def agreement(self, state: State) -> Sequence[Figure]:
-        """Returns the agreement of first and second raters (Tables 2 and 11), and of writers and checkers."""
-        return [*agreement_of_labels(state), *agreement_of_raters(state)]
-
-    def build(self, state: State) -> Built:
-        """Returns the test, the rated responses to the other questions, and those to the test's.
-
-        Raises:
-            NothingBuiltError: If no question is left, ratings don't agree, or too many drafts are unchanged.
-        """
-        return build_culture(state, self.agreement(state))
+    def _steps(self, config: Config) -> Iterator[Step]:
+        options, about = config.options, self.texts["categories"]
+        lines = "\n".join(f"{title}: {about[name]}".strip() for name, title in _TITLES.items())
+        step = partial(self.step, config, slots={"categories": lines}, choices={"category": _TITLES})
+        if options["drafts_per_category"]:
+            yield step("draft", CareWork.draft_rows, ask=_ask(config))
+        yield step("write", CareWork.write_rows)
+        if options["checkers"]:
+            yield step("check", CareWork.check_rows)
+        if options["translations"]:
+            yield step("translate", CareWork.translate_rows)
+        prompt = prompt_file(__package__, "plain.v1")
+        yield respond_step(self, config, CareWork.respond_rows, prompt=prompt, decoding=SAMPLED, shows_images=False)
+        yield step("rate", CareWork.rate_rows)
+        if options["second_per_category"] and options["second_raters"]:
+            yield step("rate_again", CareWork.second_rows)
 
 
 FORM = CareForm()

@@ -11,7 +11,8 @@ from pathlib import Path
 from culture_tasks.benchmarks.cedar.documents import SOURCES, AddedCulture, check, load_languages, render
 from culture_tasks.benchmarks.cedar.labels import LANGUAGE_NAMES, LANGUAGES, MODALITIES, Language, Modality
 from culture_tasks.benchmarks.cedar.scoring import ACC, metrics, score
-from culture_tasks.benchmarks.cultures import BuiltCulture, CultureForm, OffersCultures
+from culture_tasks.benchmarks.culture_forms import CultureForm
+from culture_tasks.benchmarks.cultures import BuiltCulture, OffersCultures
 from culture_tasks.benchmarks.interface import Benchmark, DataSet, Decoding, Entry, Group, Tag, Task
 from culture_tasks.benchmarks.reporting import BenchmarkReport
 from culture_tasks.data.checking import DataReport

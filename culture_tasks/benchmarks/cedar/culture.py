@@ -2,223 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from culture_tasks.benchmarks.cedar.built import STEMS
-from culture_tasks.benchmarks.cedar.culture_steps import steps_of, texts
-from culture_tasks.benchmarks.cedar.documents import english_label
-from culture_tasks.benchmarks.cedar.labels import EMOTIONS, Emotion
-from culture_tasks.benchmarks.cedar.scenes import (
-    NEW_SCENES,
-    PIECES,
-    Scene,
-    contrast_labels,
-    dropped,
-    published_images,
-    published_texts,
-    scenes_of,
-    words_of,
-)
-from culture_tasks.benchmarks.culture_rows import check_drafts, negative_options
-from culture_tasks.benchmarks.cultures import (
-    MODEL,
-    Built,
-    Config,
-    CultureForm,
-    Dropped,
-    Figure,
-    NothingBuiltError,
-    Option,
-    State,
-    Step,
-)
-from culture_tasks.errors import DataError
-from culture_tasks.metrics.near_duplicates import near_duplicates
+from culture_tasks.benchmarks.cedar.culture_work import LANGUAGE, CedarWork, language_name, values_of
+from culture_tasks.benchmarks.cedar.labels import EMOTIONS
+from culture_tasks.benchmarks.cedar.scenes import NEW_SCENES, ORIGINAL, SENTENCE, Told, published_images
+from culture_tasks.benchmarks.culture_forms import Ask, Config, CultureForm, SheetRow, State, Step
+from culture_tasks.benchmarks.culture_rows import json_object
+from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
+from culture_tasks.prompt_files import load as load_prompt
 
 
 class CedarForm(CultureForm):
     """CEDAR's construction (Dai et al., 2026, sections 2.2 to 2.5, appendices A.4, A.5 and D)."""
 
-    ways: Mapping[str, str] = {
-        "language": "the scenes of CEDAR, or of another group, in a further language, labelled by its speakers",
-        NEW_SCENES: "new scenes, told and labelled by the group",
-    }
-    paper = (
-        "CEDAR tells one scene in several languages, and native speakers of each choose one of 14 emotions. The answer "
-        "is the choice of most of at least five people. Scenes are worth having where cultures differ, so labels of at "
-        "least two cultures are needed to know that. The full English scenes are given by the authors on request; 25 "
-        "are public. The paper says nothing of its annotators but that they are native speakers: say in the data card "
-        "where yours live, how they were paid and what they agreed to."
-    )
-
-    def options(self, way: str) -> Sequence[Option]:
-        """Returns what a group decides beforehand."""
-        options = texts()["options"]
-        return [Option(name=name, **facts) for part in ("both", way) for name, facts in options[part].items()]
+    work = CedarWork
 
     def steps(self, config: Config) -> Sequence[Step]:
         """Returns the steps, in order."""
-        return list(steps_of(config))
+        return list(self._steps(config))
+
+    def _steps(self, config: Config) -> Iterator[Step]:
+        step = partial(self.step, config, choices={"emotion": dict(zip(EMOTIONS, EMOTIONS, strict=True))})
+        yield step("words", CedarWork.words_rows)
+        yield step("words_back", CedarWork.words_back_rows)
+        texts = partial(_read_texts, ("narrative", "question"))
+        if config.way == NEW_SCENES:
+            # Drafts of sentences by models (section 2.3)
+            yield step("draft", CedarWork.sentence_rows, ask=_ask("scene.v1", texts))
+            refined = partial(_read_texts, ("refined_narrative", "refined_question"))
+            yield step(
+                "second_person", partial(CedarWork.drafted_rows, step="draft"), ask=_ask("second_person.v1", refined)
+            )
+            ask = _ask("no_emotion_words.v1", _read_without_emotions)
+            yield step("no_emotion_words", partial(CedarWork.drafted_rows, step="second_person"), ask=ask)
+            yield step("write", CedarWork.tell_rows)
+            # Filters by models, and alignment with images (sections 2.3 and 2.4)
+            for name, outcomes in (("social", ("not social-related", "social-related")), ("safe", ("unsafe", "safe"))):
+                yield step(name, CedarWork.told_rows, ask=_ask(f"{name}.v1", partial(_read_outcome, outcomes)))
+            yield step("provisional", CedarWork.language_rows, ask=_ask("provisional.v1", _read_emotion))
+            rewritten = partial(_read_texts, ("rewritten_narrative", "rewritten_question"))
+            yield step("align", CedarWork.image_rows, ask=_ask("align.v1", rewritten, shows_image=True))
+            for name in ("with_image", "without_image"):
+                ask = _ask(f"{name}.v1", _read_emotion, shows_image=name == "with_image")
+                yield step(name, CedarWork.image_rows, ask=ask)
+        else:
+            ask = _ask("translate.v1", texts, language=language_name(config.language))
+            yield step("translate", CedarWork.tell_rows, ask=ask, by_people=True)
+        yield step("check", CedarWork.check_rows, text=f"check_{config.way}")
+        yield step("label", CedarWork.label_rows, labels=_emotion_words)
+        yield step("second", partial(CedarWork.label_rows, again=True), labels=_emotion_words)
 
     def images(self, state: State) -> Mapping[str, Path]:
         """Returns the images of the published scenes."""
         return published_images(state)
 
-    def check(self, state: State) -> Iterable[str]:
-        """Yields what is wrong with options, and what is missing of scenes and images."""
-        yield from negative_options(state)
-        scenes = scenes_of(state)
-        if not scenes and state.config.way == NEW_SCENES:
-            yield (
-                f"{state.folder}: nothing to write scenes from. Put sentences into inputs/seeds.csv (columns id, "
-                "sentence), images into images/, or name people in [people] of culture.toml."
-            )
-        elif not scenes:
-            yield (
-                f"{state.folder}: no scenes. Put CEDAR's English files into the folder cedar of CULTURE_TASKS_DATA, or "
-                "scenes into inputs/scenes.json (id, narrative, question, image)."
-            )
-        there = {*state.images, *published_images(state)}
-        for scene in scenes:
-            if scene.image and scene.image not in there:
-                yield f"{state.folder}: scene {scene.id!r}: no image {scene.image!r} in images/. Put it there."
-
-    def agreement(self, state: State) -> Sequence[Figure]:
-        """Returns how well labels agree, and how good translations are."""
-        from culture_tasks.benchmarks.cedar.culture_agreement import figures
-
-        return list(figures(state))
-
-    def build(self, state: State) -> Built:
-        """Returns the tables of the culture, as CEDAR has them, and the prompts in its language."""
-        scenes = scenes_of(state)
-        left_out = dropped(state, scenes)
-        try:
-            return _built(state, scenes, left_out)
-        except DataError as error:
-            raise NothingBuiltError(str(error), list(left_out.values())) from None
-
 
 FORM = CedarForm()
 
 
-def _built(state: State, scenes: Sequence[Scene], left_out: Mapping[str, Dropped]) -> Built:
-    facts, figures = _facts(state), FORM.agreement(state)
-    built = [scene for scene in scenes if scene.written and scene.row not in left_out]
-    if not built:
-        raise DataError(f"{state.folder}: no scene has a gold label. `culture-tasks culture agree` lists why.")
-    for figure in figures:
-        if figure.passes is False:
-            raise DataError(
-                f"{state.folder}: {figure.name}, {figure.of}: {figure.value:.2f}. Expected at least "
-                f"{figure.floor:g}. Look for scenes and people that stand out, or set another floor in [options] "
-                "of culture.toml."
-            )
-    tables: dict[str, list[Mapping[str, Any]]] = {}
-    for scene in built:
-        table = f"{state.config.name}_{STEMS[scene.modality]}.json"
-        tables.setdefault(table, []).append(_table_row(scene, facts["words"]))
-    kinds = {scene.modality for scene in built}
-    prompts = {kind: facts["prompts"][kind] for kind in STEMS if kind in kinds}
-    drafts = {scene.row: scene.drafts() for scene in built if scene.drafts()}
-    unchanged = sum(scene.text in [told for _, told in drafts.get(scene.row, ())] for scene in built)
-    check_drafts(unchanged, len(drafts), state.config.options)
-    models = ", ".join(sorted({model for found in drafts.values() for model, _ in found}))
-    marks = [
-        f"{unchanged} of {len(drafts)} drafts of a model ({models}) stand as they were; people rewrote the others."
-    ]
-    return Built(
-        tables=tables,
-        images={scene.image: scene.image for scene in built if scene.image},
-        dropped=list(left_out.values()),
-        counts={
-            "scenes to begin with": sum(bool(scene.written or scene.row in left_out) for scene in scenes),
-            "scenes that people labelled": sum(bool(scene.labels("label")) for scene in scenes),
-            "labels": sum(len(scene.labels("label")) for scene in scenes),
-            "second labels": sum(len(scene.labels("second")) for scene in scenes),
-            "scenes with a minority label": sum(scene.decision.minority is not None for scene in built),
-            "scenes built": len(built),
-        },
-        marks=[*(marks if drafts else ()), *_marks(state, built, figures)],
-        facts={**facts, "prompts": prompts},
-    )
+def _emotion_words(state: State) -> Mapping[str, str]:
+    return {name: word for name, word in CedarWork(state).words.items() if name in EMOTIONS}
 
 
-def _table_row(scene: Scene, words: Mapping[str, str]) -> Mapping[str, Any]:
-    gold, minority, _ = scene.decision
-    row = {
-        "id": scene.id,
-        **scene.text._asdict(),
-        "answer": words[str(gold)],
-        "english_ver_answer": gold,
-        "minority": minority,
-    }
-    return row | ({"image": scene.image} if scene.image else {})
+# What models are asked, and how their replies are read
 
 
-def _facts(state: State) -> Mapping[str, Any]:
-    """Returns the words of the language and the prompts that they make; raises DataError where some can't be used."""
-    words, place = words_of(state), f"{state.folder}, step 'words'"
-    for name in (*EMOTIONS, *PIECES):
-        if name not in words:
-            raise DataError(f"{place}, row {name!r}: nobody has translated it. Translate it.")
-        if "{" in words[name] or "}" in words[name]:
-            raise DataError(f"{place}, row {name!r}: found {words[name]!r:.80}. Expected no braces.")
-    forms = [(words[emotion], emotion) for emotion in EMOTIONS] + list(_further_words(state))
-    _check_forms(forms, place)
-    options = state.config.options["separator"].join(words[emotion] for emotion in EMOTIONS)
-    ending = f"[{words['options']}]: {options}\n{words['closing']}"
-    slots = "[{narrative}]: {{narrative}}\n[{question}]: {{question}}", "[{question}]: {{narrative}}\n{{question}}"
-    text, image = (slot.format(**words) for slot in slots)
-    prompts = {
-        "text": f"{words['text_instruction']}\n\n{text}\n\n{ending}",
-        "multimodal": f"{words['image_instruction']}\n\n{image}\n\n{ending}",
-    }
-    return {"words": {emotion: words[emotion] for emotion in EMOTIONS}, "forms": dict(forms), "prompts": prompts}
+def _ask(
+    prompt_file: str, read: Callable[[str], Mapping[str, Any]], *, language: str = "", shows_image: bool = False
+) -> Ask:
+    """Returns how a model is asked with a prompt file whose slots are filled with what a row shows."""
+
+    def prompt(row: SheetRow) -> Prompt:
+        narrative, question = (row.shown.get(label, row.shown.get(ORIGINAL[label], "")) for label in ORIGINAL)
+        values = {"narrative": narrative, "question": question, "sentence_form": row.shown.get(SENTENCE, "")}
+        values |= {"refined_narrative": narrative, "refined_question": question}
+        values["language"] = row.shown.get(LANGUAGE, language)
+        text = load_prompt(__package__, prompt_file).fill(values)
+        return Prompt((Picture(), text) if shows_image else (text,))
+
+    return Ask(prompt=prompt, read=read, decoding=Decoding(max_tokens=512), version=prompt_file)
 
 
-def _further_words(state: State) -> Iterator[tuple[str, Emotion]]:
-    place = f"{state.folder}: culture.toml, section [options], field 'further_words'"
-    for form in state.config.options["further_words"]:
-        emotion, _, word = form.partition("=")
-        if not word.strip(" *"):
-            raise DataError(f"{place}: found {form!r:.80}. Expected 'emotion=form', such as 'anger=angry'.")
-        yield word.strip(), english_label(emotion, "en", place)
+def _read_texts(keys: tuple[str, str], reply: str) -> Mapping[str, str]:
+    """Returns the narrative and the question of a reply in JSON, by its keys; an empty one is left out."""
+    content = json_object(reply)
+    found = [content.get(key) for key in keys]
+    if not all(isinstance(text, str) for text in found):
+        raise ValueError(f"expected JSON with the texts {' and '.join(keys)}")
+    return values_of(Told(*(str(text).strip() for text in found)))
 
 
-def _check_forms(forms: Iterable[tuple[str, Emotion]], place: str) -> None:
-    """Raises DataError for words that a reader of replies can't distinguish."""
-    from culture_tasks.benchmarks.cedar.reading.folding import fold
-
-    owners: dict[str, tuple[str, Emotion]] = {}
-    for word, emotion in forms:
-        folded = fold(word.removesuffix("*")).strip()
-        if not folded:
-            raise DataError(f"{place}: found {word!r} for {emotion}. Expected a word with letters.")
-        other, owner = owners.setdefault(folded, (word, emotion))
-        if owner != emotion:
-            raise DataError(
-                f"{place}: {word!r} for {emotion} and {other!r} for {owner} are alike once case and accents are set "
-                "aside, as replies are read. Choose another word for one of them."
-            )
+def _read_without_emotions(reply: str) -> Mapping[str, Any]:
+    if "no need to modify" in reply.casefold():
+        return {"changed": False}
+    narrative = _read_texts(("hidden_emotion_narrative",) * 2, reply).get("narrative", "")
+    return {"changed": True, "narrative": narrative}
 
 
-def _marks(state: State, built: Sequence[Scene], figures: Sequence[Figure]) -> Iterator[str]:
-    for figure in figures:
-        if figure.floor is not None and figure.missing:
-            yield f"How well other people agree with its labels ({figure.of}) isn't known: {figure.missing}."
-    if state.config.way != NEW_SCENES:
-        return
-    rows = [row for step in ("provisional", "with_image") for row in state.entries.get(step, {}).values()]
-    if models := sorted({entry.person.removeprefix(MODEL) for entries in rows for entry in entries}):
-        yield f"Its scenes were filtered by the emotions that models chose ({', '.join(models)})."
-    published = published_texts(state)
-    if not published:
-        yield "Its scenes weren't compared with CEDAR's, which weren't at hand."
-    pairs = near_duplicates([" ".join(scene.text) for scene in built], sorted(map(" ".join, published)))
-    if near := len({pair.first for pair in pairs}):
-        yield f"{near} scenes are much like published ones."
-    if not contrast_labels(state):
-        yield "Its scenes are labelled by one culture alone, so it isn't known whether cultures differ on them."
+def _read_outcome(outcomes: tuple[str, str], reply: str) -> Mapping[str, Any]:
+    """Returns whether a reply names the second of two outcomes."""
+    text = reply.strip(" \n\"'.`*").casefold()
+    if text not in outcomes:
+        raise ValueError(f"expected {outcomes[0]!r} or {outcomes[1]!r}")
+    return {"keep": text == outcomes[1]}
+
+
+def _read_emotion(reply: str) -> Mapping[str, Any]:
+    from culture_tasks.benchmarks.cedar.reading.choice import read_reply
+
+    if (emotion := read_reply(reply)) is None:
+        raise ValueError("expected one of the 14 emotions")
+    return {"emotion": emotion}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,8 +14,8 @@ from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.cedar.documents import FOLDER, SOURCES, CedarRow, english_label, image_name
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES, Emotion, Modality
+from culture_tasks.benchmarks.culture_forms import MODEL, Config, CultureWork, Dropped, State
 from culture_tasks.benchmarks.culture_rows import digest, random_order
-from culture_tasks.benchmarks.cultures import MODEL, Config, Dropped, State
 from culture_tasks.data.sources import read_source
 from culture_tasks.data.tables import (
     SUFFIXES,
@@ -219,57 +220,6 @@ def contrast_languages(config: Config) -> list[str]:
 # Where they come from
 
 
-def scenes_of(state: State) -> list[Scene]:
-    """Returns the scenes to work on, told or not; raises DataError for tables that can't be used."""
-    return list(_to_write(state)) if state.config.way == NEW_SCENES else _to_translate(state)
-
-
-def _to_write(state: State) -> Iterator[Scene]:
-    if (table := input_table(state, "seeds")) is not None:
-        rows = validated(table, Seed)
-        for identifier, seed in zip(unique(table, (row.id for row in rows), "id"), rows, strict=True):
-            row = row_name("seed", identifier)
-            yield Scene(state, row, row, {SENTENCE: seed.sentence})
-    for image in state.images:
-        row = row_name("image", image)
-        yield Scene(state, row, row, image=image)
-    writers = [person for person, steps in state.config.people.items() if not steps or "write" in steps]
-    numbers = range(1, state.config.options["blanks"] + 1)
-    blanks = {f"blank-{person}-{number}": person for person in writers for number in numbers}
-    entries = state.entries.get("write", {})  # those of people who have left, too
-    blanks |= {row: found[-1].person for row, found in entries.items() if row.startswith("blank-")}
-    for row, person in blanks.items():
-        yield Scene(state, row, row, writer=person)
-
-
-def _to_translate(state: State) -> list[Scene]:
-    table, folder = input_table(state, "scenes"), (state.data_folder or Path()) / FOLDER
-    stems = {name.rpartition(".")[0]: name for name in state.images}
-    if table is not None:
-        parts = [(row, row.image or stems.get(row.id, "")) for row in validated(table, SceneRow)]
-    else:
-        parts = [
-            (row, Path(image_name(folder, row)).name if modality == "multimodal" else "")
-            for modality, row in published_rows(state, "en")
-        ]
-    kinds = {"multimodal": "image", "text": "text"}
-    translations = {
-        row_name(kinds[modality], row.id): Told.of(row.model_dump())
-        for modality, row in published_rows(state, state.config.language)
-    }
-    scenes: dict[str, Scene] = {}
-    for row, image in parts:
-        name = row_name("image" if image else "text", row.id)
-        if name in scenes:
-            where = table.origin if table else FOLDER
-            raise DataError(f"{where}, field 'id': {row.id!r} occurs twice. Expected a different one in each row.")
-        shown = {ORIGINAL["Narrative"]: row.narrative.strip(), ORIGINAL["Question"]: row.question.strip()}
-        shown = {label: text for label, text in shown.items() if text}
-        scenes[name] = Scene(state, name, row.id, shown, image, translation=translations.get(name))
-    most, every = state.config.options["most_scenes"], list(scenes.values())
-    return draw_scenes(every, state.config.seed, "scenes", dict.fromkeys(MODALITIES, most)) if most else every
-
-
 def input_table(state: State, stem: str) -> RowTable | None:
     """Returns a table of the project's ``inputs``; None where it isn't there."""
     paths = [path for suffix in SUFFIXES if (path := state.folder / "inputs" / f"{stem}{suffix}").is_file()]
@@ -294,70 +244,128 @@ def published_images(state: State) -> Mapping[str, Path]:
     return {path.name: path for path in paths if path.resolve().is_relative_to(folder.resolve())}
 
 
-def draw_scenes(scenes: Sequence[Scene], seed: int, draw: str, numbers: Mapping[Modality, int]) -> list[Scene]:
+def _draw(scenes: Sequence[Scene], seed: int, draw: str, numbers: Mapping[Modality, int]) -> list[Scene]:
     """Returns so many scenes of each modality, in their order."""
     names = {kind: [scene.row for scene in scenes if scene.modality == kind] for kind in MODALITIES}
     rows = {row for kind in MODALITIES for row in random_order(names[kind], seed, draw)[: numbers[kind]]}
     return [scene for scene in scenes if scene.row in rows]
 
 
-def to_label_again(state: State) -> list[Scene]:
-    """Returns the scenes that people label who had no part in making the data (appendix A.5)."""
-    numbers = {kind: state.config.options[f"second_{kind}"] for kind in MODALITIES}
-    return draw_scenes(scenes_of(state), state.config.seed, "second", numbers)
+class CedarScenes(CultureWork, ABC):
+    """The scenes of a project, told or not."""
 
+    @cached_property
+    def is_new(self) -> bool:
+        """Whether the group makes scenes."""
+        return self.config.way == NEW_SCENES
 
-# What falls out
+    @cached_property
+    def scenes(self) -> list[Scene]:
+        """The scenes to work on, told or not; raises DataError for tables that can't be used."""
+        return list(self._to_write()) if self.is_new else self._to_translate()
 
+    def _to_write(self) -> Iterator[Scene]:
+        state = self.state
+        if (table := input_table(state, "seeds")) is not None:
+            rows = validated(table, Seed)
+            for identifier, seed in zip(unique(table, (row.id for row in rows), "id"), rows, strict=True):
+                row = row_name("seed", identifier)
+                yield Scene(state, row, row, {SENTENCE: seed.sentence})
+        for image in state.images:
+            row = row_name("image", image)
+            yield Scene(state, row, row, image=image)
+        numbers = range(1, self.options["blanks"] + 1)
+        blanks = {f"blank-{person}-{number}": person for person in self.config.doers("write") for number in numbers}
+        entries = state.entries.get("write", {})  # those of people who have left, too
+        blanks |= {row: found[-1].person for row, found in entries.items() if row.startswith("blank-")}
+        for row, person in blanks.items():
+            yield Scene(state, row, row, writer=person)
 
-def dropped(state: State, scenes: Sequence[Scene]) -> dict[str, Dropped]:
-    """Returns every scene that isn't part of what is built, by row, but for empty rows of writers."""
-    found: dict[str, Dropped] = {}
-    first: dict[tuple[str, str, str], str] = {}
-    step = TELLING[state.config.way]
-    shipped = published_texts(state) if state.config.way == NEW_SCENES else ()
-    contrast = contrast_labels(state) if state.config.options.get("same_label") == "drop" else {}
-    entries = state.entries.get(step, {})
-    for scene in scenes:
-        key = (scene.text.narrative.casefold(), scene.text.question.casefold(), scene.image)
-        reason = scene.why_unlabelled
-        if not reason and key in first:
-            reason = step, f"the same text as {first[key]}"
-        elif not reason and not scene.image and scene.text in shipped:
-            reason = step, "a scene of CEDAR"
-        elif not reason and scene.decision.gold is None:
-            number, people = len(scene.labels("label")), scene.decision.people
-            few = f"{number} of {people} labels"
-            reason = "label", few if number < people else f"no gold label after {number} labels"
-        elif not reason and set(contrast.get(scene.id, ())) == {scene.decision.gold}:
-            reason = "label", "the same gold label in all cultures"
-        if reason is None:
-            first[key] = scene.row
-        elif scene.row in entries or not scene.writer:
-            found[scene.row] = Dropped(reason[0], scene.row, reason[1])
-    orphans = sorted(entries.keys() - {scene.row for scene in scenes})
-    return found | {row: Dropped(step, row, "its sentence, image or original is no longer there") for row in orphans}
+    def _to_translate(self) -> list[Scene]:
+        state = self.state
+        table, folder = input_table(state, "scenes"), (state.data_folder or Path()) / FOLDER
+        stems = {name.rpartition(".")[0]: name for name in state.images}
+        if table is not None:
+            parts = [(row, row.image or stems.get(row.id, "")) for row in validated(table, SceneRow)]
+        else:
+            parts = [
+                (row, Path(image_name(folder, row)).name if modality == "multimodal" else "")
+                for modality, row in published_rows(state, "en")
+            ]
+        kinds = {"multimodal": "image", "text": "text"}
+        translations = {
+            row_name(kinds[modality], row.id): Told.of(row.model_dump())
+            for modality, row in published_rows(state, self.config.language)
+        }
+        scenes: dict[str, Scene] = {}
+        for row, image in parts:
+            name = row_name("image" if image else "text", row.id)
+            if name in scenes:
+                where = table.origin if table else FOLDER
+                raise DataError(f"{where}, field 'id': {row.id!r} occurs twice. Expected a different one in each row.")
+            shown = {ORIGINAL["Narrative"]: row.narrative.strip(), ORIGINAL["Question"]: row.question.strip()}
+            shown = {label: text for label, text in shown.items() if text}
+            scenes[name] = Scene(state, name, row.id, shown, image, translation=translations.get(name))
+        most, every = self.options["most_scenes"], list(scenes.values())
+        return _draw(every, self.config.seed, "scenes", dict.fromkeys(MODALITIES, most)) if most else every
 
+    @cached_property
+    def second(self) -> list[Scene]:
+        """The scenes that people label who had no part in making the data (appendix A.5)."""
+        numbers = {kind: self.options[f"second_{kind}"] for kind in MODALITIES}
+        return _draw(self.scenes, self.config.seed, "second", numbers)
 
-def published_texts(state: State) -> frozenset[Told]:
-    """Returns the published scenes without image, as far as they are at hand, in English and the culture's language."""
-    rows = published_rows(state, "en", state.config.language)
-    return frozenset(Told.of(row.model_dump()) for modality, row in rows if modality == "text")
+    @cached_property
+    def left_out(self) -> dict[str, Dropped]:
+        """Every scene that isn't part of what is built, by row, but for empty rows of writers."""
+        found: dict[str, Dropped] = {}
+        first: dict[tuple[str, str, str], str] = {}
+        step = TELLING[self.config.way]
+        shipped = self.published_texts if self.is_new else ()
+        contrast = self.contrast if self.options.get("same_label") == "drop" else {}
+        entries = self.state.entries.get(step, {})
+        for scene in self.scenes:
+            key = (scene.text.narrative.casefold(), scene.text.question.casefold(), scene.image)
+            reason = scene.why_unlabelled
+            if not reason and key in first:
+                reason = step, f"the same text as {first[key]}"
+            elif not reason and not scene.image and scene.text in shipped:
+                reason = step, "a scene of CEDAR"
+            elif not reason and scene.decision.gold is None:
+                number, people = len(scene.labels("label")), scene.decision.people
+                few = f"{number} of {people} labels"
+                reason = "label", few if number < people else f"no gold label after {number} labels"
+            elif not reason and set(contrast.get(scene.id, ())) == {scene.decision.gold}:
+                reason = "label", "the same gold label in all cultures"
+            if reason is None:
+                first[key] = scene.row
+            elif scene.row in entries or not scene.writer:
+                found[scene.row] = Dropped(reason[0], scene.row, reason[1])
+        orphans = sorted(entries.keys() - {scene.row for scene in self.scenes})
+        return found | {
+            row: Dropped(step, row, "its sentence, image or original is no longer there") for row in orphans
+        }
 
+    @cached_property
+    def published_texts(self) -> frozenset[Told]:
+        """The published scenes without image, as far as they are at hand, in English and the culture's language."""
+        rows = published_rows(self.state, "en", self.config.language)
+        return frozenset(Told.of(row.model_dump()) for modality, row in rows if modality == "text")
 
-def contrast_labels(state: State) -> Mapping[str, Sequence[Emotion]]:
-    """Returns the gold labels of other cultures, which the group brings in, by the id of the scene."""
-    found: dict[str, list[Emotion]] = {}
-    for path in sorted((state.folder / "inputs").glob("contrast*")) if state.config.way == NEW_SCENES else ():
-        table = read_file(path)
-        for index, row in enumerate(validated(table, SceneRow)):
-            if row.english_ver_answer:
-                place = f"{table.where(index)}, field 'english_ver_answer'"
-                found.setdefault(row.id, []).append(english_label(row.english_ver_answer, "en", place))
-    return found
+    @cached_property
+    def contrast(self) -> Mapping[str, Sequence[Emotion]]:
+        """The gold labels of other cultures, which the group brings in, by the id of the scene."""
+        found: dict[str, list[Emotion]] = {}
+        for path in sorted((self.state.folder / "inputs").glob("contrast*")) if self.is_new else ():
+            table = read_file(path)
+            for index, row in enumerate(validated(table, SceneRow)):
+                if row.english_ver_answer:
+                    place = f"{table.where(index)}, field 'english_ver_answer'"
+                    found.setdefault(row.id, []).append(english_label(row.english_ver_answer, "en", place))
+        return found
 
-
-def words_of(state: State) -> Mapping[str, str]:
-    """Returns the words for emotions and the pieces of the prompt in the culture's language, as far as they are."""
-    found = {row: state.of("words", row) for row in (*EMOTIONS, *PIECES)}
-    return {row: str(entries[-1].values["translation"]).strip() for row, entries in found.items() if entries}
+    @cached_property
+    def words(self) -> Mapping[str, str]:
+        """The words for emotions and the pieces of the prompt in the culture's language, as far as they are."""
+        found = {row: self.state.of("words", row) for row in (*EMOTIONS, *PIECES)}
+        return {row: str(entries[-1].values["translation"]).strip() for row, entries in found.items() if entries}

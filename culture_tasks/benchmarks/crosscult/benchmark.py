@@ -25,7 +25,8 @@ from culture_tasks.benchmarks.crosscult.vocabulary import (
     Role,
     Setting,
 )
-from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, CultureForm, OffersCultures
+from culture_tasks.benchmarks.culture_forms import CultureForm
+from culture_tasks.benchmarks.cultures import MANIFEST, BuiltCulture, OffersCultures
 from culture_tasks.benchmarks.interface import (
     HARNESSES,
     Benchmark,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from abc import ABC
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -12,11 +13,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from culture_tasks.benchmarks.crosscult.benchmark import open_release
-from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, SCENARIOS, Partition
+from culture_tasks.benchmarks.crosscult.editions import PAPER, SCENARIOS, Partition
 from culture_tasks.benchmarks.crosscult.raw_cases import QuestionAnswer
-from culture_tasks.benchmarks.crosscult.vocabulary import PARTS, TOPIC_NAMES, Topic
-from culture_tasks.benchmarks.culture_rows import digest
-from culture_tasks.benchmarks.cultures import Config, Dropped, Entry, Row, State
+from culture_tasks.benchmarks.crosscult.vocabulary import TOPIC_NAMES, Topic
+from culture_tasks.benchmarks.culture_forms import Config, Entry, SheetRow, State
+from culture_tasks.benchmarks.culture_rows import QuestionWork, digest
 from culture_tasks.data.images import image_key
 from culture_tasks.errors import DataError
 
@@ -25,52 +26,10 @@ FEWEST = 2
 
 _CONTRAST = re.compile(r"([a-z]{2,3})-([A-Z]{2}|arab)")  # a partition that the paper doesn't have, such as ja-JP
 
-DEFAULTS: Mapping[str, Mapping[str, bool | float | Sequence[str]]] = {
-    PARTITION: {"contrasts": PAPER.codes, "parts": ("single",), "cases": 20},
-    SCENARIOS: {"contrasts": ("en",), "scenarios": 12, "train_scenarios": 0, "sequential_scenarios": 2, "screeners": 1},
-    "": {"targets": (), "chains": (), "system_prompts": (), "checkers": 2, "agree": 2, "most_unchanged_drafts": 0.5},
-}
-"""The options of each way and, without a name, of both, each with its default."""
-
-CHOICES = {(PARTITION, "contrasts"): PAPER.codes, (PARTITION, "parts"): PARTS}
-"""What is allowed, by way and option."""
-
-ABOUT = {
-    "contrasts": "The other partitions of each case; cross-language locality needs at least one. The paper has three. "
-    "One in the culture's own language is left out, since nothing in a request would tell the two apart. Where the "
-    "scenarios are your own, write another one as language and country, such as ja-JP; its natives answer, too.",
-    "parts": "Parts of the published scenarios that get the new partition: 'single' in any case, 'train' to fit "
-    "methods, 'sequential' for chains.",
-    "cases": "How many cases of each scenario, drawn by the seed. The paper has 200; since cases of a scenario are "
-    "alike, 20 of each give nearly as narrow intervals.",
-    "scenarios": "Number of scenarios. The paper has 49. Cases of one scenario are alike, so ten scenarios in a test "
-    "are the fewest for a comparison of models. Each part of the built culture needs 2.",
-    "train_scenarios": "How many of them are for training insertion methods: 29 of the paper's 49.",
-    "sequential_scenarios": "How many of them are for chains: 10 of the paper's 49. With 0 there are no chains.",
-    "screeners": "How many people look at each image; it is kept if all keep it. The paper doesn't say how many did.",
-    "targets": "Languages of the partitions that are inserted in the single-insert setting. The paper takes those on "
-    "which models do worse (section 3.1). Empty means the culture's own.",
-    "chains": "Orders in which the sequential setting inserts partitions, such as 'en-ko'; the paper has en-zh-ar. Of "
-    "several, the first is that of the sequential tasks, and all are followed by the retention tasks. Empty means one "
-    "chain, the culture's own partition last.",
-    "system_prompts": "'Please answer briefly in one sentence.' (Figure 9) in each language that the paper doesn't "
-    "have, such as 'ko: 한 문장으로 간단히 대답해 주세요.'",
-    "checkers": "How many natives check each answer. The paper reports no check by natives.",
-    "agree": "How many of them must say that it holds. The paper leaves it open.",
-    "most_unchanged_drafts": "Largest share of answers that may be a model's draft which nobody changed. All of the "
-    "paper's are a model's; where natives read drafts, they change many.",
-}
-"""What an option is about."""
-
-_LEAST = {"scenarios": FEWEST, "cases": FEWEST, "screeners": 1, "checkers": 1, "agree": 1}
-
 
 def check_options(config: Config) -> None:
     """Raises DataError for an option whose value makes no sense."""
     options = config.options
-    for name, least in _LEAST.items():
-        if options.get(name, least) < least:
-            raise _refused(name, options[name], f"at least {least}")
     for name in ("train_scenarios", "sequential_scenarios"):
         if 0 != options.get(name, 0) < FEWEST:
             raise _refused(name, options[name], f"0, or at least {FEWEST}")
@@ -183,11 +142,11 @@ class Item:
     samples: Mapping[str, QuestionAnswer] = field(default_factory=dict)  # published ones, by partition
     texts: Mapping[str, Entry] = field(default_factory=dict)  # what natives accept, by partition
 
-    def row(self, also: Mapping[str, str], **fields: Any) -> Row:
+    def row(self, also: Mapping[str, str], **fields: Any) -> SheetRow:
         """Returns a row in which it is shown, with further texts."""
         shown = {"Scenario": self.scenario, "Topic": TOPIC_NAMES[self.topic], "Description": self.description, **also}
         shown = {label: text for label, text in shown.items() if text}
-        return Row(**{"name": self.name, **fields}, shown=shown, image=self.image, group=row_name(self.scenario))
+        return SheetRow(**{"name": self.name, **fields}, shown=shown, image=self.image, group=row_name(self.scenario))
 
 
 def row_name(text: str) -> str:
@@ -218,12 +177,6 @@ def step_of(kind: str, config: Config, partition: Partition) -> str:
     return kind if partition.code == config.language else f"{kind}_{partition.code}"
 
 
-def blank_sheets(state: State) -> list[Row]:
-    """Returns a row for each scenario that the group wants."""
-    number = state.config.options.get("scenarios", 0)
-    return [Row(name=f"s{place:02}", shown={"Scenario": f"{place} of {number}"}) for place in range(1, number + 1)]
-
-
 def published_items(state: State) -> dict[str, Item]:
     """Returns the published cases that get the new partition, by id."""
     release = open_release(state.data_folder)
@@ -251,20 +204,15 @@ def published_items(state: State) -> dict[str, Item]:
     return items
 
 
-class Work:
-    """What is usable of a project's entries, and why the rest isn't.
+class CrossCultEntries(QuestionWork, ABC):
+    """What is usable of a project's entries."""
 
-    Attributes:
-        dropped: The rows that aren't usable, as far as somebody asked for what is.
-    """
-
-    def __init__(self, state: State) -> None:
-        self.state, self.config = state, state.config
-        self.dropped: list[Dropped] = []
-
-    def drop(self, step: str, row: str, reason: str) -> None:
-        """Notes why a row isn't usable."""
-        self.dropped.append(Dropped(step, row, reason))
+    def blank_sheets(self) -> list[SheetRow]:
+        """Returns a row for each scenario that the group wants."""
+        number = self.options.get("scenarios", 0)
+        return [
+            SheetRow(name=f"s{place:02}", shown={"Scenario": f"{place} of {number}"}) for place in range(1, number + 1)
+        ]
 
     @cached_property
     def sheets(self) -> dict[str, Mapping[str, Any]]:
@@ -272,7 +220,7 @@ class Work:
         usable: dict[str, Mapping[str, Any]] = {}  # none where the cases are published
         stances = [f"stance_{partition.code}" for partition in partitions_of(self.config)]
         written = self.state.entries.get("scenario", {})
-        for row in blank_sheets(self.state):
+        for row in self.blank_sheets():
             entry = self._first("scenario", row.name) if row.name in written else None
             if entry is None:
                 continue
@@ -314,7 +262,7 @@ class Work:
             reasons = [
                 reason for look in looks for (name, value), reason in _REJECTED.items() if look.values[name] == value
             ]
-            if not reasons and len(looks) < self.config.options["screeners"]:
+            if not reasons and len(looks) < self.options["screeners"]:
                 reasons = [self._why_nothing("screen", item.name)]
             if reasons:
                 self.drop("screen", item.name, "; ".join(dict.fromkeys(reasons)))
@@ -354,7 +302,7 @@ class Work:
     def _accepted(self, partition: Partition, row: str) -> Entry | None:
         if (text := self.text(partition, row)) is None:
             return None
-        verdicts, needed = Counter(self.verdicts(partition, text)), self.config.options["agree"]
+        verdicts, needed = Counter(self.verdicts(partition, text)), self.options["agree"]
         if verdicts[HOLDS] >= needed:
             return text
         said = ", ".join(f"{VERDICTS[name]}: {number}" for name, number in verdicts.items() if number)

@@ -29,7 +29,8 @@ from culture_tasks.benchmarks.culturalvqa.documents import (
     country_of,
 )
 from culture_tasks.benchmarks.culturalvqa.rubrics import RUBRICS
-from culture_tasks.benchmarks.cultures import BuiltCulture, CultureForm, OffersCultures
+from culture_tasks.benchmarks.culture_forms import CultureForm
+from culture_tasks.benchmarks.cultures import BuiltCulture, OffersCultures
 from culture_tasks.benchmarks.interface import (
     Answered,
     Benchmark,

@@ -12,10 +12,12 @@ from PIL import Image
 
 from culture_tasks.benchmarks.cedar.benchmark import BENCHMARK
 from culture_tasks.benchmarks.cedar.culture import FORM
+from culture_tasks.benchmarks.cedar.culture_work import CedarWork
 from culture_tasks.benchmarks.cedar.documents import prompt_file
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS, MODALITIES
-from culture_tasks.benchmarks.cedar.scenes import PIECES, decide, dropped, row_name, scenes_of
-from culture_tasks.benchmarks.cultures import MODEL, BuiltCulture, Config, Entry, NothingBuiltError, State
+from culture_tasks.benchmarks.cedar.scenes import PIECES, decide, row_name
+from culture_tasks.benchmarks.culture_forms import MODEL, Config, Entry, NothingBuiltError, State
+from culture_tasks.benchmarks.cultures import BuiltCulture
 from culture_tasks.benchmarks.interface import Picture
 from culture_tasks.cultures.collecting import collect
 from culture_tasks.cultures.giving_out import give_out
@@ -103,7 +105,7 @@ def fill_in(project, data, step, person, answer):
         if values is None:
             entries.append(Entry(step=step, row=row.name, person=person, skipped="no"))
         elif values:
-            assert problems_with(found, values) == []
+            assert problems_with(found.columns, values) == []
             entries.append(Entry(step=step, row=row.name, person=person, values=values))
     project.add(entries, "test")
     return len(entries)
@@ -201,7 +203,7 @@ def built_culture(project, data, folder):
 def test_a_language_goes_through_all_steps(done, tmp_path):
     iran, data = done
     state = iran.state(data)
-    scenes = {scene.row: scene for scene in scenes_of(state)}
+    scenes = {scene.row: scene for scene in CedarWork(state).scenes}
     # p5 labels text 1 to 3 alone, as awe. Of scene 2, p6 decides image-2 (3 disgust, 2 relief); text-2 has no majority
     # among six (3 disgust, 2 relief, 1 awe), and waits for a seventh.
     assert scenes["text-2"].decision == (None, None, 7)
@@ -287,7 +289,7 @@ def test_sheets_of_labels_have_the_words_of_the_language(tmp_path):
     lines = [[PERSIAN["awe"] if at == place else cell for at, cell in enumerate(line)] for line in lines]
     write_csv(path, header, lines)
     assert read_back(iran, path, data)
-    (scene,) = [scene for scene in scenes_of(iran.state(data)) if scene.row == "text-3"]
+    (scene,) = [scene for scene in CedarWork(iran.state(data)).scenes if scene.row == "text-3"]
     assert scene.labels("label") == ["awe"]
 
 
@@ -382,13 +384,8 @@ def test_what_a_check_leaves_of_a_text(done, values, told, why):
     iran, data = done
     rated = {"possible": True, "fluency": 9, "fidelity": 8}
     iran.add([Entry(step="check", row="text-3", person="b", values=rated | values)], "test")
-    (scene,) = [scene for scene in scenes_of(iran.state(data)) if scene.row == "text-3"]
+    (scene,) = [scene for scene in CedarWork(iran.state(data)).scenes if scene.row == "text-3"]
     assert (scene.why_unlabelled and scene.why_unlabelled[1], scene.text) == (why, told)
-
-
-def test_numbers_below_zero_are_a_problem(tmp_path):
-    (problem,) = FORM.check(project(tmp_path / "iran", options="most_scenes = -2").state(english(tmp_path)))
-    assert "field 'most_scenes': found -2" in problem
 
 
 def test_drafts_that_nobody_changed_are_counted_and_limited(done):
@@ -423,11 +420,9 @@ def test_the_prompt_of_english_words_is_the_paper_s(tmp_path, modality):
             for name, text in {**{emotion: emotion for emotion in EMOTIONS}, **PIECES}.items()
         }
     }
-    from culture_tasks.benchmarks.cedar.culture import _facts
-
     options = {option.name: option.default for option in FORM.options("language")}
     config = Config(name="x", title="X", like="cedar", language="en", place="GB", way="language", options=options)
-    facts = _facts(State(config=config, folder=tmp_path, entries=entries))
+    facts = CedarWork(State(config=config, folder=tmp_path, entries=entries)).facts()
     assert facts["prompts"][modality] == prompt_file("en", modality).text
 
 
@@ -523,13 +518,13 @@ def ask(project, data, step, model, replies):
     for row in found.rows(project.state(data)):
         shown[row.name] = found.ask.prompt(row)
         values = found.ask.read(replies[row.name] if isinstance(replies, dict) else replies)
-        assert problems_with(found, values) == []
+        assert problems_with(found.columns, values) == []
         project.add([Entry(step=step, row=row.name, person=f"{MODEL}{model}", values=values)], "test")
     return shown
 
 
 def reasons(project, data):
-    return {one.row: one.reason for one in dropped(project.state(data), scenes_of(project.state(data))).values()}
+    return {one.row: one.reason for one in CedarWork(project.state(data)).left_out.values()}
 
 
 def test_new_scenes_go_through_all_steps(tmp_path):

@@ -19,9 +19,9 @@ from support.cultures import cultures_in
 from support.in_process import run_lm_eval, run_lmms_eval
 
 from culture_tasks.benchmarks.crosscult.benchmark import BENCHMARK, OwnCulture
-from culture_tasks.benchmarks.crosscult.culture import scenario_steps
 from culture_tasks.benchmarks.crosscult.culture_entries import partitions_of, row_name
-from culture_tasks.benchmarks.cultures import BuiltCulture, Entry, State
+from culture_tasks.benchmarks.culture_forms import Entry, State
+from culture_tasks.benchmarks.cultures import BuiltCulture
 from culture_tasks.benchmarks.interface import Group, Task
 from culture_tasks.cli.main import main
 from culture_tasks.cultures.building import build
@@ -54,7 +54,7 @@ def fill(own: Project, data: Path | None, step: str, person: str, values, *, row
             answer = values(place, row)
             skipped = answer if isinstance(answer, str) else None
             filled = {} if skipped is not None else answer
-            assert skipped is not None or problems_with(own.step(step), filled) == []
+            assert skipped is not None or problems_with(own.step(step).columns, filled) == []
             entries.append(Entry(step=step, row=row.name, person=person, values=filled, skipped=skipped))
     own.add(entries, "test")
 
@@ -314,7 +314,7 @@ def test_what_a_threshold_refuses(persian, data, changes, message):
         ),
         ("scenarios", "fa", {"train_scenarios": 1}, "option 'train_scenarios': found 1. Expected 0, or at least 2"),
         ("partition", "en", {"contrasts": ["en"]}, "Expected a partition in another language"),
-        ("partition", "fa", {"cases": 1}, "option 'cases': found 1. Expected at least 2"),
+        ("partition", "fa", {"cases": 1}, "field 'cases': found 1. Expected a number from 2 on"),
         ("partition", "fa", {"agree": 3}, "option 'agree': found 3. Expected at most"),
         ("partition", "fa", {"parts": ["train"]}, r"option 'parts': .*Expected 'single' among them"),
         ("partition", "fa", {"chains": ["fa"]}, "option 'chains': found 'fa'. Expected two or more of en, zh, ar, fa"),
@@ -419,7 +419,7 @@ def test_questions_that_are_published_are_left_out(korean, tmp_path):
 
 def test_drafts_are_asked_for_by_figure_8(korean, tmp_path):
     partition = project(tmp_path / "arab", "scenarios", "ar", "arab", contrasts=["en", "zh"])
-    (*_, step) = scenario_steps(partition.config)
+    step = partition.step("question")
     row = korean.step("question").rows(korean.state())[0]
     prompt = step.ask.prompt(row)
     lines = prompt.parts[1].splitlines()
