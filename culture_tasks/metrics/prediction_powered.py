@@ -597,7 +597,7 @@ class _Fit:
         return many / max(many - 1, 1) * float(np.dot(*sums))
 
     def _clusters_of(self, shares: Floats) -> int:
-        return 0 if self._clusters is None else np.count_nonzero(np.bincount(self._clusters[shares[self._codes] > 0.0]))
+        return 0 if self._clusters is None else int((np.bincount(self._clusters[shares[self._codes] > 0.0]) > 0).sum())
 
 
 class _Level(NamedTuple):
