@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -109,9 +110,9 @@ def cluster_numbers(clusters: Clusters | None, kept: NDArray[np.bool_]) -> Numbe
         raise ValueError(f"clusters: {len(clusters)} for {kept.size} items; expected one for each.")
     if isinstance(clusters, np.ndarray) and clusters.dtype != np.object_:
         return numbered(clusters[kept])[1]
-    numbers: dict[Hashable, int] = {}
-    of_kept = (cluster for cluster, wanted in zip(clusters, kept, strict=True) if wanted)
-    return np.array([numbers.setdefault(cluster, len(numbers)) for cluster in of_kept], dtype=np.intp)
+    of_kept = list(compress(clusters, kept.tolist()))
+    numbers = {cluster: number for number, cluster in enumerate(dict.fromkeys(of_kept))}
+    return np.array([numbers[cluster] for cluster in of_kept], dtype=np.intp)
 
 
 def numbered(codes: NDArray[np.generic]) -> tuple[NDArray[np.generic], Numbers]:

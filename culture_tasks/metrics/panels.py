@@ -105,8 +105,11 @@ def weighted_panel(
     if differing.min() < FEW_DIFFERING:
         alone = np.arange(len(table)) == differing.argmin()
         return JudgePanel(table[differing.argmin()], np.tile(alone.astype(np.float64), (many, 1)))
-    part = _parts(units, codes[rated])
     f, of_rated, members = x[rated], y[rated], codes[rated]
+    # The part of each rated response: clusters stay together, and strata are divided evenly.
+    names, first, numbers = np.unique(units, return_index=True, return_inverse=True)
+    order = np.lexsort((np.random.default_rng(0).random(names.size), members[first]))
+    part = order.argsort()[numbers] % _FOLDS
     learned = [
         _learned(f[part != k], of_rated[part != k], members[part != k], part[part != k], many) for k in range(_FOLDS)
     ]
@@ -114,13 +117,6 @@ def weighted_panel(
     scores = (x * weights[codes]).sum(axis=1)
     scores[rated] = (f * np.stack(learned)[part, members]).sum(axis=1)
     return JudgePanel(scores, weights)
-
-
-def _parts(clusters: Numbers, members: Numbers) -> Numbers:
-    """Returns the part of each rated response: clusters stay together, and strata are divided evenly."""
-    names, first, numbers = np.unique(clusters, return_index=True, return_inverse=True)
-    order = np.lexsort((np.random.default_rng(0).random(names.size), members[first]))
-    return np.asarray(order.argsort()[numbers] % _FOLDS)
 
 
 def _learned(x: Floats, y: Floats, members: Numbers, part: Numbers, strata: int) -> Floats:

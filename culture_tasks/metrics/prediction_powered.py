@@ -378,12 +378,13 @@ class CorrectedDifference:
         return found._replace(difference=value, low=value - half, high=value + half, p=p)
 
     def _spreads(self, shares: Mapping[Any, float]) -> list[_Spread]:
-        first, *others = ((mean._fits, mean._of_rated(shares)) for mean in self._means)
+        weights = [mean._of_rated(shares) for mean in self._means]
+        first, *others = (mean._fits for mean in self._means)
         if not others:
-            return [one.spread(first[1]) for one in first[0]]
+            return [one.spread(weights[0]) for one in first]
         return [
-            one.spread(first[1]).less(other.spread(others[0][1]), one.shared_variance(other, first[1]))
-            for one, other in {(first[0][at], others[0][0][at]) for at in (0, -1)}
+            one.spread(weights[0]).less(other.spread(weights[1]), one.shared_variance(other, weights[0]))
+            for one, other in {(first[at], others[0][at]) for at in (0, -1)}
         ]
 
 
@@ -597,7 +598,7 @@ class _Fit:
         return many / max(many - 1, 1) * float(np.dot(*sums))
 
     def _clusters_of(self, shares: Floats) -> int:
-        return 0 if self._clusters is None else np.count_nonzero(np.bincount(self._clusters[shares[self._codes] > 0.0]))
+        return 0 if self._clusters is None else int((np.bincount(self._clusters[shares[self._codes] > 0.0]) > 0).sum())
 
 
 class _Level(NamedTuple):

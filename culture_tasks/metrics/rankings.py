@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -53,11 +54,8 @@ def places(models: int, better: Collection[tuple[int, int]]) -> list[Places]:
         raise ValueError(
             f"places: expected pairs of two of the {models} models, numbered from 0; found {sorted(better)}."
         )
-    above, below = [0] * models, [0] * models
-    for one, two in set(better):
-        below[one] += 1
-        above[two] += 1
-    return [Places(1 + up, models - down) for up, down in zip(above, below, strict=True)]
+    below, above = (Counter(pair[side] for pair in set(better)) for side in (0, 1))
+    return [Places(1 + above[model], models - below[model]) for model in range(models)]
 
 
 class MeanRank(NamedTuple):

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Hashable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Hashable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -60,11 +60,6 @@ def draw(n: int, items: Sequence[str], clusters: Sequence[str], strata: Sequence
         >>> sorted(all_six), draw(3, "abcdef", ["x", "x", "y", "y", "z", "z"], [""] * 6) == all_six[:3]
         ([0, 1, 2, 3, 4, 5], True)
     """
-    return list(islice(_drawn(items, clusters, strata, seed), n))
-
-
-def _drawn(items: Sequence[str], clusters: Sequence[str], strata: Sequence[str], seed: int) -> Iterator[int]:
-    size = len(clusters)
     members: dict[str, list[int]] = {}
     for at, cluster in enumerate(clusters):
         members.setdefault(cluster, []).append(at)
@@ -73,21 +68,22 @@ def _drawn(items: Sequence[str], clusters: Sequence[str], strata: Sequence[str],
         (stratum, numbers[cluster], cluster, _number(seed, cluster, item))
         for item, cluster, stratum in zip(items, clusters, strata, strict=True)
     ]
+    size, start = len(keys), _number(seed)
     order = sorted(range(size), key=keys.__getitem__)
-    left = set(range(size))
-    steps = (order[int((_number(seed) + step * _GOLDEN) % 1.0 * size)] for step in range(size * 4))
+    steps = (order[int((start + step * _GOLDEN) % 1.0 * size)] for step in range(size * 4))
     visits = chain(steps, order)  # what the steps don't meet in so many rounds comes last
-    recent: list[str] = []
-    while left:
+    left = set(range(size))
+    drawn: list[int] = []
+    while left and len(drawn) < n:
         place: int | None = None
-        if len(recent) % _SECOND == _SECOND - 1:
-            others = [one for one in members[recent[-(_SECOND // 2)]] if one in left]
+        if len(drawn) % _SECOND == _SECOND - 1:
+            others = left.intersection(members[clusters[drawn[-(_SECOND // 2)]]])
             place = min(others, key=keys.__getitem__, default=None)
         if place is None:
             place = next(one for one in visits if one in left)
         left.remove(place)
-        recent.append(clusters[place])
-        yield place
+        drawn.append(place)
+    return drawn
 
 
 def _number(*parts: object) -> float:

@@ -146,12 +146,3 @@ def test_half_a_point_per_doubling_is_found_with_a_hundred_ratings():
     effects = [world(draws, 100, bias=0.5) for _ in range(100)]
     assert np.mean([significant(each)[0] for each in effects]) >= 0.7
     assert np.mean([each[0].low <= 0.5 <= each[0].high for each in effects]) >= 0.9  # ends of the scale take some off
-
-
-def test_without_strata_the_hard_culture_would_be_mistaken_for_a_bias():
-    draws = np.random.default_rng(4)
-    culture = np.arange(120) % 3
-    length = draws.normal(8.0, 1.0, 120) + 1.5 * (culture == 2)
-    errors = draws.normal(0.0, 1.0, 120) + 2.5 * (culture == 2)
-    assert probe_effect(errors, length).p < 1e-3
-    assert probe_effect(errors, length, culture.tolist()).p > 0.05
