@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
-from culture_tasks.results.runs import Grader, Run, RunSettings
+from culture_tasks.results.runs import Grader, RunSettings, TaskRun
 
 Flag = Literal[
     "other_judge",
@@ -175,7 +175,7 @@ def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, st
     return max(entrants, key=support)
 
 
-def variation(run: Run, first: Run) -> str:
+def variation(run: TaskRun, first: TaskRun) -> str:
     """Returns in words what sets a run apart from another run of the same model and task."""
     parts, template = what_differs(run.settings, first.settings), run.settings.chat_template
     if template != first.settings.chat_template and run.harness == first.harness:

@@ -41,7 +41,7 @@ from culture_tasks.report.numbers.observations import SCORE
 from culture_tasks.report.numbers.scores import Scores, report_of
 from culture_tasks.report.wording import amount, counted, interval, number
 from culture_tasks.results.finding import Kind, UnusedFile
-from culture_tasks.results.runs import Run
+from culture_tasks.results.runs import TaskRun
 from culture_tasks.vocabulary import place
 
 _LISTED = 6
@@ -71,7 +71,7 @@ def findings(
     *,
     biases: Sequence[JudgeBias] = (),
     countries: Sequence[CountryScore],
-    runs: Mapping[str, Run],
+    runs: Mapping[str, TaskRun],
     problems: Sequence[UnusedFile],
     results: Sequence[str],
 ) -> tuple[Finding, ...]:
@@ -154,7 +154,7 @@ class _Writer:
     entrants: Mapping[str, Entrant]
     units: Mapping[str, Unit]
     headline: Sequence[Unit]
-    runs: Mapping[str, Run]
+    runs: Mapping[str, TaskRun]
 
     def model(self, key: str) -> str:
         return _name(self.entrants[key].label)

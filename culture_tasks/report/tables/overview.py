@@ -13,7 +13,7 @@ from culture_tasks.report.numbers.other_tasks import cut_of, difference
 from culture_tasks.report.numbers.overall import COMMON, marks, shared_sources
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, Place, columns_of, grid, row_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
-from culture_tasks.results.runs import Run
+from culture_tasks.results.runs import TaskRun
 
 _RANK = Scale("rank", 1.0, None, better=None)
 _COVERAGE = Scale("share", 0.0, 1.0, better=None, digits=3)
@@ -167,7 +167,7 @@ _CORRECTED = (
 )
 
 
-def runs_table(runs: Iterable[Run]) -> Table:
+def runs_table(runs: Iterable[TaskRun]) -> Table:
     """Returns every run in use, with what decides whether it can be compared."""
     columns = columns_of(COUNT, items="Items", scored="Scored")
     columns += columns_of(_COVERAGE, coverage="Coverage", unparsed="Unparsed")
