@@ -129,7 +129,7 @@ def _other_template(one: RunSettings, two: RunSettings) -> bool:
 
 
 def other_questions(one: RunSettings, two: RunSettings) -> bool:
-    """Whether the prompts of the same items were other texts, as far as models' own templates leave that to be said."""
+    """Whether the prompts of the same items were other texts; not known, so False, where they hold other templates."""
     if one.asked is None or two.asked is None or one.asked.sha == two.asked.sha:
         return False
     ours, theirs = ((each.chat_template, each.data, each.asked._replace(sha="")) for each in (one, two) if each.asked)
