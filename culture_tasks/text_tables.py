@@ -24,8 +24,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff2
 
 def plain(text: str) -> str:
     """Returns the text on one line, without control characters and marks that change the direction of writing."""
-    kept = (" " if mark in "\t\n\r" else mark for mark in storable(text) if mark in "\t\n\r" or not _acts(mark))
-    return " ".join("".join(kept).split())
+    return " ".join(printable(text.replace("\r", " ")).split())
 
 
 def printable(text: str) -> str:

@@ -211,7 +211,7 @@ class MeanOfScores(Aggregation):
         return float(scores.std(ddof=1) / math.sqrt(scores.size)) if is_covered else math.nan
 
     def _is_covered(self, records: Sequence[Any]) -> bool:
-        """Whether so many verdicts as the user asks for were scored, and not none; so it is where none is needed."""
+        """Whether some verdict is scored, and the share that the user asks for; true where no verdict is needed."""
         scored, requests = _counts(records) if self._is_judged else (0, 0)
         least = current_session().settings.judge_min_coverage if requests else 0.0
         return not requests or (scored > 0 and scored / requests >= least)

@@ -97,7 +97,7 @@ def describe_documents(task: Any) -> None:
 
 
 def check_requests(task: Any, options: Mapping[str, Any]) -> None:
-    """Makes sure, before a harness's task builds its requests that its options make sense, and that somebody grades."""
+    """Makes sure, before a harness's task builds requests, that its options make sense and that somebody can grade."""
     _refuse_kept_requests(task, cache_requests=bool(options.get("cache_requests")))
     _warn_of_limit(task, options.get("limit"))
     check_judge(name_of(task))

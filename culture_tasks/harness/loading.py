@@ -99,16 +99,9 @@ def load_ahead(names: Iterable[str]) -> None:
 
 
 def load_for_evaluation(name: str) -> datasets.Dataset:
-    """Loads and checks the documents of a task. What :func:`load_ahead` has loaded with the same settings stays.
+    """Loads and checks the documents of a task, or of the subset and shard of it that the settings name.
 
-    Returns:
-        The documents of the subset that ``CULTURE_SUBSET`` names, and of the shard that ``CULTURE_SHARD`` names; all of
-        the task's if they name none.
-
-    Raises:
-        DataError: If the data can't be used.
-        SettingsError: If an environment variable has a value that is not allowed, or a task has too few clusters for
-            so many shards.
+    What :func:`load_ahead` has loaded with the same settings stays.
     """
     from culture_tasks.harness.decoded import DecodedDataset
 

@@ -134,38 +134,40 @@ def mark(row: dict[str, Any], tasks: Iterable[EvaluatedTask]) -> None:
 
 
 def finish(
-    name: str,
-    task: EvaluatedTask,
+    tasks: Mapping[str, EvaluatedTask],
     *,
-    row: dict[str, Any],
-    samples: Iterable[dict[str, Any]],
-    config: Mapping[str, Any],
-    better: Mapping[str, Any],
-) -> tuple[Any, Any]:
-    """Puts right what a harness's results say of a task, and lets its metrics finish, such as write a file.
+    rows: Mapping[str, dict[str, Any]],
+    samples: Mapping[str, Iterable[dict[str, Any]]],
+    configs: dict[str, Any],
+    better: dict[str, Any],
+) -> None:
+    """Puts right what a harness's results say of our tasks, and lets their metrics finish, such as write a file.
 
     The samples of a shard are numbered as those of the whole task, and its metrics finish in ``culture-tasks merge``.
-    Returned are the task's settings, which name commits and own data, and the directions of its metrics, without
-    metrics that its samples don't have.
+    The settings name commits and own data; they and the directions leave out metrics that the samples don't have.
     """
-    mark(row, [task])
-    loaded = task.loaded
-    is_shard = loaded is not None and loaded.shard is not None
-    if loaded is not None and is_shard:
-        for sample in samples:
-            sample["doc_id"] = loaded.places[sample["doc_id"]]
-    names = {key.partition(",")[0] for key, one in task.written.items() if _concerns_any(one.records)}
-    changed = {**config, "metric_list": [each for each in config["metric_list"] if each["metric"] in names]}
-    read = {COMMITS: loaded.read.commits, OWN_DATA: loaded.read.own} if loaded else {}
-    if known := {key: dict(files) for key, files in read.items() if files}:
-        changed["metadata"] = {**(config.get("metadata") or {}), **known}
     running = _running.get(None) or Running("", None)
     run = HarnessRun(running.model, running.output, current_session().settings)
-    for aggregation, records, _ in task.written.values():
-        running.judged[name] = running.judged.get(name) or judged_records(records)
-        if aggregation is not None and not is_shard:
-            aggregation.finish(records, name, run)
-    return changed, {metric: better[metric] for metric in better if metric in names}
+    for name, task in tasks.items():
+        if not task.written:
+            continue
+        mark(rows[name], [task])
+        loaded = task.loaded
+        is_shard = loaded is not None and loaded.shard is not None
+        if loaded is not None and is_shard:
+            for sample in samples[name]:
+                sample["doc_id"] = loaded.places[sample["doc_id"]]
+        names = {key.partition(",")[0] for key, one in task.written.items() if _concerns_any(one.records)}
+        config = configs[name]
+        configs[name] = config | {"metric_list": [one for one in config["metric_list"] if one["metric"] in names]}
+        better[name] = {metric: better[name][metric] for metric in better[name] if metric in names}
+        read = {COMMITS: loaded.read.commits, OWN_DATA: loaded.read.own} if loaded else {}
+        if known := {key: dict(files) for key, files in read.items() if files}:
+            configs[name]["metadata"] = (config.get("metadata") or {}) | known
+        for aggregation, records, _ in task.written.values():
+            running.judged[name] = running.judged.get(name) or judged_records(records)
+            if aggregation is not None and not is_shard:
+                aggregation.finish(records, name, run)
 
 
 @dataclass

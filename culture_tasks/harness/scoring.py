@@ -223,7 +223,7 @@ def _of_no_part(base: str, groups: tuple[str, ...]) -> Mapping[str, None]:
 
 
 class JudgedDocument:
-    """The responses to one document, submitted at once to the judge, which is as records say it, and read later."""
+    """The responses to one document, submitted to the judge at once and read later; ``judge`` is as in records."""
 
     __slots__ = ("_described", "_responses", "_rubric", "_scale", "_tickets", "judge")
 

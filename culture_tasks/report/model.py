@@ -1,6 +1,6 @@
 """The finished report as plain values: what the builder makes, and the writers, the page and the figures read.
 
-* A :class:`Run` is one task of one result file. Its ``key`` names it everywhere else.
+* A :class:`TaskRun` is one task of one result file. Its ``key`` names it everywhere else.
 * An :class:`Entrant` is a row: a model, or a model under other settings (another judge, say). It has several runs.
 * A :class:`Unit` is what is measured as one number: a task, or a group whose tasks make one score.
 * A :class:`Cell` is a number with its interval, and how it may be used. ``runs`` and ``where`` tell which samples are
@@ -26,7 +26,7 @@ from culture_tasks.results.comparability import NOT_COMPARABLE as NOT_COMPARABLE
 from culture_tasks.results.comparability import Flag as Flag
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.runs import Entrant as Entrant
-from culture_tasks.results.runs import Run
+from culture_tasks.results.runs import TaskRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,7 +497,7 @@ class Report:
     version: str
     options: Mapping[str, str]
     entrants: Mapping[str, Entrant]
-    runs: Mapping[str, Run]
+    runs: Mapping[str, TaskRun]
     units: Mapping[str, Unit]
     tables: tuple[Table, ...]
     groups: tuple[GroupValue, ...]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
-from culture_tasks.results.runs import Grader, Run, RunSettings
+from culture_tasks.results.runs import Grader, RunSettings, TaskRun
 
 Flag = Literal[
     "other_judge",
@@ -129,7 +129,7 @@ def _other_template(one: RunSettings, two: RunSettings) -> bool:
 
 
 def other_questions(one: RunSettings, two: RunSettings) -> bool:
-    """Whether the prompts of the same items were other texts, as far as models' own templates leave that to be said."""
+    """Whether the prompts of the same items were other texts; not known, so False, where they hold other templates."""
     if one.asked is None or two.asked is None or one.asked.sha == two.asked.sha:
         return False
     ours, theirs = ((each.chat_template, each.data, each.asked._replace(sha="")) for each in (one, two) if each.asked)
@@ -175,7 +175,7 @@ def reference(entrants: Mapping[str, ByTask], weight: Mapping[str, tuple[int, st
     return max(entrants, key=support)
 
 
-def variation(run: Run, first: Run) -> str:
+def variation(run: TaskRun, first: TaskRun) -> str:
     """Returns in words what sets a run apart from another run of the same model and task."""
     parts, template = what_differs(run.settings, first.settings), run.settings.chat_template
     if template != first.settings.chat_template and run.harness == first.harness:

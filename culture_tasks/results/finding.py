@@ -69,7 +69,7 @@ def samples_name(harness: Harness, task: str, stamp: str) -> str:
 
 
 class Found(NamedTuple):
-    """Result files, the tasks to read of those that a sample file stands for, and what can't be used."""
+    """Result files; the tasks to read, by result file, where a sample file was named; and what can't be used."""
 
     results: tuple[Path, ...]
     only: Mapping[Path, frozenset[str]]

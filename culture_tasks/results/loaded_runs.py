@@ -20,7 +20,7 @@ from culture_tasks.results.columns import Columns, LoadedSamples, RecordKind, Sa
 from culture_tasks.results.comparability import differences, other_questions, variation
 from culture_tasks.results.finding import UnusedFile, find, without_copies
 from culture_tasks.results.run_files import read_run
-from culture_tasks.results.runs import Entrant, Run
+from culture_tasks.results.runs import Entrant, TaskRun
 from culture_tasks.results.samples import samples_of
 from culture_tasks.results.task_results import TaskResult, task_results
 from culture_tasks.results.trained_on import TrainedOn
@@ -36,7 +36,7 @@ class LoadedRun:
     this run's are drawn from them, and their scores are to make its own more certain.
     """
 
-    run: Run
+    run: TaskRun
     result: TaskResult
     columns: Columns | None
     kind: RecordKind | None
@@ -206,12 +206,12 @@ def _samples(
     return None
 
 
-def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, loaded: LoadedSamples | None) -> Run:
+def _run(key: str, result: TaskResult, model: str, kind: RecordKind | None, loaded: LoadedSamples | None) -> TaskRun:
     items = 0 if loaded is None else int(loaded.columns.items.size)
     problems = [] if loaded is None else [problem.detail for problem in loaded.problems]
     if result.expected and 0 < items < result.expected:
         problems.append(f"{items} of {result.expected} samples are there")
-    return Run(
+    return TaskRun(
         key=key,
         model=model,
         model_args=", ".join(f"{name}={value}" for name, value in result.model_args),

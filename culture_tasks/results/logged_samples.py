@@ -132,7 +132,7 @@ def judged_sample(sample: LoggedSample) -> JudgedSample:
 
 
 def check_same_judge(old: Mapping[str, Any], new: Mapping[str, Any], *, asking: bool) -> None:
-    """Refuses to mix new verdicts with those of another judge; its sampling is known only if it will be ``asking``."""
+    """Refuses to mix new verdicts with another judge's; sampling is compared where anything will be asked."""
     names = ("backend", "model", "prompt_sha256", "delimiters", *(["sampling"] if asking else []))
     different = [name for name in names if old.get(name) != new[name]]
     if different:

@@ -133,16 +133,14 @@ def _by_task(loading: Loading) -> tuple[dict[str, list[_ShardRun]], list[str]]:
 
 
 def _refuse_incomplete(task: str, parts: Sequence[_ShardRun]) -> None:
-    first = parts[0]
-    of, total = first.shard.of, first.shard.of_documents
+    first, of = parts[0], parts[0].shard.of
     paths: dict[int, Path] = {}
     for part in parts:
-        for ours, theirs, what in ((part.shard.of, of, "shards"), (part.shard.of_documents, total, "documents")):
-            if ours != theirs:
-                raise DataError(
-                    f"merge: {task}: {part.path} is {part.shard}, with {ours} {what} in all, and {first.path} is "
-                    f"{first.shard}, with {theirs}. Name the shards of one run."
-                )
+        if part.shard.of != of:
+            raise DataError(
+                f"merge: {task}: {part.path} is {part.shard}, with {part.shard.of} shards in all, and {first.path} is "
+                f"{first.shard}, with {of}. Name the shards of one run."
+            )
         if part.shard.fingerprint != first.shard.fingerprint:
             raise DataError(
                 f"merge: {task}: {part.path} ({part.shard}) is of other documents or prompts than {first.path} "

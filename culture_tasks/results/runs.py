@@ -93,7 +93,7 @@ class RunSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TaskRun:
     """One task of one result file.
 
     Attributes:

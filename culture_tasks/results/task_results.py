@@ -122,15 +122,15 @@ def _tasks(run: RunFiles) -> Iterator[TaskResult]:
     for task, values in data["results"].items():
         if not isinstance(values, dict):
             raise TypeError(f"found {type(values).__name__} as the results of {task}")
-        numbers = _numbers(values)
+        metrics, errors = _numbers(values)
         yield TaskResult(
             **shared,
             task=task,
             settings=_settings(task, data, run.harness),
             own_data="; ".join(": ".join(pair) for pair in _named(_of(data, "configs", task), OWN_DATA)),
             expected=_counts(data, task)[1],
-            metrics=numbers[False],
-            errors=numbers[True],
+            metrics=metrics,
+            errors=errors,
             higher_is_better={
                 name: better for name, better in _of(data, "higher_is_better", task).items() if better is not None
             },
@@ -162,17 +162,12 @@ def _spent(by_task: Any, task: str) -> Spent | None:
 
 def _model_args(given: Any) -> dict[str, str]:
     """Returns the arguments of a model, without user, password and query of addresses."""
-    pairs = (
-        given.items()
-        if isinstance(given, dict)
-        else (
-            (name.strip(), value.strip())
-            for name, _, value in (part.partition("=") for part in str(given or "").split(","))
-        )
-    )
+    if not isinstance(given, dict):
+        parts = (part.partition("=") for part in str(given or "").split(","))
+        given = {name.strip(): value.strip() for name, _, value in parts}
     # The scheme, user and password up to an @, host and path, and the rest: a query or a fragment.
     address = re.compile(r"(?i)^(https?://)(?:[^/@]*@)?([^?#]*).*$")
-    return {str(name): address.sub(r"\1\2", str(value)) for name, value in pairs if str(name)}
+    return {str(name): address.sub(r"\1\2", str(value)) for name, value in given.items() if str(name)}
 
 
 def _date(run: RunFiles) -> str:
@@ -282,14 +277,14 @@ def _number(value: Any) -> Any:
     return int(number) if number is not None and number.is_integer() else number
 
 
-def _numbers(values: Mapping[str, Any]) -> dict[bool, dict[str, float]]:
-    """Returns the numbers by name, those that are standard errors under True."""
-    numbers: dict[bool, dict[str, float]] = {False: {}, True: {}}
+def _numbers(values: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
+    """Returns the metrics and their standard errors by name."""
+    metrics: dict[str, float] = {}
+    errors: dict[str, float] = {}
     for key, value in values.items():
         name, _, label = key.partition(",")
-        if not label or isinstance(value, bool) or not isinstance(value, (int, float)):
-            continue
-        metric = name.removesuffix("_stderr")
-        if metric != name or "_stderr" not in name:  # lmms-eval has further errors, as acc_stderr_clt
-            numbers[metric != name][metric if label == "none" else f"{metric},{label}"] = float(value)
-    return numbers
+        metric, is_error, kind = name.partition("_stderr")
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if label and is_number and not kind:  # lmms-eval has further errors, as acc_stderr_clt
+            (errors if is_error else metrics)[metric if label == "none" else f"{metric},{label}"] = float(value)
+    return metrics, errors

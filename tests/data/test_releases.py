@@ -23,19 +23,21 @@ CARE = {
 }
 
 
+def put(folder, name, rows):
+    (folder / name).parent.mkdir()
+    (folder / name).write_text(json.dumps(rows), encoding="utf-8")
+
+
 def write_care(folder, count=3, **other):
     """Writes Chinese questions, the last one with other values."""
     rows = [{"question": f"问题 {number}？", **CARE} for number in range(count)]
-    rows[-1] |= other
-    (folder / "care").mkdir()
-    (folder / "care" / "Chinese-test.json").write_text(json.dumps(rows), encoding="utf-8")
+    put(folder, "care/Chinese-test.json", [*rows[:-1], rows[-1] | other])
 
 
 def write_culturalvqa(folder, country="Germany"):
     countries = ("China", "China", country)
     rows = [{"question": f"{at}?", "all_answers": ["a"], "country": one} for at, one in enumerate(countries)]
-    (folder / "culturalvqa").mkdir()
-    (folder / "culturalvqa" / "test.json").write_text(json.dumps(rows), encoding="utf-8")
+    put(folder, "culturalvqa/test.json", rows)
 
 
 def write_cedar(folder, language="ar"):
@@ -48,8 +50,7 @@ def write_blend(folder, country="China"):
     choice = {"prompt": "Which?", "choices": '{"A": "tea", "B": "coffee"}', "answer_idx": "A"}
     countries = ("China", "UK", country)
     rows = [{"MCQID": f"m{at}", "ID": f"q{at}", "country": one, **choice} for at, one in enumerate(countries)]
-    (folder / "blend").mkdir()
-    (folder / "blend" / "mc_questions_file.json").write_text(json.dumps(rows), encoding="utf-8")
+    put(folder, "blend/mc_questions_file.json", rows)
 
 
 def read(task, folder, **chosen):

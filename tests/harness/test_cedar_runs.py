@@ -8,10 +8,11 @@ import shutil
 import pytest
 from support.cedar_data import RUBBISH, counted, gold, rows, said, worked_out, write_folder
 from support.in_process import run_lm_eval, run_lmms_eval, variant
+from support.scripted_models import run_scripted
 
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS
 
-KINDS = ["lm_eval", "chat"]
+HARNESSES = ["lm_eval", "lmms_eval"]
 # Of 15 replies 8 are right: ar 1 of 2, en 2 of 2, es 2 of 2, hi 1 of 2, ja 0 of 2, sw 0 of 2, zh 2 of 3; hi 1 and sw 2
 # are unparsed. Gold: happiness 7, sadness 6, embarrassment 1, fear 1. Predicted: happiness 6 (ar 2, en, es, hi, zh),
 # sadness 3 (en, es, zh), anger 2 (ja), surprise 1 (zh).
@@ -83,14 +84,6 @@ OF_CHINESE = {
 }
 
 
-def run(kind, script, tasks, **options):
-    """Runs tasks; returns the model and the results."""
-    from support.scripted_models import ScriptedChat, ScriptedLM
-
-    model, evaluate = (ScriptedLM(script), run_lm_eval) if kind == "lm_eval" else (ScriptedChat(script), run_lmms_eval)
-    return model, evaluate(model, tasks, bootstrap_iters=0, **options)
-
-
 def reported(results, task):
     """Returns a task's metrics, lmms-eval's own columns aside."""
     found = {name.removesuffix(",none"): value for name, value in results["results"][task].items() if "," in name}
@@ -116,10 +109,12 @@ def data(tmp_path, monkeypatch):
     return folder
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_metric_is_the_one_worked_out_by_hand_and_from_the_logged_samples(kind, data):
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_every_metric_is_the_one_worked_out_by_hand_and_from_the_logged_samples(harness, data):
     of_images, pair = "cedar_multimodal", "cedar_multimodal_prompt_sw_data_zh"
-    model, results = run(kind, said, ["cedar_text", "cedar_text_zh", of_images, "cedar_multimodal_zh", pair])
+    model, results = run_scripted(
+        harness, said, ["cedar_text", "cedar_text_zh", of_images, "cedar_multimodal_zh", pair]
+    )
     found = reported(results, "cedar_text")
     unknown = {name for name, value in found.items() if value != value}
     assert {name for name, value in found.items() if value == "N/A"} == {
@@ -142,7 +137,7 @@ def test_every_metric_is_the_one_worked_out_by_hand_and_from_the_logged_samples(
     # Images reach the model, and prompts are in the language of the pair.
     groups = logged(results, pair)[0]["groups"]
     assert groups.items() >= {"language": "zh", "prompt_language": "sw", "prediction": "happiness"}.items()
-    if kind == "lm_eval":
+    if harness == "lm_eval":
         asked = [(args[0], args[2]["visual"]) for args in model.seen if args[0].startswith("<image>\n")]
     else:
         asked = [(one.text, one.images) for one in model.seen if one.images]
@@ -150,10 +145,10 @@ def test_every_metric_is_the_one_worked_out_by_hand_and_from_the_logged_samples(
     assert [image.getpixel((0, 0)) for (image,) in shown] == [(20 * number, 99, 7) for number in range(3)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_languages_that_a_model_does_not_support_stay_out_of_the_pooled_metrics(kind, data, monkeypatch):
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_languages_that_a_model_does_not_support_stay_out_of_the_pooled_metrics(harness, data, monkeypatch):
     monkeypatch.setenv("CULTURE_TASKS_LANGUAGES", "en, es,hi,ar")
-    model, results = run(kind, said, ["cedar_text", "cedar_text_zh"])
+    model, results = run_scripted(harness, said, ["cedar_text", "cedar_text_zh"])
     found = reported(results, "cedar_text")
     agrees(found, OF_FOUR)
     agrees(reported(results, "cedar_text_zh"), OF_CHINESE)
@@ -163,18 +158,20 @@ def test_languages_that_a_model_does_not_support_stay_out_of_the_pooled_metrics(
     everything = worked_out(records, is_pooled=False)
     assert math.isclose(everything["unparsed"], POOLED["unparsed"])
     assert {record["groups"]["language"] for record in records if "score" not in record} == {"ja", "sw", "zh"}
-    if kind != "lm_eval":
+    if harness != "lm_eval":
         spread = math.sqrt(8 / 7 * 0.75 * 0.25 / 8)  # over the eight records with a score
         assert math.isclose(results["results"]["cedar_text"]["acc_stderr_clt,none"], spread)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_groups_run_on_the_toy_data_and_on_their_multimodal_half_alone(kind, fixture_data, tmp_path, monkeypatch):
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_the_groups_run_on_the_toy_data_and_on_their_multimodal_half_alone(
+    harness, fixture_data, tmp_path, monkeypatch
+):
     for part in ("multilingual", "images"):  # the public data are this half alone
         shutil.copytree(fixture_data / "cedar" / part, tmp_path / "cedar" / part)
     for group, folder in (("cedar", fixture_data), ("cedar_multimodal", tmp_path)):
         monkeypatch.setenv("CULTURE_TASKS_DATA", str(folder))
-        _, results = run(kind, gold, [group])
+        _, results = run_scripted(harness, gold, [group])
         found = reported(results, "cedar_multimodal")
         agrees(found, {"acc": 1.0, "acc_avg": 1.0, "unparsed": 0.0, "grqb_q1": 0.0, "grqb_q4": 0.0})
         agrees(found, worked_out(logged(results, "cedar_multimodal"), is_pooled=True))
@@ -198,16 +195,16 @@ IN_ALL_RUNS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_run_of_a_repeated_question_counts(kind, tmp_path, monkeypatch):
+@pytest.mark.parametrize("harness", HARNESSES)
+def test_every_run_of_a_repeated_question_counts(harness, tmp_path, monkeypatch):
     content = rows({"en": ("happiness", "sadness")})
     content["en"][1]["minority"] = "happiness"
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(write_folder(tmp_path, content)))
     replies = {number: iter(said) for number, said in REPLIES.items()}
     name, options = "cedar_text_en", {"repeats": 3}
-    if kind == "lm_eval":
+    if harness == "lm_eval":
         [name], options = variant(tmp_path, "lm_eval", name, repeats=3), {"include": tmp_path}
-    _, results = run(kind, lambda doc: next(replies[doc["id"]]), [name], **options)
+    _, results = run_scripted(harness, lambda doc: next(replies[doc["id"]]), [name], **options)
     agrees(reported(results, name), IN_ALL_RUNS)
     records = logged(results, name)
     assert [[each["label"] for each in record["runs"]] for record in records] == [
@@ -218,7 +215,7 @@ def test_every_run_of_a_repeated_question_counts(kind, tmp_path, monkeypatch):
     agrees(worked_out(records, is_pooled=False), IN_ALL_RUNS)
 
 
-@pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
+@pytest.mark.parametrize("harness", HARNESSES)
 def test_a_tiny_model_of_images_computes_its_answers(harness, tiny_vlm, fixture_data, monkeypatch):
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
     options = {

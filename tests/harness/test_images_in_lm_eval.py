@@ -67,11 +67,6 @@ def test_a_mixed_run_sends_an_api_model_every_image_and_no_mark_also_beside_task
     assert [seen.body.get("stop") for seen in server.requests if "What?" not in text_of(seen)] == [None] * 9
 
 
-def test_a_request_names_the_stop_strings_that_there_are(server):
-    run_api(server, ["cedar"], {"num_concurrent": 4}, limit=2, gen_kwargs={"until": ["END"]})
-    assert [seen.body["stop"] for seen in server.requests] == [["END"]] * 4
-
-
 def test_images_without_room_or_chat_messages_are_refused_before_the_first_request(server):
     with pytest.raises(ImagesNotShownError, match=r"^culturalvqa_fewshot: .* 4 images.* Add max_images=4 to --model"):
         run_api(server, ["care_zh", "culturalvqa_fewshot"], limit=1)
@@ -165,16 +160,13 @@ def test_a_mixed_run_of_hf_multimodal_answers_as_runs_of_one_kind_do(tiny_vlm):
     assert answers([text[0], *images, text[1]]) == answers(images) | answers(text)
 
 
-@pytest.mark.parametrize("known_by", ["the model", "its arguments"])
-def test_a_local_model_s_own_limit_is_respected(known_by):
-    model, metadata = Model(list), {}
-    if known_by == "the model":
-        model.max_images = 1
-    else:
-        metadata["max_images"] = 1  # --model_args, as lm-eval passes them to tasks
-    with pytest.raises(ImagesNotShownError, match="max_images=4"):
-        run_lm_eval(model, ["culturalvqa_fewshot"], limit=1, metadata=metadata)
-    assert model.asked == 0
+def test_a_local_model_s_own_limit_is_respected():
+    limited = Model(list)
+    limited.max_images = 1
+    for model, metadata in ((limited, {}), (Model(list), {"max_images": 1})):  # --model_args, as tasks are given them
+        with pytest.raises(ImagesNotShownError, match="max_images=4"):
+            run_lm_eval(model, ["culturalvqa_fewshot"], limit=1, metadata=metadata)
+        assert model.asked == 0
 
 
 def test_requests_from_lm_eval_s_request_cache_are_watched_too(tmp_path, monkeypatch):
@@ -189,7 +181,7 @@ def test_requests_from_lm_eval_s_request_cache_are_watched_too(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(("concurrent", "use_cache"), [(1, False), (4, True)])
-def test_each_repeat_has_the_next_seed_and_one_among_the_generation_settings_is_the_user_s(
+def test_each_repeat_has_the_next_seed_and_seeds_and_stop_strings_of_the_user_are_sent_as_they_are(
     server, tmp_path, caplog, concurrent, use_cache
 ):
     server.decide = lambda seen: says(f"{text_of(seen)} {seen.body['seed']}")
@@ -203,8 +195,8 @@ def test_each_repeat_has_the_next_seed_and_one_among_the_generation_settings_is_
         assert sample["resps"] == [[f"{question} {seed}" for seed in (7, 8, 9)]]
     assert "--model_args seed" not in caplog.text
     server.requests.clear()
-    run_api(server, tasks, model, include=tmp_path, limit=1, gen_kwargs="seed=5")
-    assert [seen.body["seed"] for seen in server.requests] == [5, 5, 5]
+    run_api(server, tasks, model, include=tmp_path, limit=1, gen_kwargs={"seed": 5, "until": ["END"]})
+    assert [(seen.body["seed"], seen.body["stop"]) for seen in server.requests] == [(5, ["END"])] * 3
     assert "--model_args seed" in caplog.text
 
 

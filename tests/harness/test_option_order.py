@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support.in_process import run_lm_eval, run_lmms_eval
+from support.scripted_models import ScriptedChat, ScriptedLM, run_scripted
 from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.benchmarks.registry import task_named
@@ -60,17 +60,10 @@ def test_what_the_prompt_doesn_t_list_can_t_be_moved(monkeypatch, tmp_path, fixt
         documents("blend_mcq_algeria", "shuffled:7")
 
 
-def run(harness, script, tasks, **chosen):
-    from support.scripted_models import ScriptedChat, ScriptedLM
-
-    model = (ScriptedLM if harness == "lm_eval" else ScriptedChat)(script)
-    return (run_lm_eval if harness == "lm_eval" else run_lmms_eval)(model, tasks, bootstrap_iters=0, **chosen)
-
-
 @pytest.mark.parametrize("harness", ["lm_eval", "lmms_eval"])
 def test_prompt_target_reader_and_record_have_one_order(monkeypatch, harness):
     monkeypatch.setenv("CULTURE_TASKS_OPTION_ORDER", "shuffled:7")
-    results = run(harness, right_text, TASKS)
+    _, results = run_scripted(harness, right_text, TASKS)
     for task in TASKS:
         row = results["results"][task]
         assert (row["acc,none"], row["unparsed,none"]) == (1.0, 0.0), task
@@ -86,7 +79,7 @@ def test_the_authors_reader_reads_the_shuffled_number_and_a_task_without_options
 ):
     monkeypatch.setenv("CULTURE_TASKS_OPTION_ORDER", "shuffled")
     without = ("normad_rule", "culturalbench_hard")
-    results = run("lm_eval", lambda doc: doc.get("answer", "Yes"), ["worldcuisines_dish", *without])
+    _, results = run_scripted("lm_eval", lambda doc: doc.get("answer", "Yes"), ["worldcuisines_dish", *without])
     assert results["results"]["worldcuisines_dish"]["acc_authors,none"] == 1.0
     for task in without:
         assert f"{task}: its questions have no options to shuffle" in caplog.text
@@ -95,8 +88,6 @@ def test_the_authors_reader_reads_the_shuffled_number_and_a_task_without_options
 
 def test_a_shuffled_run_is_not_ranked_against_another(monkeypatch, tmp_path):
     """One run in the benchmark's order in each harness, and one that is shuffled."""
-    from support.scripted_models import ScriptedChat, ScriptedLM
-
     task = ["culturalbench_easy"]
     write_lm_eval(tmp_path / "a", task, None, "first", ScriptedLM(lambda doc: "A"), bootstrap_iters=0)
     write_lmms_eval(tmp_path / "b", task, "second", lmms=ScriptedChat(right_text), bootstrap_iters=0)

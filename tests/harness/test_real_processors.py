@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.machinery import ModuleSpec
+from itertools import repeat
 from types import ModuleType
 from typing import NamedTuple
 
@@ -23,8 +24,8 @@ from support.tiny_families import FAMILIES, family, save_family
 from support.tiny_world import write_release
 from transformers import PreTrainedModel
 
-from culture_tasks.benchmarks.interface import Picture
 from culture_tasks.benchmarks.registry import task_named
+from culture_tasks.harness.lmms_eval.hooks import conversation
 from culture_tasks.harness.loading import loaded
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.method_registry import method_class, method_config
@@ -164,17 +165,9 @@ def check_placeholders(name, calls):
 
 def rendered(name, task, doc):
     """Returns a document's prompt in the family's chat template."""
-    prompt = task_named(task).prompt(doc)
-    parts = [
-        {"type": "image"} if isinstance(part, Picture) else {"type": "text", "text": part} for part in prompt.parts
-    ]
-    system = [{"role": "system", "content": [{"type": "text", "text": prompt.system}]}] if prompt.system else []
-    return family(name).processor.apply_chat_template(
-        [*system, {"role": "user", "content": parts}],
-        tokenize=False,
-        add_generation_prompt=True,
-        enable_thinking=False,
-    )
+    messages = conversation(task_named(task).prompt(doc), repeat(None))
+    options = {"tokenize": False, "add_generation_prompt": True, "enable_thinking": False}
+    return family(name).processor.apply_chat_template(list(messages), **options)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -11,8 +11,9 @@ import pytest
 from support.cedar_data import said, write_folder
 from support.crosscult_cases import rows as crosscult_rows
 from support.crosscult_cases import write_folder as write_crosscult
-from support.in_process import run_lm_eval, run_lmms_eval, variant
+from support.in_process import variant
 from support.scripted_judge import ScriptedJudge, install
+from support.scripted_models import run_scripted
 
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.harness import aggregation, result_rows
@@ -25,14 +26,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 HARNESSES = ("lm_eval", "lmms_eval")
 
 
-def run(harness, tasks, *, repeats=1, answer="x", include=None, **options):
+def run(harness, tasks, *, answer=lambda doc: "x", **options):
     """Runs tasks with a model that always says the same, or what a script for CEDAR says."""
-    from support.scripted_models import ScriptedLM, ScriptedSimple
-
-    script = answer if callable(answer) else lambda doc: answer
-    if harness == "lm_eval":
-        return run_lm_eval(ScriptedLM(script), tasks, include=include, **options)
-    return run_lmms_eval(ScriptedSimple(script), tasks, repeats=repeats, **options)
+    return run_scripted(harness, answer, tasks, **options)[1]
 
 
 def _withheld(folder, monkeypatch, fixture_data):

@@ -10,7 +10,7 @@ from culture_tasks.cli.main import main
 from culture_tasks.report.formats import write_report
 from culture_tasks.report.model import FLAG_TEXT, Rank
 from culture_tasks.results.comparability import differences, variation
-from culture_tasks.results.runs import Grader, PromptHash, Run, RunSettings
+from culture_tasks.results.runs import Grader, PromptHash, RunSettings, TaskRun
 
 SCORES = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 1.0]
 BETTER = [1.0] * 8
@@ -145,7 +145,7 @@ def test_a_group_without_a_part_is_incomplete_and_nothing_missing_is_hidden(two)
 
 
 def run_of(args="", harness="lm_eval", **settings):
-    return Run(
+    return TaskRun(
         key="r1",
         model="m",
         model_args=args,

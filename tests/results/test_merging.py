@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 HARNESSES = ("lm_eval", "lmms_eval")
 TASKS = {
     "lm_eval": ["care", "culturalvqa_blind", "cedar_text", "cedar_multimodal_zh", "blend_uk"],
-    "lmms_eval": ["care", "culturalvqa_blind", "cedar_text", "crosscult_sequential"],
+    "lmms_eval": ["care", "cedar_text", "crosscult_sequential"],
 }
 
 
@@ -71,7 +71,7 @@ def test_failed_verdicts_stay_failed_and_costs_add_up(harness, tmp_path, monkeyp
     judge = ScriptedJudge(lambda item: failed if len(item.question) % 2 else good)
     install(monkeypatch, judge)
     whole = run_shard(harness, tmp_path / "whole", ["care", "cedar_text"], "")
-    run_shards(harness, tmp_path / "shards", ["care", "cedar_text"], 4)
+    run_shards(harness, tmp_path / "shards", ["care", "cedar_text"], 2)
     assert merge(tmp_path / "shards", out=tmp_path / "merged") == 0
     merged = merged_file(tmp_path / "merged")
     assert comparable(merged) == comparable(whole)
@@ -90,7 +90,7 @@ def test_failed_verdicts_stay_failed_and_costs_add_up(harness, tmp_path, monkeyp
     graded = {"care", "care_ar", "care_ja", "care_zh"}
     assert again["results"] == {**content(whole)["results"], **content(newest)["results"]}
     assert graded == content(newest)["results"].keys() < again["results"].keys()
-    assert float(again["total_evaluation_time_seconds"]) == 4 * 1.5
+    assert float(again["total_evaluation_time_seconds"]) == 2 * 1.5
     assert again.get("efficiency") == content(whole).get("efficiency")
 
 

@@ -26,7 +26,7 @@ from culture_tasks.report.model import (
     Unit,
 )
 from culture_tasks.results.finding import UnusedFile
-from culture_tasks.results.runs import Run, RunRows, RunSettings, Sample
+from culture_tasks.results.runs import RunRows, RunSettings, Sample, TaskRun
 
 MODELS = ("Qwen3-VL-8B", "نموذج العربية ٣ (base)", "हिन्दी क्षत्रिय मॉडल", "中文模型 日本語モデル")
 COUNTRIES = (
@@ -128,11 +128,13 @@ TASKS: Mapping[str, tuple[str, str, Scale, str]] = {
 }
 
 
-def _run(key: str, entrant: Entrant, task: str) -> Run:
+def _run(key: str, entrant: Entrant, task: str) -> TaskRun:
     settings = RunSettings(task_version="1", decoding='{"temperature": 0}')
     files = ("2026-01-01T00:00:00", "r.json", "s.jsonl")
     outcomes = (("scored", 48), ("refused", 2))
-    return Run(key, entrant.model, "", "lmms_eval", task, TASKS[task][1] or None, settings, *files, 50, 48, outcomes)
+    return TaskRun(
+        key, entrant.model, "", "lmms_eval", task, TASKS[task][1] or None, settings, *files, 50, 48, outcomes
+    )
 
 
 def _cell(entrant: Entrant, task: str, scale: Scale, where: tuple[tuple[str, str], ...], *parts: str) -> Cell:
@@ -238,14 +240,14 @@ def _contrasts(entrants: Mapping[str, Entrant]) -> Iterator[Contrast]:
                 yield Contrast(kind, unit, entrant.key, "score", dimension, group, first, second, difference)
 
 
-def _samples(run: Run, per_group: int) -> list[Sample]:
+def _samples(run: TaskRun, per_group: int) -> list[Sample]:
     fields = {"culturalvqa": ("country", COUNTRIES), "care": ("category", CATEGORIES), "cedar": ("language", LANGUAGES)}
     field, names = fields.get(run.benchmark or "", ("partition", PARTITIONS))
     asked = [(name, number) for number in range(per_group) for name in names]
     return [_sample(run, field, name, number, place) for place, (name, number) in enumerate(asked)]
 
 
-def _sample(run: Run, field: str, name: str, number: int, place: int) -> Sample:
+def _sample(run: TaskRun, field: str, name: str, number: int, place: int) -> Sample:
     languages = list(_QUESTIONS)
     language = name if name in _QUESTIONS else languages[number % len(languages)]
     outcome = "refused" if share(run.key, name, number) < 0.1 else "scored"

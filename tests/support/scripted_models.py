@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lm_eval.api.model import LM
+from support.in_process import run_lm_eval, run_lmms_eval
 from support.lmms_models import ChatEcho, SimpleEcho
 
 Script = Callable[[Mapping[str, Any]], str]
@@ -60,3 +61,10 @@ class ScriptedLM(LM):
 
     def loglikelihood_rolling(self, requests: list[Any], disable_tqdm: bool = False) -> list[float]:
         raise NotImplementedError
+
+
+def run_scripted(harness: str, script: Script, tasks: list[str], **options: Any) -> tuple[Any, dict[str, Any]]:
+    """Runs tasks in a harness with a model that answers by a script; returns the model and the results."""
+    evaluate = run_lm_eval if harness == "lm_eval" else run_lmms_eval
+    model = (ScriptedLM if harness == "lm_eval" else ScriptedChat)(script)
+    return model, evaluate(model, tasks, bootstrap_iters=0, **options)

@@ -281,18 +281,9 @@ def _with_what_results_lack(original: Callable[..., Any]) -> Callable[..., Any]:
         results = original(evaluated, *args, **kwargs)
         tasks = {name: result_rows.evaluated(one["task"], one["raw_metrics"]) for name, one in evaluated.items()}
         for name, task in tasks.items():
-            if not task.written:
-                continue
-            row = results.metrics[name]
-            result_rows.complete_row(row, task.written)
-            results.configs[name], results.higher_is_better[name] = result_rows.finish(
-                name,
-                task,
-                row=row,
-                samples=results.samples[name],
-                config=results.configs[name],
-                better=results.higher_is_better[name],
-            )
+            result_rows.complete_row(results.metrics[name], task.written)
+        configs, better = results.configs, results.higher_is_better
+        result_rows.finish(tasks, rows=results.metrics, samples=results.samples, configs=configs, better=better)
         for group in results.groups.values():
             for each in (group, *group.get_all_groups()):
                 row = results.metrics[each.name]

@@ -122,11 +122,7 @@ def _of_tasks(original: Callable[..., Any]) -> Callable[..., Any]:
     def consolidate_results(outputs: Sequence[Any]) -> Any:
         rows, samples, configs, versions, shots, better = original(outputs)
         tasks = {one.task_name: result_rows.evaluated(one.task, one.sample_metrics) for one in outputs}
-        for name, task in tasks.items():
-            if task.written:
-                configs[name], better[name] = result_rows.finish(
-                    name, task, row=rows[name], samples=samples[name], config=configs[name], better=better[name]
-                )
+        result_rows.finish(tasks, rows=rows, samples=samples, configs=configs, better=better)
         result_rows.evaluated_tasks().update(tasks)
         return rows, samples, configs, versions, shots, better
 

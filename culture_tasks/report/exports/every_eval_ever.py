@@ -29,7 +29,7 @@ from culture_tasks.report.numbers.scores import report_of
 from culture_tasks.report.tables.reported_rows import UNITS
 from culture_tasks.results.finding import UnusedFile
 from culture_tasks.results.run_files import LAYOUTS, read_run
-from culture_tasks.results.runs import Grader, Run, Sample
+from culture_tasks.results.runs import Grader, Sample, TaskRun
 from culture_tasks.text import storable
 
 SCHEMA_VERSION = "0.3.0"
@@ -145,7 +145,7 @@ def _results(report: Report) -> list[tuple[str, _Result]]:
 
 
 def _log(
-    report: Report, entrant: Entrant, runs: Sequence[Run], results: Sequence[_Result], evaluator: Evaluator
+    report: Report, entrant: Entrant, runs: Sequence[TaskRun], results: Sequence[_Result], evaluator: Evaluator
 ) -> tuple[dict[str, Any], str]:
     """Returns a log, and the name of its file."""
     identity = [entrant.label, *sorted((run.task, run.date, Path(run.results_file).name) for run in runs)]
@@ -181,7 +181,7 @@ def _log(
     return log, name
 
 
-def _epoch(runs: Iterable[Run]) -> int:
+def _epoch(runs: Iterable[TaskRun]) -> int:
     """Returns when the newest run was, in seconds; a time without a zone is taken for UTC, on every machine."""
     dates = (datetime.fromisoformat(run.date) for run in runs)
     return max(int((date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()) for date in dates)
@@ -202,7 +202,7 @@ def _model(name: str, details: Mapping[str, str]) -> dict[str, Any]:
     return {"name": name, "id": name, **developer, "additional_details": {**unknown, **details}}
 
 
-def _evaluation(result: _Result, runs: Sequence[Run]) -> dict[str, Any]:
+def _evaluation(result: _Result, runs: Sequence[TaskRun]) -> dict[str, Any]:
     cell, unit = result.cell, result.unit
     details = {"coverage": cell.coverage, "flags": " ".join(cell.flags), "note": cell.note}
     uncertainty: dict[str, Any] = {"num_samples": cell.n}
@@ -219,7 +219,7 @@ def _evaluation(result: _Result, runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _metric(result: _Result, runs: Sequence[Run]) -> dict[str, Any]:
+def _metric(result: _Result, runs: Sequence[TaskRun]) -> dict[str, Any]:
     unit, scale = result.unit, result.cell.scale
     neutral = "" if scale.neutral is None else f", {scale.neutral:g} is neutral"
     address = {
@@ -274,7 +274,7 @@ def _wordings(judge: Grader) -> Iterator[str]:
             yield f"{name} ({prompt}), which isn't part of this version of culture-tasks: SHA-256 {sha}"
 
 
-def _source_data(unit: Unit, runs: Sequence[Run]) -> dict[str, Any]:
+def _source_data(unit: Unit, runs: Sequence[TaskRun]) -> dict[str, Any]:
     details = {
         "fingerprints": ", ".join(dict.fromkeys(text for run in runs for text in run.settings.data)),
         "own_data": "; ".join(dict.fromkeys(run.own_data for run in runs if run.own_data)),
@@ -289,13 +289,13 @@ def _source_data(unit: Unit, runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def hub_of(runs: Sequence[Run]) -> str:
+def hub_of(runs: Sequence[TaskRun]) -> str:
     """Returns the Hub data set of the tasks of some runs, the first of several; empty where they have none."""
     tasks = (entry for run in runs if isinstance(entry := entries().get(run.task), Task))
     return next((source.hub for task in tasks for source in task.data.sources if source.hub), "")
 
 
-def _generation(runs: Sequence[Run]) -> dict[str, Any]:
+def _generation(runs: Sequence[TaskRun]) -> dict[str, Any]:
     decodings = [json.loads(run.settings.decoding or "{}") for run in runs]
     shared = decodings[0] if all(each == decodings[0] for each in decodings) else {}
     arguments = {name: shared[name] for name in _GENERATION if isinstance(shared.get(name), int | float)}
@@ -357,7 +357,7 @@ def _write_samples(
     return place
 
 
-def _line(sample: Sample, log: Mapping[str, Any], run: Run, result: _Result) -> dict[str, Any]:
+def _line(sample: Sample, log: Mapping[str, Any], run: TaskRun, result: _Result) -> dict[str, Any]:
     judged = any(judge.backend != "lexical" for judge in run.settings.judges)
     shown = {"raw": storable(sample.question), "reference": [storable(text) for text in sample.references]}
     canonical = json.dumps(shown, sort_keys=True, separators=(",", ":"))

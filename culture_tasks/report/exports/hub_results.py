@@ -13,7 +13,7 @@ from typing import Any
 
 from culture_tasks.report.exports.every_eval_ever import Evaluator, component, hub_of
 from culture_tasks.report.model import FLAG_TEXT, Cell, Entrant, Flag, Report, Unit
-from culture_tasks.results.runs import Run
+from culture_tasks.results.runs import TaskRun
 from culture_tasks.text_tables import plain
 
 NOT_THE_TASK: tuple[Flag, ...] = (
@@ -63,7 +63,7 @@ def write_hub_results(report: Report, folder: Path, evaluator: Evaluator) -> tup
     return list(files), left_out
 
 
-def _reason(entrant: Entrant, cell: Cell, runs: Sequence[Run], repository: str) -> str:
+def _reason(entrant: Entrant, cell: Cell, runs: Sequence[TaskRun], repository: str) -> str:
     """Says why a number isn't a result of the task on the Hub's data; empty where it is one."""
     if not repository:
         return "its data aren't on the Hub"
@@ -77,7 +77,7 @@ def _reason(entrant: Entrant, cell: Cell, runs: Sequence[Run], repository: str) 
 
 
 def _entry(
-    report: Report, unit: Unit, cell: Cell, runs: Sequence[Run], repository: str, evaluator: Evaluator
+    report: Report, unit: Unit, cell: Cell, runs: Sequence[TaskRun], repository: str, evaluator: Evaluator
 ) -> dict[str, Any]:
     commits = {commit for run in runs for name, commit in run.settings.commits if name == repository}
     revision = {"revision": commits.pop()} if len(commits) == 1 else {}

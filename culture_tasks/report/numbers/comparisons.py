@@ -30,7 +30,7 @@ from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
 from culture_tasks.report.numbers.observations import Observations, aligned, in_order, known, ordered
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.results.comparability import between, explain
-from culture_tasks.results.runs import Run
+from culture_tasks.results.runs import TaskRun
 
 ALPHA = 0.05
 """Level of the tests, after Holm's adjustment over all pairs of a unit."""
@@ -148,7 +148,7 @@ def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     return flags - ({"other_harness"} if is_one_model else set())
 
 
-def reasons_against(cells: Sequence[Cell], first: Sequence[Run], second: Sequence[Run]) -> set[Flag]:
+def reasons_against(cells: Sequence[Cell], first: Sequence[TaskRun], second: Sequence[TaskRun]) -> set[Flag]:
     """Returns why the numbers of some runs can't be compared; nothing where they can."""
     settings = [{run.task: run.settings for run in own} for own in (first, second)]
     return between(*settings).union(*(BY_ITSELF.intersection(cell.flags) for cell in cells))

@@ -15,10 +15,10 @@ from culture_tasks.report.numbers.observations import SCORE, Observations, align
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
 from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import LoadedRun
-from culture_tasks.results.runs import Run
+from culture_tasks.results.runs import TaskRun
 
 
-def run_facts(row: str, label: str, runs: Sequence[Run]) -> RunFacts:
+def run_facts(row: str, label: str, runs: Sequence[TaskRun]) -> RunFacts:
     """Returns the facts of a model's runs of a unit; the first run gives task and arguments."""
     given = runs[0].model_args.split(", ") if runs else []
     arguments = dict(text.split("=", 1) for text in given if "=" in text)

@@ -34,7 +34,7 @@ from culture_tasks.report.numbers.observations import (
 )
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
 from culture_tasks.report.wording import SAYS_PERCENT
-from culture_tasks.results.runs import Run
+from culture_tasks.results.runs import TaskRun
 from culture_tasks.results.trained_on import Lineage, TrainingStage
 
 OVER_ALL = "before_after"
@@ -54,7 +54,7 @@ class Training:
     lineages: Sequence[Lineage]
     measured: Mapping[str, Measured]
     scores: Scores
-    runs: Mapping[str, Run]
+    runs: Mapping[str, TaskRun]
     entrants: Mapping[str, Entrant]
     anyway: bool = False
 
@@ -149,7 +149,7 @@ class _Place:
         flags = reasons_against([self._cells[one], self._cells[two]], self._runs(one), self._runs(two))
         return flags - (OF_JUDGES if self._is_further else set())
 
-    def _runs(self, entrant: str) -> list[Run]:
+    def _runs(self, entrant: str) -> list[TaskRun]:
         samples = self._measured.runs[entrant]
         return [one.run for one in samples] or [self._training.runs[key] for key in self._cells[entrant].runs]
 

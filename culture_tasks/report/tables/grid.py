@@ -11,7 +11,7 @@ from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
 from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.tables.published_rows import keys_of, with_papers
 from culture_tasks.report.tables.reported_rows import ReportedRow, with_reported
-from culture_tasks.results.runs import Run
+from culture_tasks.results.runs import TaskRun
 
 ALL = "all"
 """All cultures, in a column of them, or all benchmarks."""
@@ -25,7 +25,7 @@ class Context:
     """The rows, the runs and the numbers of every table, and what the user wants of all tables."""
 
     entrants: Mapping[str, Entrant]
-    runs: Mapping[str, Run]
+    runs: Mapping[str, TaskRun]
     scores: Scores
     published: bool
     rankable: Callable[[Cell], bool]

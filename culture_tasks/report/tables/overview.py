@@ -15,7 +15,7 @@ from culture_tasks.report.numbers.overall import COMMON, marks, shared_sources
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, Context, FilledColumn, columns_of, grid, row_of
 from culture_tasks.report.tiles import region_of
 from culture_tasks.report.wording import ITEMS_NEEDED, P_VALUE
-from culture_tasks.results.runs import Run
+from culture_tasks.results.runs import TaskRun
 from culture_tasks.vocabulary import place
 
 _RANK = Scale("rank", 1.0, None, better=None)
@@ -171,7 +171,7 @@ _CORRECTED = (
 )
 
 
-def runs_table(runs: Iterable[Run]) -> Table:
+def runs_table(runs: Iterable[TaskRun]) -> Table:
     """Returns every run in use, with what decides whether it can be compared."""
     columns = columns_of(COUNT, items="Items", scored="Scored")
     columns += columns_of(_COVERAGE, coverage="Coverage", unparsed="Unparsed")
