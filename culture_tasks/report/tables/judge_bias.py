@@ -47,9 +47,9 @@ class _Probe(NamedTuple):
 
     title: str
     responses: str
-    per: str
     value: Callable[[JudgedResponse], float]
     missing: str
+    per: str = ""
     between_models: bool = False
 
 
@@ -91,14 +91,12 @@ _PROBES = (
     _Probe(
         title="Answer in another script than the question's",
         responses="answers in another script than the question's",
-        per="",
         value=_other_script,
         missing="no rated response has letters",
     ),
     _Probe(
         title="Judge and model of one family",
         responses="models of the judge's family",
-        per="",
         value=_same_family,
         missing="the names of judge and model don't say their families",
         between_models=True,
@@ -113,7 +111,6 @@ _PROBES = (
     _Probe(
         title="Match with the first of several right answers",
         responses="responses that match the first of several right answers",
-        per="",
         value=_first_reference,
         missing="no rated response matches one of several right answers more than the others",
     ),
