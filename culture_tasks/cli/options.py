@@ -159,8 +159,12 @@ def print_json(content: object) -> None:
     from pydantic_core import to_jsonable_python
 
     plain = to_jsonable_python(content, inf_nan_mode="null", fallback=str)
-    text = storable(json.dumps(plain, ensure_ascii=False, indent=1))
-    print(_CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", text))
+    print(escaped(storable(json.dumps(plain, ensure_ascii=False, indent=1))))
+
+
+def escaped(text: str) -> str:
+    """Returns JSON in which no character acts on a terminal."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def coloured(text: str, colour: Colour, stream: TextIO | None = None) -> str:
