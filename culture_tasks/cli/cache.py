@@ -14,6 +14,7 @@ from culture_tasks.errors import SettingsError
 from culture_tasks.judges.cache import cache_files
 from culture_tasks.judges.rubric.verdicts import discounts_of
 from culture_tasks.settings import Settings
+from culture_tasks.text_tables import printable
 
 
 def register(add_parser: AddParser) -> None:
@@ -64,7 +65,7 @@ def _stats(options: argparse.Namespace) -> int:
         tokens = f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{discounts_of(usage)}"
         money = prices.shown(prices.of_requests(judge.model, usage))
         who = f"{judge.endpoint}  {judge.model}  {judge.rubric}"
-        print(f"  {who}: {judge.completions:,} completions, {tokens}, {money}")
+        print(printable(f"  {who}: {judge.completions:,} completions, {tokens}, {money}"))
     if judges and prices.origin:
         print(f"Prices: {prices.origin}")
     return 0

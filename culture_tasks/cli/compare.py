@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from culture_tasks.benchmarks.registry import title_of
-from culture_tasks.cli.options import AddParser, add_repeatable, coloured
+from culture_tasks.cli.options import AddParser, add_repeatable, coloured, escaped
 from culture_tasks.cli.report import add_choices, choices, print_problems
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.report.compare.gate import GateResult, as_json, as_junit, gate, parse_margins
@@ -103,7 +103,7 @@ def _write(result: GateResult | CultureTasksError, options: argparse.Namespace) 
         if path is None:
             continue
         if path == _STDOUT:
-            print(write(result), end="")
+            print(escaped(write(result)), end="")
             continue
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

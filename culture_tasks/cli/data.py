@@ -63,15 +63,11 @@ def _check(options: argparse.Namespace) -> int:
             reports[name] = DataReport(benchmarks()[name].title, problems=[str(error)])
     unusable = [name for name, report in reports.items() if not report.usable]
     if options.json:
+        counted = [(name, report, [count._asdict() for count in report.counts]) for name, report in reports.items()]
         print_json(
             [
-                {
-                    "benchmark": name,
-                    "usable": report.usable,
-                    "counts": [count._asdict() for count in report.counts],
-                    "problems": report.problems,
-                }
-                for name, report in reports.items()
+                {"benchmark": name, "usable": each.usable, "counts": counts, "problems": each.problems}
+                for name, each, counts in counted
             ]
         )
         return 1 if unusable else 0

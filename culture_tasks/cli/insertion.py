@@ -293,14 +293,15 @@ def _lines(method: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
     if method["needs_state"]:
         yield 2, f"Needs a state: culture-tasks insertion fit --method {name} … --set OPTION=VALUE"
     else:
-        yield 2, "Needs no state." + " Options are model arguments: OPTION=VALUE." * bool(method["options"])
+        yield 2, "Needs no state." + (" Options are model arguments: OPTION=VALUE." if method["options"] else "")
     if method["edits_weights"]:
         yield 2, "Changes the model's weights, so that no backend can generate for it."
     if method["other_models"]:
         yield 2, f"Loads further models, which these options name: {', '.join(method['other_models'])}."
     for option in method["options"]:
         default = "" if option["default"] is None else f"={option['default']}"
-        yield from ((4, f"{option['name']}{default} ({option['kind']})"), (8, option["meaning"]))
+        yield 4, f"{option['name']}{default} ({option['kind']})"
+        yield 8, option["meaning"]
 
 
 def _fit(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import fnmatch
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -34,6 +35,8 @@ Item = TypeVar("Item")
 
 _COLOURS = {"red": 31, "green": 32, "yellow": 33}
 _STATES: Mapping[State, Colour] = {"ok": "green", "note": "yellow", "fix": "red"}
+_CONTROLS = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Characters that act on a terminal, and that JSON leaves as they are."""
 _FORMER_NAMES = {"--into": "--output", "--pretrained": "--model"}
 _IMAGE_OPTIONS = ("min_patches", "max_patches", "min_pixels", "max_pixels")
 
@@ -156,7 +159,12 @@ def print_json(content: object) -> None:
     from pydantic_core import to_jsonable_python
 
     plain = to_jsonable_python(content, inf_nan_mode="null", fallback=str)
-    print(storable(json.dumps(plain, ensure_ascii=False, indent=1)))
+    print(escaped(storable(json.dumps(plain, ensure_ascii=False, indent=1))))
+
+
+def escaped(text: str) -> str:
+    """Returns JSON in which no character acts on a terminal."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def coloured(text: str, colour: Colour, stream: TextIO | None = None) -> str:

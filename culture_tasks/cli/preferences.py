@@ -138,7 +138,7 @@ def _build(options: argparse.Namespace) -> int:
     check_new(options.output)
     rule = _rule(options)
     with reading_data(settings) as read:
-        rated = gather(options.sources, _taken(options), options.rating, settings)
+        rated = _gathered(options, settings)
         held_out, tests = held_out_by(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
     chosen = choose(rated, rule, options.seed, tests)
@@ -158,7 +158,7 @@ def _stat(options: argparse.Namespace) -> int:
     settings = Settings.from_environment()
     rule = _rule(options)
     with reading_data(settings):
-        rated = gather(options.sources, _taken(options), options.rating, settings)
+        rated = _gathered(options, settings)
         questions = selected(rated.questions, rule, Counter())
         try:
             _, tests = held_out_by(options.hold_out, rule, settings)
@@ -189,8 +189,9 @@ def _rule(options: argparse.Namespace) -> Rule:
     return Rule(**chosen | {"categories": categories})
 
 
-def _taken(options: argparse.Namespace) -> Taken:
-    return Taken(options.tasks, options.judge, options.text_overlap, options.test_questions)
+def _gathered(options: argparse.Namespace, settings: Settings) -> RatedQuestions:
+    taken = Taken(options.tasks, options.judge, options.text_overlap, options.test_questions)
+    return gather(options.sources, taken, options.rating, settings)
 
 
 _COUNTS = {

@@ -7,7 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from culture_tasks.benchmarks.interface import HARNESSES, Entry, Task
 from culture_tasks.benchmarks.registry import (
@@ -84,81 +84,77 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
+class _Facts(NamedTuple):
+    """What tasks and groups that measure the same are like."""
+
+    modality: str
+    languages: list[str]
+    metric: str
+    harnesses: list[str]
+
+
+def _facts(together: Sequence[Entry]) -> _Facts:
+    tasks = [task for entry in together for task in tasks_below(entry.name)]
+    return _Facts(
+        modality="image+text" if any(task.shows_images for task in tasks) else "text",
+        languages=list(dict.fromkeys(language for task in tasks for language in task.languages)),
+        metric=tasks[0].metric,
+        harnesses=[name.replace("_", "-") for name in HARNESSES if any(in_harness(entry, name) for entry in together)],
+    )
+
+
 def alike() -> list[list[Entry]]:
     """Returns the tasks and groups; those that measure the same are together, a group or tag before its members."""
     found: dict[tuple[str, ...], list[Entry]] = {}
     for entry in entries().values():
-        tasks = tasks_below(entry.name)
-        key = (benchmark_of(entry.name).name, entry.about, _modality(tasks), tasks[0].metric)
+        facts = _facts([entry])
+        key = (benchmark_of(entry.name).name, entry.about, facts.modality, facts.metric)
         found.setdefault(key, []).append(entry)
     return list(found.values())
 
 
 def rows(entries: Iterable[Sequence[Entry]] | None = None) -> list[tuple[str, ...]]:
     """Returns the rows of the task table; the entries of a row measure the same (None for :func:`alike`)."""
-    return [_row(together) for together in (alike() if entries is None else entries)]
-
-
-def _row(together: Sequence[Entry]) -> tuple[str, ...]:
-    names = [f"`{entry.name}`" for entry in together]
-    if len(names) > _NAMED:
-        names = [*names[:2], f"… {len(names) - 3} more …", names[-1]]
-    benchmark, tasks = benchmark_of(together[0].name), _tasks_of(together)
-    return (
-        ", ".join(names),
-        together[0].about,
-        ", ".join(_harnesses(together)),
-        _modality(tasks),
-        ", ".join(_languages(tasks)),
-        f"`{tasks[0].metric}`",
-        benchmark.judge or "none needed",
-        benchmark.data,
-        f"{benchmark.title} ({benchmark.paper})",
-    )
+    found: list[tuple[str, ...]] = []
+    for together in alike() if entries is None else entries:
+        names = [f"`{entry.name}`" for entry in together]
+        if len(names) > _NAMED:
+            names = [*names[:2], f"… {len(names) - 3} more …", names[-1]]
+        benchmark, facts = benchmark_of(together[0].name), _facts(together)
+        listed = (", ".join(names), together[0].about, ", ".join(facts.harnesses), facts.modality)
+        paper = f"{benchmark.title} ({benchmark.paper})"
+        judge = benchmark.judge or "none needed"
+        found.append((*listed, ", ".join(facts.languages), f"`{facts.metric}`", judge, benchmark.data, paper))
+    return found
 
 
 def _line(together: Sequence[Entry]) -> tuple[str, ...]:
     """Returns what a line of the terminal says of tasks that measure the same: all columns but the last."""
-    tasks, harnesses = _tasks_of(together), _harnesses(together)
-    languages = _languages(tasks)
+    facts, more = _facts(together), len(together) - 1
+    only = "" if len(facts.harnesses) == len(HARNESSES) else f" ({', '.join(facts.harnesses)} only)"
+    languages = facts.languages
     return (
         together[0].name,
-        f"+ {len(together) - 1}" if len(together) > 1 else "",
-        together[0].about + ("" if len(harnesses) == len(HARNESSES) else f" ({', '.join(harnesses)} only)"),
-        _modality(tasks),
+        f"+ {more}" if more else "",
+        f"{together[0].about}{only}",
+        facts.modality,
         ", ".join(languages) if len(languages) <= _MOST_LANGUAGES else f"{len(languages)} languages",
     )
 
 
 def _as_json(entry: Entry) -> dict[str, Any]:
-    tasks = tasks_below(entry.name)
+    facts = _facts([entry])
     return {
         "name": entry.name,
         "kind": type(entry).__name__.lower(),
         "benchmark": benchmark_of(entry.name).name,
-        "modality": _modality(tasks),
-        "languages": _languages(tasks),
-        "metric": tasks[0].metric,
+        "modality": facts.modality,
+        "languages": facts.languages,
+        "metric": facts.metric,
         "about": entry.about,
         "members": [] if isinstance(entry, Task) else list(entry.members),
         **{harness: in_harness(entry, harness) for harness in HARNESSES},
     }
-
-
-def _tasks_of(together: Iterable[Entry]) -> list[Task]:
-    return [task for entry in together for task in tasks_below(entry.name)]
-
-
-def _modality(tasks: Iterable[Task]) -> str:
-    return "image+text" if any(task.shows_images for task in tasks) else "text"
-
-
-def _languages(tasks: Iterable[Task]) -> list[str]:
-    return list(dict.fromkeys(language for task in tasks for language in task.languages))
-
-
-def _harnesses(together: Sequence[Entry]) -> list[str]:
-    return [name.replace("_", "-") for name in HARNESSES if any(in_harness(entry, name) for entry in together)]
 
 
 def _print_by_benchmark(together: Sequence[Sequence[Entry]], data_now: Callable[[Entry], str]) -> None:

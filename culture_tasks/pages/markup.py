@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
+_PARAGRAPHS = str.maketrans(dict.fromkeys("\x1c\x1d\x1e\x85\u2029", "\n"))
+"""Separators at which browsers let the direction of a name in ``<bdi>`` reach the text after it."""
+
+
 def as_markup(text: str) -> Markup:
     """Returns text that is HTML, or a style, a script or JSON of ours, and so isn't escaped again."""
     from markupsafe import Markup
@@ -24,7 +28,8 @@ def as_markup(text: str) -> Markup:
 def templates_of(package: str, folder: str = "templates") -> Environment:
     """Returns the environment of a package's templates, which escapes texts and refuses names that it doesn't know.
 
-    Characters that HTML can't carry, NUL and halves of surrogate pairs, become U+FFFD.
+    Characters that HTML can't carry, NUL and halves of surrogate pairs, become U+FFFD; separators of paragraphs become
+    line breaks.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -32,7 +37,7 @@ def templates_of(package: str, folder: str = "templates") -> Environment:
         loader=PackageLoader(package, folder),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=lambda value: storable(value) if type(value) is str else value,
+        finalize=lambda value: storable(value).translate(_PARAGRAPHS) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -235,8 +235,6 @@ def test_json_has_every_finding_and_no_token(capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_a_plug_in_or_a_harness_that_fails_is_named_with_what_it_does_to_us(tmp_path, monkeypatch):
-    well = doctor._harness("lmms_eval")
-    assert (well.state, well.found) == ("ok", f"knows all {well.facts['names']} of our tasks and groups")
     (tmp_path / "other_models.py").write_text("def register():\n    raise RuntimeError('no licence')\n")
     info = tmp_path / "other_models-1.0.dist-info"
     info.mkdir()
@@ -244,7 +242,8 @@ def test_a_plug_in_or_a_harness_that_fails_is_named_with_what_it_does_to_us(tmp_
     (info / "entry_points.txt").write_text("[lmms_eval.models]\nother_models = other_models:register\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     other = doctor._harness("lmms_eval")
-    assert other.found.startswith(f"doesn't know {well.facts['names']} of our {well.facts['names']} tasks")
+    names = other.facts["names"]
+    assert other.found.startswith(f"doesn't know {names} of our {names} tasks and groups, such as ")
     said = "The lmms-eval plug-in 'other_models' (other_models:register) fails to load: RuntimeError: no licence. "
     assert (other.state, other.remedy.startswith(said)) == ("fix", True)
     (tmp_path / "lm_eval").mkdir()
@@ -254,11 +253,18 @@ def test_a_plug_in_or_a_harness_that_fails_is_named_with_what_it_does_to_us(tmp_
 
 
 def test_names_that_a_harness_takes_from_elsewhere_and_a_missing_plug_in_are_said(monkeypatch):
-    content = json.dumps({"names": 3, "missing": [], "taken": {"care": "/other/care.yaml"}})
-    probe = SimpleNamespace(returncode=0, stdout=content, stderr="")
-    monkeypatch.setattr(doctor.subprocess, "run", lambda *_, **__: probe)
-    taken = finding("lm-eval", deep=True)
-    said = "takes 1 of our 3 names from elsewhere, such as care from /other/care.yaml"
-    assert (taken.state, taken.found) == ("fix", said)
+    facts = {"names": 3, "missing": [], "taken": {}}
+    for taken, state, said in (
+        ({}, "ok", "knows all 3 of our tasks and groups through `culture-tasks lm-eval run`"),
+        (
+            {"care": "/other/care.yaml"},
+            "fix",
+            "takes 1 of our 3 names from elsewhere, such as care from /other/care.yaml",
+        ),
+    ):
+        probe = SimpleNamespace(returncode=0, stdout=json.dumps(facts | {"taken": taken}), stderr="")
+        monkeypatch.setattr(doctor.subprocess, "run", lambda *_, probe=probe, **__: probe)
+        found = finding("lm-eval", deep=True)
+        assert (found.state, found.found) == (state, said)
     monkeypatch.setattr(doctor.metadata, "entry_points", lambda group: ())
     assert states("lmms-eval", "lm-eval") == ["fix", "ok"]

@@ -88,9 +88,11 @@ def test_colours_are_for_terminals_alone(monkeypatch):
         monkeypatch.delenv(name)
 
 
-def test_json_has_no_nan_and_no_lone_surrogate(capsys):
-    print_json({"scores": [Bounds(math.nan, 1.0)], "path": Path("a\udc80")})
-    assert json.loads(capsys.readouterr().out) == {"scores": [{"low": None, "high": 1.0}], "path": "a\ufffd"}
+def test_json_has_no_nan_no_lone_surrogate_and_nothing_that_acts_on_a_terminal(capsys):
+    print_json({"scores": [Bounds(math.nan, 1.0)], "path": Path("a\udc80\x9b\u202e中")})
+    out = capsys.readouterr().out
+    assert json.loads(out) == {"scores": [{"low": None, "high": 1.0}], "path": "a\ufffd\x9b\u202e中"}
+    assert "a\ufffd\\u009b\\u202e中" in out
 
 
 def test_all_benchmarks_are_checked_and_one_that_is_missing_stops_no_other(tmp_path, fixture_data, capsys):

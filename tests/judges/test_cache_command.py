@@ -45,7 +45,10 @@ def run(*arguments):
 def test_stats_count_completions_discounts_and_money(file, tmp_path, capsys):
     for number, usage in enumerate((Usage(1_000_000, 0, 200_000), Usage(1_000_000, 100_000).in_a_batch)):
         put(file, "gpt-4o", Completion("rating=2", usage=usage), number)
-    assert run("stats") == 0
+    put(file, "red\x1b[31m", Completion("rating=2", usage=Usage(1, 1)))
+    assert run("stats", "--file", file) == 0
+    assert "  red[31m  lave: 1 completions" in capsys.readouterr().out  # no model acts on the terminal
+    assert run("clear", "--model", "red\x1b[31m", "--yes") == run("stats") == 0
     output = capsys.readouterr().out
     assert f"{file}: 5 completions" in output
     assert "http://x/v1  judge  lave: 3 completions, 3,000 + 6 tokens, no price" in output

@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from lxml import etree
+from matplotlib import font_manager
 from matplotlib.text import Text
 from PIL import Image
 from support.example_report import MODELS, example_report
@@ -117,11 +118,9 @@ def test_fonts_are_chosen_for_the_letters(monkeypatch):
 
 
 def test_fonts_that_are_newer_than_matplotlibs_list_are_found(monkeypatch):
-    from matplotlib import font_manager
-
-    entries = [entry for entry in font_manager.fontManager.ttflist if entry.name != "DejaVu Serif"]
-    gone = [entry.fname for entry in font_manager.fontManager.ttflist if entry.name == "DejaVu Serif"]
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", entries)
+    manager = font_manager.fontManager
+    gone = [entry.fname for entry in manager.ttflist if entry.name == "DejaVu Serif"]
+    monkeypatch.setattr(manager, "ttflist", [entry for entry in manager.ttflist if entry.name != "DejaVu Serif"])
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [*gone, __file__])
     assert "DejaVu Serif" in pictures._installed.__wrapped__()
 
@@ -251,9 +250,17 @@ def test_a_panel_shows_a_dozen_series_at_most_and_further_published_ones_as_a_gr
     [alone] = limited(_many(5, 17))
     assert (len(alone.series), len(alone.band), max(cell.value for cell in alone.cells)) == (5, 17, 66.0)
     drawn = [Chart("k", "Title", "", kind, "group", "model", "score", (alone,)) for kind in ("bars", "points", "dots")]
-    for texts in map(_texts, svg_images(drawn)):
+    shown = []
+
+    def progress(charts):
+        for chart in charts:
+            yield chart
+            shown.append(chart.kind)
+
+    for texts in map(_texts, svg_images(drawn, progress)):
         assert texts.count("range of published models") == 1
         assert "p3" not in texts
+    assert shown == ["bars", "points", "dots"]
 
 
 def test_cultures_stand_in_the_order_of_their_means():

@@ -1,13 +1,15 @@
 """What runs took: read from the files of both harnesses, summed by hand here, and missing where a file doesn't say."""
 
 import json
+import re
 
 import pytest
 from support.reports import report_of, tables_of, values_of
 from support.sample_files import JUDGE, care_sample, cedar_sample, vqa_record, write_run
 
 from culture_tasks.cli.main import main
-from culture_tasks.costs.prices import Price, Prices, list_prices
+from culture_tasks.costs.prices import Price, Prices, list_prices, read_prices
+from culture_tasks.errors import SettingsError
 
 SECONDS = {"total_evaluation_time_seconds": "90.5"}
 PRICES = Prices(
@@ -158,23 +160,21 @@ def test_the_command_knows_the_list_prices_and_takes_the_users(tmp_path, monkeyp
     assert row in markdown(tmp_path, "--prices", path)
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
+def test_a_file_that_is_none_of_prices_is_an_error(tmp_path, capsys):
+    path, usd = tmp_path / "prices.json", {"currency": "USD"}
+    for content, said in (
         (None, "No such file"),
         ("x", "Invalid JSON"),
         ({"models": {}}, "currency"),
-        ({"currency": "USD", "models": {"m": {"input": 1}}}, "expected 'input' and 'output', or 'hour'"),
-        ({"currency": "USD", "models": {"m": {"input": -1, "output": 1}}}, "models.m.input"),
-        ({"currency": "USD", "models": {"m": {"input": 1, "output": 1, "cached": 1}}}, "models.m.cached"),
-    ],
-)
-def test_a_file_that_is_none_of_prices_is_an_error(tmp_path, capsys, content, said):
-    path = tmp_path / "prices.json"
-    if content is not None:
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        (usd | {"models": {"m": {"input": 1}}}, "expected 'input' and 'output', or 'hour'"),
+        (usd | {"models": {"m": {"input": -1, "output": 1}}}, "models.m.input"),
+        (usd | {"models": {"m": {"input": 1, "output": 1, "cached": 1}}}, "models.m.cached"),
+    ):
+        if content is not None:
+            path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        with pytest.raises(SettingsError, match=re.escape(said)) as error:
+            read_prices(path)
+        assert '"input": 2.5' in str(error.value)
     write_run(tmp_path / "a", "org/a", {"culturalvqa": [vqa(0)]})
     assert main(["report", str(tmp_path / "a"), "-o", str(tmp_path / "out"), "--prices", str(path)]) == 1
-    error = capsys.readouterr().err
-    assert said in error
-    assert '"input": 2.5' in error
+    assert "models.m.cached" in capsys.readouterr().err

@@ -91,7 +91,7 @@ def _entry(
     }
 
 
-def _notes(report: Report, unit: Unit, cell: Cell, runs: Sequence[Run]) -> Iterator[str]:
+def _notes(report: Report, unit: Unit, cell: Cell, runs: Sequence[TaskRun]) -> Iterator[str]:
     ends = f", {cell.scale.low:g} to {cell.scale.high:g}" if cell.scale.ends else ""
     yield f"{unit.quantity or unit.metric} ({cell.scale.unit}{ends}) of {cell.n} items"
     if cell.low is not None and cell.high is not None:

@@ -15,8 +15,9 @@ function element(name, properties, ...children) {
 }
 
 // What can't be seen is shown: controls as their pictures, half of a surrogate pair as a replacement character.
+// At a separator of paragraphs, the direction of a name would reach the text after it: it is shown as a line break.
 function visible(text) {
-  const shown = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)));
+  const shown = text.replace(/[\u0085\u2029]/g, "\n").replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)));
   return typeof shown.toWellFormed === "function" ? shown.toWellFormed() : shown;
 }
 

@@ -30,7 +30,7 @@ _ABOUT = (
 class JudgedResponse(NamedTuple):
     """A response with the judge's score and the mean of people's ratings, and the run that it is of."""
 
-    run: Run
+    run: TaskRun
     response: SheetResponse
     people: float
 
@@ -46,9 +46,9 @@ class _Probe(NamedTuple):
 
     title: str
     responses: str
-    per: str
     value: Callable[[JudgedResponse], float]
     missing: str
+    per: str = ""
     between_models: bool = False
 
 
@@ -90,14 +90,12 @@ _PROBES = (
     _Probe(
         title="Answer in another script than the question's",
         responses="answers in another script than the question's",
-        per="",
         value=_other_script,
         missing="no rated response has letters",
     ),
     _Probe(
         title="Judge and model of one family",
         responses="models of the judge's family",
-        per="",
         value=_same_family,
         missing="the names of judge and model don't say their families",
         between_models=True,
@@ -112,7 +110,6 @@ _PROBES = (
     _Probe(
         title="Match with the first of several right answers",
         responses="responses that match the first of several right answers",
-        per="",
         value=_first_reference,
         missing="no rated response matches one of several right answers more than the others",
     ),

@@ -199,15 +199,15 @@ class _CheckedRun(NamedTuple):
         return self.whole is None and self.run.result.subset is not None and self.run.result.graded_from is not None
 
     @property
+    def responses(self) -> Sequence[Response]:
+        """All responses, with the scores of the judge that has one of all."""
+        return (self.whole or self.population).responses
+
+    @property
     def weight(self) -> float:
         """How many documents of its task a response is for, in a designed subset."""
         subset = None if self.whole else self.run.result.subset
         return 1.0 if subset is None else subset.of_documents / subset.documents
-
-    @property
-    def responses(self) -> Sequence[SheetResponse]:
-        """All responses, with the scores of the judge that has one of all."""
-        return (self.whole or self.population).responses
 
 
 def _checked_runs(rated: Sequence[Rated], runs: Sequence[LoadedRun], *, every: bool) -> dict[str, _CheckedRun]:

@@ -18,6 +18,7 @@ from culture_tasks.report.model import Cell, Column, Entrant, GroupValue, Row, T
 from culture_tasks.report.numbers.scores import Scores
 from culture_tasks.report.wording import SAYS_PERCENT
 
+_BETTER: Mapping[bool | None, Literal["higher", "lower"] | None] = {True: "higher", False: "lower", None: None}
 Keys = frozenset[tuple[str, str]]
 """The keys of a published column."""
 
@@ -164,33 +165,28 @@ def other_tables(scores: Scores, laid_out: Collection[str]) -> Iterator[Table]:
 
 def _as_printed(table: PublishedTable) -> Table:
     headers = list(dict.fromkeys(name for row in table.rows for name in row.keys))
-    columns: list[Column] = []
-    for at, column in enumerate(table.columns):
-        measure = table.measures[column.measure]
-        better: Literal["higher", "lower"] = "higher" if measure.higher_is_better else "lower"
-        known = None if measure.higher_is_better is None else better
-        columns.append(Column(f"c{at}", column.label, Scale(measure.unit, measure.low, measure.high, better=known)))
+    measures = [table.measures[column.measure] for column in table.columns]
+    scales = [Scale(own.unit, own.low, own.high, better=_BETTER[own.higher_is_better]) for own in measures]
 
     def cell(row: PublishedRow, at: int, printed: str) -> Cell:
-        number, measure = published.number(printed), table.measures[row.measure or table.columns[at].measure]
-        unit = _unit(measure, columns[at].scale.unit)
+        number, measure = (
+            published.number(printed),
+            measures[at] if row.measure is None else table.measures[row.measure],
+        )
+        unit = _unit(measure, measures[at].unit)
         scale = Scale(unit, measure.low, measure.high, better=None, digits=number.digits)
         note = "" if number.deviation is None else f"standard deviation over runs {number.deviation}"
         return Cell(number.value, scale, flags=("published",), note=note)
 
-    rows = (
-        Row(
-            tuple(row.keys.get(name, "") for name in headers),
-            tuple(None if printed is None else cell(row, at, printed) for at, printed in enumerate(row.cells)),
-            published=True,
-        )
-        for row in table.rows
-    )
+    rows: list[Row] = []
+    for row in table.rows:
+        cells = tuple(None if printed is None else cell(row, at, printed) for at, printed in enumerate(row.cells))
+        rows.append(Row(tuple(row.keys.get(name, "") for name in headers), cells, published=True))
     return Table(
         key=f"published_{table.name}",
         title=f"{table.paper.title}, {table.place} (published)",
         row_headers=tuple(str(name).title() for name in headers),
-        columns=tuple(columns),
+        columns=tuple(Column(f"c{at}", table.columns[at].label, scale) for at, scale in enumerate(scales)),
         rows=tuple(rows),
         reproduces=table.source,
         benchmark=table.benchmark,

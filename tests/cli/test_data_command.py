@@ -1,0 +1,255 @@
+"""``culture-tasks data``: what is wrong with data of all benchmarks, CARE, CulturalVQA and CEDAR; what they share."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+
+import pytest
+from support.cedar_data import row, rows, write_folder
+
+from culture_tasks.benchmarks.cedar.documents import check as cedar_check
+from culture_tasks.benchmarks.cedar.documents import gold_counts
+from culture_tasks.benchmarks.cedar.labels import LANGUAGES
+from culture_tasks.cli.main import main
+
+
+@pytest.fixture
+def copied(tmp_path, fixture_data):
+    """A copy of the toy data that a test may spoil."""
+    for name in ("care", "culturalvqa"):
+        shutil.copytree(fixture_data / name, tmp_path / name)
+    return tmp_path
+
+
+def change(path, alter):
+    """Rewrites the rows of a JSON or JSONL file."""
+    text = path.read_text(encoding="utf-8")
+    lines = path.suffix == ".jsonl"
+    rows = alter([json.loads(line) for line in text.splitlines()] if lines else json.loads(text))
+    path.write_text("\n".join(map(json.dumps, rows)) if lines else json.dumps(rows), encoding="utf-8")
+
+
+def check(benchmark, folder, capsys):
+    status = main(["data", "check", benchmark, "--data", str(folder)])
+    return status, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "paper", "file"),
+    [
+        ("blend", "500", ""),
+        ("care", "150", "Arabic-test.json"),
+        ("cedar", "1166", "cedar"),
+        ("crosscult", "9800", "cases.json"),
+        ("culturalvqa", "2378", "test.json"),
+    ],
+)
+def test_the_toy_data_are_usable_and_differ_from_the_paper_and_none_are_an_error(
+    benchmark, paper, file, fixture_data, tmp_path, capsys
+):
+    status, said = check(benchmark, fixture_data, capsys)
+    assert (status, "problem" in said) == (0, False)
+    assert f"paper: {paper}   DIFFERS" in said
+    (tmp_path / benchmark).mkdir()
+    assert main(["data", "check", benchmark, "--data", str(tmp_path)]) == 1
+    assert file in capsys.readouterr().err
+
+
+def test_care_of_the_paper_s_size_differs_in_nothing_and_all_that_is_wrong_is_said_at_once(copied, capsys):
+    for name in ("Arabic", "Chinese", "Japanese"):
+        change(
+            copied / "care" / f"{name}-test.json",
+            lambda rows: [row | {"question": f"{row['question']} {n}"} for n in range(15) for row in rows],
+        )
+    status, said = check("care", copied, capsys)
+    assert (status, "DIFFERS" in said) == (0, False)
+    assert "zh: literacy" in said
+
+    def spoil(rows):
+        rows[1]["culture_type"] = "Literature"
+        rows[2]["answer"] = ["a list"]
+        return [*rows, rows[0]]
+
+    change(copied / "care" / "Arabic-test.json", spoil)
+    (copied / "care" / "Chinese-test.json").unlink()
+    status, said = check("care", copied, capsys)
+    assert status == 1
+    for problem in (
+        "Arabic-test.json, row 2, field 'culture_type': found 'Literature'. care: unknown category",
+        "Arabic-test.json, row 3, field 'answer': found ['a list']. Expected a text",
+        "Arabic-test.json, row 151, field 'question'",
+        "holds no Chinese-test.json",
+        "ja: questions",
+    ):
+        assert problem in said
+
+
+def test_all_that_is_wrong_with_culturalvqa_is_said_at_once(copied, capsys):
+    folder = copied / "culturalvqa"
+    change(folder / "test.jsonl", lambda rows: [*rows, rows[0] | {"question": "Another?"}])
+    status, said = check("culturalvqa", copied, capsys)  # which the loader alone sees
+    assert (status, "row 23, field 'u_id'" in said) == (1, True)
+
+    def spoil(rows):
+        rows[0]["all_answers"] = 5
+        rows[1]["question"] = ""
+        (folder / "images" / rows[2]["image"].rpartition("/")[2]).write_bytes(b"no image")
+        (folder / "answers.json").write_text(json.dumps({rows[3]["u_id"]: 7, rows[4]["u_id"]: ["a"]}))
+        return rows
+
+    change(folder / "test.jsonl", spoil)
+    status, said = check("culturalvqa", copied, capsys)
+    assert status == 1
+    for problem in (
+        "test.jsonl, row 1, field 'all_answers': found 5. Expected a list",
+        "test.jsonl, row 2, field 'question': found ''",
+        "answers.json, row 1, field 'all_answers': found 7",
+        "test.jsonl, row 3",
+    ):
+        assert problem in said
+
+
+def test_further_columns_pass_where_the_user_allows_them(copied, capsys, monkeypatch):
+    change(copied / "care" / "Arabic-test.json", lambda rows: [row | {"added_since": 1} for row in rows])
+    status, said = check("care", copied, capsys)
+    assert (status, said.count("unknown column 'added_since'")) == (1, 1)
+    monkeypatch.setenv("CULTURE_TASKS_EXTRA_COLUMNS", "allow")
+    assert check("care", copied, capsys)[0] == 0
+    monkeypatch.setenv("CULTURE_TASKS_EXTRA_COLUMNS", "yes")
+    assert main(["data", "check", "care", "--data", str(copied)]) == 1
+    assert "CULTURE_TASKS_EXTRA_COLUMNS='yes'" in capsys.readouterr().err
+
+
+# CEDAR, whose numbers by label and language are known
+
+
+def counts(report):
+    return {line.name: line.found for line in report.counts}
+
+
+def test_complete_data_are_as_in_table_4_and_one_other_label_is_seen(tmp_path):
+    content = {}
+    for language in LANGUAGES:
+        emotions = [name for name, count in gold_counts("text")[language].items() for _ in range(count)]
+        content[language] = [row(number, language, emotion) for number, emotion in enumerate(emotions)]
+    report = cedar_check(write_folder(tmp_path, content))
+    assert report.usable
+    assert [line.name for line in report.counts if line.differs] == ["multimodal: files"]
+    moved = next(number for number, one in enumerate(content["hi"]) if one["english_ver_answer"] == "fear")
+    content["hi"][moved] = row(moved, "hi", "pain")
+    report = cedar_check(write_folder(tmp_path, content))
+    differing = {line.name: (line.found, line.paper) for line in report.counts if line.differs}
+    del differing["multimodal: files"]
+    assert differing == {"text: hindi fear": ("101", "102"), "text: hindi pain": ("13", "12")}
+
+
+def test_more_of_a_label_than_the_paper_has_is_seen_in_partial_data_too(tmp_path):
+    content = {language: [row(number, language, "disgust") for number in range(12)] for language in LANGUAGES}
+    report = cedar_check(write_folder(tmp_path, content))
+    differing = [line.name for line in report.counts if line.differs and "disgust" in line.name]
+    assert differing == ["text: japanese disgust", "text: chinese disgust"]  # 11 and 9 in Table 4
+
+
+def test_all_problems_are_found_at_once(tmp_path, capsys):
+    content = rows()
+    content["ar"][0]["english_ver_answer"] = "angst"
+    content["es"][1]["minority"] = "boredom"
+    content["hi"][0]["question"] = ""
+    content["ja"][1]["id"] = 1
+    folder = write_folder(tmp_path, content, images=True)
+    images = folder / "cedar" / "images"
+    (images / "1.png").write_bytes(b"no image")
+    (images / "3.png").unlink()
+    (folder / "cedar" / "multilingual" / "swahili_inq_sample.json").write_text("[")
+    assert main(["data", "check", "cedar", "--data", str(folder)]) == 1
+    said = capsys.readouterr().out
+    for part in (
+        "arabic_inq_sample.json, row 1, field 'english_ver_answer': cedar: 'angst'",
+        "spanish_inq_sample.json, row 2, field 'minority': cedar: 'boredom'",
+        "hindi_inq_sample.json, row 1, field 'question'",
+        "japanese_inq_sample.json, row 2, field 'id': '1' is also the id of",
+        "swahili_inq_sample.json, line 1",
+        "row 1, field 'image': broken image",
+        "row 3, field 'image': no file '3.png'",
+    ):
+        assert said.count(part) == 1, part
+    assert said.count("problem: ") == 7
+
+
+def test_answers_that_do_not_fit_uneven_ids_and_missing_or_doubtful_files_are_said_once(tmp_path):
+    content = rows()
+    content["en"][0]["answer"] = "awe"
+    content["sw"][1]["answer"] = "neno"
+    report = cedar_check(write_folder(tmp_path / "odd", content))
+    assert report.usable
+    found = counts(report)
+    different = found["text: answers that are another label than english_ver_answer"]
+    assert different == "1 (first: id '1' in en)"
+    assert found["text: answers that are none of the paper's words"] == "1 (first: id '2' in sw)"
+    assert found["text: ids that not every language has"] == "1 (first: id '3' in zh)"
+    del content["sw"]
+    for one in content["en"]:
+        one["naration"] = one.pop("narrative")
+    folder = write_folder(tmp_path / "wrong", content)
+    (folder / "cedar" / "text" / "hindi_nq_2.json").write_text("[]")
+    report = cedar_check(folder)
+    for said in ("holds no multilingual/swahili_nq", "both match", "no column 'narrative'"):
+        assert len([problem for problem in report.problems if said in problem]) == 1, said
+    assert counts(report)["multimodal: files"] == "0"
+
+
+# What benchmarks share
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """Two benchmarks that share a question, another in other words, and ask about one in two tasks."""
+    questions = ["What do people drink at weddings in Japan?", "Who pays for dinner at a restaurant in Egypt today?"]
+    stories = [
+        "What do people drink at weddings in Japan",
+        "Who pays for the dinner at a restaurant in Egypt today?",
+        "Why?",
+    ]
+    for folder in ("culturalbench", "normad"):
+        (tmp_path / folder).mkdir()
+    same = {**{f"prompt_option_{letter}": letter for letter in "abcd"}, "answer": "A", "country": "Japan"}
+    easy = [{"question_idx": number, "prompt_question": text, **same} for number, text in enumerate(questions)]
+    normad = [
+        {"ID": number, "Country": "japan", "Story": story, "Gold Label": "yes"} for number, story in enumerate(stories)
+    ]
+    for name, content in (("culturalbench/easy", easy), ("normad/normad", normad)):
+        file = tmp_path / f"{name}.jsonl"
+        file.write_text("".join(json.dumps(one) + "\n" for one in content), encoding="utf-8")
+    monkeypatch.setenv("CULTURE_TASKS_DATA", str(tmp_path))
+    return tmp_path
+
+
+def test_what_two_benchmarks_share(data, capsys):
+    pairs = data / "pairs.csv"
+    assert main(["data", "overlap", "culturalbench_easy", "normad_none", "normad_country", "-o", str(pairs)]) == 0
+    _, _, row = capsys.readouterr().out.splitlines()
+    assert row.split() == ["culturalbench", "normad", "2", "3", "1", "1"]
+    assert main(["data", "overlap", "culturalbench_e*,normad_none", "normad_country", "--json"]) == 0
+    names = ("first", "second", "first_questions", "second_questions", "same", "alike")
+    assert json.loads(capsys.readouterr().out) == [
+        dict(zip(names, ("culturalbench", "normad", 2, 3, 1, 1), strict=True))
+    ]
+    with pairs.open(encoding="utf-8-sig", newline="") as file:
+        same, alike = csv.DictReader(file)
+    assert (same["similarity"], same["first item"], same["second task"]) == ("1.0", "0", "normad_none")
+    assert 0.7 <= float(alike["similarity"]) < 1
+    assert alike["second"].startswith("Who pays for the dinner")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        (["normad_none", "normad_rule"], "the tasks are of one benchmark"),
+        (["normad_non", "care"], "no task 'normad_non'. Did you mean 'normad_none'?"),
+    ],
+)
+def test_tasks_that_can_not_be_compared(data, tasks, message, capsys):
+    assert main(["data", "overlap", *tasks]) == 1
+    assert message in capsys.readouterr().err
