@@ -114,8 +114,8 @@ class Silence:
     """Notices that an endpoint gives no answers, and when that has lasted too long.
 
     After some more faults than answers the endpoint is out, and only probes are sent, one after a while, until one is
-    answered; the last one when the patience is over. If that fails, the endpoint is given up: requests are refused,
-    except for a late probe now and then, whose answer ends it.
+    answered. If the first one after the patience is over fails, the endpoint is given up: requests are refused, except
+    for a late probe now and then, whose answer ends it.
     """
 
     _FAULTS_OF_AN_OUTAGE = 8
@@ -181,9 +181,6 @@ class Silence:
         since = now if self._silent_since is None else self._silent_since
         spacing = (now - since) / self._PROBES_OF_A_SILENCE
         self._next_probe = now + min(self.patience.cap, max(self.patience.first, spacing))
-        over = since + self.patience.longest
-        if now < over:
-            self._next_probe = min(self._next_probe, over)
 
 
 class Gate:
