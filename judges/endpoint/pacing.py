@@ -215,7 +215,7 @@ class Gate:
         return loop.time() if await turn else None
 
     def leave(self, began: float, kind: Kind | None, pause: float = 0.0) -> None:
-        """Ends a request, one without an end with None, and lets the next ones in after the pause that it asks for."""
+        """Ends a request, with None where nothing came of it, and lets the next ones in after the pause it asks for."""
         now = asyncio.get_running_loop().time()
         if kind == "answer":
             self.bound.answered()
