@@ -323,7 +323,7 @@ def open_rows(anchor: Anchor, history: Sequence[NewVerdict]) -> tuple[int, list[
 
     A response whose verdict failed is asked once more in another look.
     """
-    number = history[-1].round if history else 1
+    number = max((line.round for line in history), default=1)
     tries = dict.fromkeys(anchor.by_name, 0)
     for line in history:
         if line.round == number:

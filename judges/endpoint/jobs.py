@@ -112,10 +112,10 @@ class VerdictJob:
     _: KW_ONLY
     progress: JudgingProgress | None = None  # counts the verdicts; None for a question that is no part of a run
     afresh: bool = field(default=False, init=False)  # whether completions of earlier runs don't count any more
+    attempts: int = field(default=0, init=False)  # how often the judge was asked for it so far
     _used_others: bool = field(default=False, init=False)
     _sample: int = field(default=0, init=False)
     _reminder: Sequence[Message] = field(default=(), init=False)
-    _attempts: int = field(default=0, init=False)
     _usage: Usage = field(default=Usage(), init=False)
     _request: ChatRequest | None = field(default=None, init=False)
     _pid: int = field(default_factory=os.getpid, init=False)
@@ -167,12 +167,12 @@ class VerdictJob:
         sent = reply.sampling if isinstance(reply, Completion) else None
         if sent is not None and sent != meant:
             self.by.adaptations.adopt(meant, sent)
-        self._attempts += answer.attempts
+        self.attempts += answer.attempts
         self._used_others |= not is_old
         verdict = self._read(reply, is_cached=answer.kept_since is not None)
         if verdict is not None and verdict.outcome == "unparsable" and not self._used_others:
             self.afresh, verdict = True, None
-            self._sample, self._reminder, self._attempts, self._usage = 0, (), 0, Usage()
+            self._sample, self._reminder, self.attempts, self._usage = 0, (), 0, Usage()
         if verdict is None:
             self._request = None
             return False
@@ -195,7 +195,7 @@ class VerdictJob:
             return None
         completion: dict[str, Any] = {
             "completion": reply.text,
-            "cached": is_cached and self._attempts == 0,
+            "cached": is_cached and self.attempts == 0,
             "reply_model": reply.model if reply.model != self.by.model else None,
         }
         if reading is not None:
@@ -209,7 +209,7 @@ class VerdictJob:
         return Verdict(
             outcome,
             usage=self._usage,
-            attempts=self._attempts,
+            attempts=self.attempts,
             asked_again=self._sample > 0,
             endpoint=self.by.endpoint,
             **reply,

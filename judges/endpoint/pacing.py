@@ -114,8 +114,8 @@ class Silence:
     """Notices that an endpoint gives no answers, and when that has lasted too long.
 
     After some more faults than answers the endpoint is out, and only probes are sent, one after a while, until one is
-    answered; the last one when the patience is over. If that fails, the endpoint is given up: requests are refused,
-    except for a late probe now and then, whose answer ends it.
+    answered. If the first one after the patience is over fails, the endpoint is given up: requests are refused, except
+    for a late probe now and then, whose answer ends it.
     """
 
     _FAULTS_OF_AN_OUTAGE = 8
@@ -181,9 +181,6 @@ class Silence:
         since = now if self._silent_since is None else self._silent_since
         spacing = (now - since) / self._PROBES_OF_A_SILENCE
         self._next_probe = now + min(self.patience.cap, max(self.patience.first, spacing))
-        over = since + self.patience.longest
-        if now < over:
-            self._next_probe = min(self._next_probe, over)
 
 
 class Gate:
@@ -218,7 +215,7 @@ class Gate:
         return loop.time() if await turn else None
 
     def leave(self, began: float, kind: Kind | None, pause: float = 0.0) -> None:
-        """Ends a request, one without an end with None, and lets the next ones in after the pause that it asks for."""
+        """Ends a request, with None where nothing came of it, and lets the next ones in after the pause it asks for."""
         now = asyncio.get_running_loop().time()
         if kind == "answer":
             self.bound.answered()

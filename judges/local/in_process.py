@@ -16,7 +16,7 @@ import logging
 import os
 import threading
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -111,7 +111,6 @@ class InProcessJudge(Judge):
         self._progress = JudgingProgress(f"judge lm_eval:{self._backend},{model}", self._flush)
         self._lock = threading.RLock()
         self._pending: deque[VerdictJob] = deque()
-        self._times: Counter[bytes] = Counter()  # how often open requests were answered
         self._model: LocalModel | None = None
         self._broken: str | None = None
         self._cache: CacheThread | None = None
@@ -172,25 +171,24 @@ class InProcessJudge(Judge):
 
         def settle(key: bytes, reply: Completion | Problem) -> None:
             jobs = open_.pop(key, [])  # none where the completion was reported before
-            attempts = self._times.pop(key, 0)
             if jobs and isinstance(reply, Completion):
                 self._opened_cache().put([jobs[0].row(reply)])
-            for number, job in enumerate(jobs):
-                rest.extend([] if job.take(Answer(reply, 0 if number else attempts)) else [job])
+                jobs[0].attempts += 1
+            rest.extend(job for job in jobs if not job.take(Answer(reply)))
 
         def take(prompt: str, text: str, sampling: Mapping[str, Any], prompts: Mapping[str, list[bytes]]) -> None:
             keys = prompts[prompt]
             if keys[0] not in open_:
                 return
             completion = model.completed(prompt, storable(self._secrets.hidden_in_reply(text)), sampling)
-            for key in keys:
-                self._times[key] += 1
             if (
                 completion.is_cut_off_by_thinking
                 and adaptations.grow(sampling, most_tokens)
                 and model.fits(prompt, adaptations.apply(sampling, most_tokens)["max_tokens"])
             ):
-                rest.extend(job for key in keys for job in open_.pop(key))
+                for key in keys:
+                    open_[key][0].attempts += 1
+                    rest.extend(open_.pop(key))
                 return
             for key in keys:
                 settle(key, completion)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,8 @@ class Double:
 
 @pytest.fixture
 def server() -> Iterator[FaultServer]:
-    running = FaultServer()
-    yield running
-    running.close()
+    with closing(FaultServer()) as running:
+        yield running
 
 
 @pytest.fixture
@@ -89,15 +89,12 @@ def settings_for(server: FaultServer, tmp_path: Path) -> Callable[..., Settings]
 @pytest.fixture
 def judge_for(settings_for: Callable[..., Settings]) -> Iterator[Callable[..., EndpointJudge]]:
     """Makes judges that ask the server; they are closed after the test."""
-    made: list[EndpointJudge] = []
+    with ExitStack() as stack:
 
-    def make(model: str = "judge", patience: Patience = QUICK, **changes: Any) -> EndpointJudge:
-        made.append(EndpointJudge(model, settings_for(**changes), patience))
-        return made[-1]
+        def make(model: str = "judge", patience: Patience = QUICK, **changes: Any) -> EndpointJudge:
+            return stack.enter_context(closing(EndpointJudge(model, settings_for(**changes), patience)))
 
-    yield make
-    for judge in made:
-        judge.close()
+        yield make
 
 
 @pytest.fixture
@@ -128,12 +125,7 @@ def double(monkeypatch):
 
 @pytest.fixture
 def local_judge_for(settings_for):
-    made = []
-
-    def make(model="hf,pretrained=somewhere", **changes):
-        made.append(InProcessJudge(model, settings_for(**changes)))
-        return made[-1]
-
-    yield make
-    for judge in made:
-        judge.close()
+    with ExitStack() as stack:
+        yield lambda model="hf,pretrained=somewhere", **changes: stack.enter_context(
+            closing(InProcessJudge(model, settings_for(**changes)))
+        )

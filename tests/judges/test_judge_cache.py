@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 from support.fault_server import late, says
-from support.judging import ask, ask_all
+from support.judging import BRIEF, ask, ask_all
 
 from culture_tasks.benchmarks.culturalvqa.rubrics import LAVE
 from culture_tasks.judges.cache import cache_files
@@ -71,12 +71,10 @@ ASKS = textwrap.dedent(
     from culture_tasks.judges.rubric.verdicts import JudgeItem
     from culture_tasks.settings import Settings
 
-    url, cache, count, patience = sys.argv[1:]
-    settings = Settings(
-        openai_base_url=url, openai_api_key="x", judge_cache=cache, judge_concurrency=16, judge_patience=patience
-    )
+    url, cache, count = sys.argv[1:]
+    settings = Settings(openai_base_url=url, openai_api_key="x", judge_cache=cache, judge_concurrency=16)
     judge = EndpointJudge("judge", settings)
-    items = [JudgeItem(f"What is dish {number}?", ("biryani",), "biryani") for number in range(int(count))]
+    items = [JudgeItem(f"What is dish {number}?", ("biryani",), f"biryani {number}") for number in range(int(count))]
     tickets = [judge.submit(LAVE, item) for item in items]
     print("submitted", flush=True)
     """
@@ -98,10 +96,10 @@ FORKS = WAITS + textwrap.dedent(
 
 @pytest.fixture
 def start(server, tmp_path):
-    """Starts a process that asks the server, with a cache file that all of them share."""
+    """Starts a process that asks the server for verdicts on the items, with the cache file of all judges of a test."""
 
-    def start(script=WAITS, count=400, patience=600):
-        arguments = (server.url, str(tmp_path / "verdicts.sqlite3"), str(count), str(patience))
+    def start(script=WAITS, count=400):
+        arguments = (server.url, str(tmp_path / "cache" / "verdicts.sqlite3"), str(count))
         command = [sys.executable, "-W", "error", "-c", script, *arguments]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -121,15 +119,14 @@ def until(server, count, then=None):
     return reached
 
 
-def test_after_a_kill_only_requests_in_flight_are_asked_again(server, start):
+def test_after_a_kill_only_requests_in_flight_are_asked_again(server, start, judge_for, items):
     halfway = until(server, 200)
     run = start()
     assert halfway.wait(60)
     run.kill()
     run.communicate()
     asked_before = len(server.requests)
-    output, errors = start().communicate(timeout=60)
-    assert "{'scored'}" in output, errors
+    assert {verdict.outcome for verdict in ask_all(judge_for(judge_concurrency=16), items(400))} == {"scored"}
     assert asked_before < 400
     # At most what was in flight, or had come back and was being committed, was lost.
     assert 400 <= len(server.requests) <= 400 + 2 * 16
@@ -144,7 +141,7 @@ def test_ctrl_c_keeps_what_arrived(server, start, tmp_path):
     _, errors = run.communicate(timeout=60)
     assert "KeyboardInterrupt" in errors
     assert "Task was destroyed" not in errors
-    assert cache_files.stats(tmp_path / "verdicts.sqlite3")[0].completions >= 80
+    assert cache_files.stats(tmp_path / "cache" / "verdicts.sqlite3")[0].completions >= 80
 
 
 def test_the_interpreter_ends_without_noise_while_requests_are_in_flight(server, start):
@@ -166,7 +163,7 @@ def test_a_forked_child_has_a_loop_of_its_own(server, start):
     assert len([seen for seen in server.requests if "child" in seen.text]) == 1
 
 
-def test_two_processes_share_one_cache_and_pay_for_nothing_twice(server, start, tmp_path):
+def test_two_processes_share_one_cache_and_pay_for_nothing_twice(server, start, judge_for, items):
     both_ask = threading.Event()
 
     async def says_when_both_ask(writer, seen):
@@ -181,21 +178,19 @@ def test_two_processes_share_one_cache_and_pay_for_nothing_twice(server, start, 
         output, errors = run.communicate(timeout=60)
         assert output.startswith("{'scored'}"), errors
         assert errors == ""
-    assert cache_files.stats(tmp_path / "verdicts.sqlite3")[0].completions == len(server.requests) == 400
-    output, _ = start().communicate(timeout=60)
-    assert output.splitlines()[1] == "{'scored'} 0"
+    assert all(verdict.cached for verdict in ask_all(judge_for(), items(400)))
     assert len(server.requests) == 400
 
 
-def test_what_a_suspended_process_claimed_is_asked_for_when_no_answer_comes(server, start):
+def test_what_a_suspended_process_claimed_is_asked_for_when_no_answer_comes(server, start, judge_for, items):
     server.decide = lambda seen: late(30, says())
-    first = start(patience=1)
+    first = start()
     while len(server.requests) < 16:
         time.sleep(0.01)
     first.send_signal(signal.SIGSTOP)
     server.decide = lambda seen: says()
-    output, errors = start(patience=1).communicate(timeout=60)
+    verdicts = ask_all(judge_for(patience=BRIEF), items(400))
     first.kill()
     first.communicate()
-    assert output.splitlines()[1] == "{'scored'} 400", errors
+    assert {(verdict.outcome, verdict.attempts) for verdict in verdicts} == {("scored", 1)}
     assert len(server.requests) == 416

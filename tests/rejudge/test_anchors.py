@@ -121,7 +121,12 @@ def test_a_judge_that_is_the_same_is_asked_past_the_cache_round_after_round(anch
     assert [line["row"] for line in lines] == rows + rows + rows[:5]  # the order is fixed
     assert [line["round"] for line in lines] == [1] * 60 + [2] * 60 + [3] * 5
     assert len({line["date"] for line in lines}) == 3
-    assert KEY not in anchor.with_name("anchor.history.jsonl").read_text()
+    path = anchor.with_name("anchor.history.jsonl")
+    assert KEY not in path.read_text()
+    late = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*late[:59], *late[60:], late[59]]))  # another look at the same time was slower
+    assert check(anchor, *JUDGE, "-n", "1") == 0
+    assert (history_of(anchor)[-1]["row"], history_of(anchor)[-1]["round"]) == (rows[5], 3)
 
 
 def test_a_judge_that_has_changed_is_found_and_stays_found(anchor, server, capsys):

@@ -92,20 +92,6 @@ def assert_paid_once(server, results):
     assert outcomes(results) == {"scored"}
 
 
-def fail_twice(server, behaviour, matches):
-    """Has the server fail the first two requests that match; returns these as they come."""
-    failed = []
-
-    def fault(seen):
-        if matches(seen) and len(failed) < 2:
-            failed.append(seen)
-            return behaviour
-        return None
-
-    server.fault = fault
-    return failed
-
-
 def test_a_batch_gives_the_verdicts_that_the_endpoint_gives_at_once(server, results, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CULTURE_JUDGE_DELIMITERS", "off")  # tags hold a secret of each run
     assert rejudge(results, "--batch") == 0
@@ -314,7 +300,14 @@ def test_a_lost_reply_to_the_beginning_of_a_batch_begins_no_second_one(server, r
     ],
 )
 def test_passing_faults_of_every_call_are_survived(server, results, path, behaviour):
-    failed = fail_twice(server, behaviour, lambda seen: seen.path.endswith(path))
+    failed = []
+
+    def fault(seen):
+        fails_now = seen.path.endswith(path) and len(failed) < 2
+        failed.extend([seen] if fails_now else [])
+        return behaviour if fails_now else None
+
+    server.fault = fault
     assert rejudge(results, "--batch") == 0
     assert (len(failed), sizes(server)) == (2, [10])
     assert outcomes(results) == {"scored"}
