@@ -241,20 +241,17 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
 
 def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[CuisineRow]]:
     """Returns where each row is, and the rows."""
-    read = list(tables(source, data_folder))
-    rows = [row for table in read for row in _checked(table, source)]
+    read, rows = list(tables(source, data_folder)), list[CuisineRow]()
+    for table in read:
+        checked = validated(table, CuisineRow)
+        list(unique(table, (f"{row.qa_id} in {row.lang}" for row in checked), "qa_id"))
+        for problem in misplaced(table, dict(enumerate(checked)), source):
+            raise DataError(problem)
+        rows += checked
     places = [table.where(index) for table in read for index in range(len(table.rows))]
     whole = replace(read[0], origin=source.stems[0] if len(read) > 1 else read[0].origin, rows=list(map(vars, rows)))
     check_release(source.release, whole, whole.rows)
     return places, rows
-
-
-def _checked(table: RowTable, source: Source) -> list[CuisineRow]:
-    rows = validated(table, CuisineRow)
-    list(unique(table, (f"{row.qa_id} in {row.lang}" for row in rows), "qa_id"))
-    for problem in misplaced(table, dict(enumerate(rows)), source):
-        raise DataError(problem)
-    return rows
 
 
 def misplaced(table: RowTable, rows: Mapping[int, CuisineRow], source: Source) -> Iterator[str]:
