@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.cedar import metrics
+from culture_tasks.benchmarks.cedar.benchmark import BIAS, PERCENT, RATIO, TOP2, UNPARSED, UNREAD, VARIANCE
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
     LANGUAGE_NAMES,
@@ -20,7 +21,6 @@ from culture_tasks.benchmarks.cedar.labels import (
     QUADRANT_NAMES,
     Modality,
 )
-from culture_tasks.benchmarks.cedar.scoring import BIAS, PERCENT, RATIO, TOP2, UNPARSED, UNREAD, VARIANCE
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
     MODEL,

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -276,7 +277,8 @@ class CulturalBench(Benchmark):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions of both forms."""
-        easy = TableCheck(source=EASY, model=EasyRow, counts=_easy_counts)
+        identifier = attrgetter("question_idx")
+        easy = TableCheck(source=EASY, model=EasyRow, id="question_idx", id_of=identifier, counts=_easy_counts)
         hard = TableCheck(source=HARD, model=HardRow, problems=_contradictory, counts=_hard_counts)
         return check_tables(self.name, data_folder, [easy, hard])
 

@@ -183,6 +183,11 @@ class CuisineRow(TableRow):
         return self.image or self.image_url or ""
 
 
+def identifier_of(row: CuisineRow) -> str:
+    """Returns what is different in each row of a table."""
+    return f"{row.qa_id} in {row.lang}"
+
+
 class Dish(TableRow):
     """Where a dish of the knowledge base is from."""
 
@@ -244,7 +249,7 @@ def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[Cui
     read, rows = list(tables(source, data_folder)), list[CuisineRow]()
     for table in read:
         checked = validated(table, CuisineRow)
-        list(unique(table, (f"{row.qa_id} in {row.lang}" for row in checked), "qa_id"))
+        list(unique(table, map(identifier_of, checked), "qa_id"))
         for problem in misplaced(table, dict(enumerate(checked)), source):
             raise DataError(problem)
         rows += checked
