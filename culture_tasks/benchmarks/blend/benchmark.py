@@ -2,7 +2,7 @@
 
 The rules of its SemEval task forbid training on its data: they are for evaluation alone.
 
-All are fractions here, as the harnesses have them, and percent in the report, as in the paper. Over repeated runs a
+Scores are fractions here, as the harnesses have them, and percent in the report, as in the paper. Over repeated runs a
 score is the mean of the runs'.
 
 SEM is the paper's soft exact match of a response with what people answered. The answers are tried from the one with

@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import BeforeValidator
 
 from culture_tasks.benchmarks.choices import (
     ACCURACY,
@@ -60,10 +60,11 @@ from culture_tasks.data.tables import (
     TableRow,
     Text,
     fingerprint,
+    one_of,
     unique,
     validated,
 )
-from culture_tasks.errors import DataError, nearest
+from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
@@ -126,12 +127,6 @@ def _is_true(value: Any) -> Any:
     return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
-def _an_option(letter: str) -> str:
-    if letter not in OPTIONS:
-        raise ValueError(f"{nearest(letter, OPTIONS)} Allowed are {', '.join(OPTIONS)}".strip())
-    return letter
-
-
 class EasyRow(TableRow):
     """A question with its options."""
 
@@ -142,7 +137,7 @@ class EasyRow(TableRow):
     prompt_option_b: Text
     prompt_option_c: Text
     prompt_option_d: Text
-    answer: Annotated[Label, AfterValidator(_an_option)]
+    answer: Annotated[Label, one_of(OPTIONS)]
     country: Label
 
 

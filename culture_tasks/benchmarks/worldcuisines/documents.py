@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.choices import in_order, with_options
 from culture_tasks.benchmarks.interface import Documents
@@ -31,11 +31,12 @@ from culture_tasks.data.tables import (
     TableRow,
     Text,
     fingerprint,
+    one_of,
     read_file,
     unique,
     validated,
 )
-from culture_tasks.errors import DataError, nearest
+from culture_tasks.errors import DataError
 
 if TYPE_CHECKING:
     import datasets
@@ -146,17 +147,11 @@ def question_source(set_name: SetName, config: str) -> Source:
     )
 
 
-def _a_language(code: str) -> str:
-    if code not in LANGUAGES:
-        raise ValueError(f"{nearest(code, LANGUAGES)} Allowed are {', '.join(LANGUAGES)}".strip())
-    return code
-
-
 class CuisineRow(TableRow):
     """A question in one language."""
 
     qa_id: Identifier
-    lang: Annotated[Label, AfterValidator(_a_language)]
+    lang: Annotated[Label, one_of(LANGUAGES)]
     prompt_type: Annotated[Identifier, Field(pattern="^[1-4]$")]
     multi_choice_prompt: Text
     open_ended_prompt: Text
