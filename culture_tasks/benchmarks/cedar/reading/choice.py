@@ -172,6 +172,12 @@ def _are_rivals(text: str, one: Mention, other: Mention) -> bool:
     return one.emotion != other.emotion and joins(gap) and _BREAK.search(gap) is None
 
 
+@cache
+def _turn() -> re.Pattern[str]:
+    """Matches a word such as "but", and "or" where a sentence begins; "かもしれない" is no か."""
+    return re.compile(rf"{pattern('contrast').pattern}|\A\W*(?!かもしれ){pattern('alternatives').pattern}")
+
+
 def _alone(reply: FoldedReply) -> Labels:
     """Labels of sentences and lines that hold nothing else but numbering, "probably" or "it is"."""
     found: Labels = []
@@ -187,9 +193,7 @@ def _alone(reply: FoldedReply) -> Labels:
         inner = [edge for label in sentence.mentions for edge in (label.start, label.end)]
         edges = [sentence.start, *inner, sentence.end]
         rest = " ".join(reply.text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
-        # a word such as "but", and "or" where a sentence begins; "かもしれない" is no か
-        turn = rf"{pattern('contrast').pattern}|\A\W*(?!かもしれ){pattern('alternatives').pattern}"
-        if _is_plain(re.sub(turn, " ", rest)):
+        if _is_plain(_turn().sub(" ", rest)):
             found += [mention.emotion for mention in sentence.mentions]
             if several and pattern("possible", "doubt").search(rest):
                 found.append(None)
