@@ -174,15 +174,13 @@ def _texts(text: str, offered: Mapping[str, str]) -> tuple[frozenset[str], str]:
     lengths = {
         label: len(option)
         for label, option in offered.items()
-        if option and text[: len(option)].casefold() == option.casefold() and _is_end_of_word(text[len(option) :])
+        # no letter, digit, or mark of a letter such as a vowel sign follows
+        if option
+        and text[: len(option)].casefold() == option.casefold()
+        and unicodedata.category((text[len(option) :] or " ")[0])[0] not in "LMN"
     }
     longest = max(lengths.values(), default=0)
     return frozenset(label for label, length in lengths.items() if length == longest), text[longest:]
-
-
-def _is_end_of_word(text: str) -> bool:
-    """Whether a text begins with no letter, digit, or mark of a letter such as a vowel sign."""
-    return unicodedata.category((text or " ")[0])[0] not in "LMN"
 
 
 def _label(word: str, offered: Mapping[str, str]) -> str | None:

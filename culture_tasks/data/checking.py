@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, NamedTuple
 
@@ -62,7 +63,8 @@ class TableCheck(Generic[Row]):
         model: What a row must be.
         counts: Counts the usable rows.
         aliases: Other column names, each with its field.
-        id: What messages call the rows' ``id``, which must be different in each row; empty where rows have none.
+        id: What messages call the rows' id, which must be different in each row; empty where rows have none.
+        id_of: Gives a row's id.
         tables: Reads the source; by default as its one table.
         problems: Yields further problems, of the usable rows by their place in a table.
     """
@@ -72,6 +74,7 @@ class TableCheck(Generic[Row]):
     counts: Callable[[Sequence[Row]], Iterable[Count]]
     aliases: Mapping[str, str] = field(default_factory=dict)
     id: str = ""
+    id_of: Callable[[Row], str | None] = attrgetter("id")
     tables: Callable[[Path | None], Iterable[RowTable]] | None = None
     problems: Callable[[RowTable, Mapping[int, Row]], Iterable[str]] = lambda table, rows: ()  # noqa: ARG005
 
@@ -80,7 +83,7 @@ class TableCheck(Generic[Row]):
         rows, problems = usable_rows(table, self.model, self.aliases)
         if self.id:
             try:
-                list(unique(table.part(list(rows)), (vars(row)["id"] for row in rows.values()), self.id))
+                list(unique(table.part(list(rows)), map(self.id_of, rows.values()), self.id))
             except DataError as error:
                 problems.append(str(error))
         problems += contradictions(self.source.release, table, {index: vars(row) for index, row in rows.items()})

@@ -9,7 +9,7 @@ import io
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -70,6 +70,17 @@ Identifier = Annotated[Label, BeforeValidator(_text_if_number)]
 """A row's id: a text or an integer, which a CSV file can't tell apart."""
 
 OptionalIdentifier = Annotated[OptionalLabel, BeforeValidator(_text_if_number)]
+
+
+def one_of(known: Collection[str]) -> AfterValidator:
+    """Returns what refuses a text that is none of some."""
+
+    def check(text: str) -> str:
+        if text not in known:
+            raise ValueError(f"{nearest(text, known)} Allowed are {', '.join(known)}".strip())
+        return text
+
+    return AfterValidator(check)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from PIL import Image
 
+from culture_tasks.benchmarks.cedar.benchmark import ACC, TOP2, metrics
 from culture_tasks.benchmarks.cedar.labels import FILE_NAMES, LANGUAGES, OPTION_WORDS, Emotion, Language
-from culture_tasks.benchmarks.cedar.scoring import ACC, TOP2, metrics
 from culture_tasks.benchmarks.interface import MeanScore
 from culture_tasks.harness.aggregation import aggregation_of
 

@@ -149,11 +149,6 @@ class CareRow(TableRow):
     answer_en: OptionalText = None
 
 
-def load(language: Language, data_folder: Path | None, *, english: bool = False) -> list[CareDoc]:
-    """Loads the test questions of one of the paper's cultures, or their English translations (section 5.2)."""
-    return load_table(SOURCES[language], language, data_folder, english=english)
-
-
 def load_table(source: Source, language: str, data_folder: Path | None, *, english: bool) -> list[CareDoc]:
     """Loads the test questions of a table, which are in a language, or their English translations."""
     table = read_source(source, data_folder)

@@ -133,7 +133,6 @@ def tabulate(
     languages: Sequence[Language | None],
     *,
     times: Sequence[int] | None = None,
-    metric: str = "cedar",
 ) -> CountTable:
     """Counts the records of three columns.
 
@@ -142,7 +141,6 @@ def tabulate(
         golds: English gold label of each record.
         languages: Language of each record's data; None for all records of a culture that was added.
         times: How often each record occurs; None means once.
-        metric: Name that begins an error message.
 
     Raises:
         DataError: If the columns differ in length or hold a value that is not allowed.
@@ -152,12 +150,12 @@ def tabulate(
         >>> table.counts.shape, int(table.counts.sum())
         ((7, 14, 15), 2)
     """
-    _check_lengths(metric, predictions=predictions, golds=golds, languages=languages)
+    _check_lengths("cedar", predictions=predictions, golds=golds, languages=languages)
     rows: Sequence[Language | None] = (None,) if None in languages else LANGUAGES
     cells = (
-        _codes(languages, rows, "language", metric),
-        _codes(golds, EMOTIONS, "gold label", metric),
-        _codes(predictions, _PREDICTIONS, "prediction", metric),
+        _codes(languages, rows, "language", "cedar"),
+        _codes(golds, EMOTIONS, "gold label", "cedar"),
+        _codes(predictions, _PREDICTIONS, "prediction", "cedar"),
     )
     counts = np.zeros((len(rows), len(EMOTIONS), len(_PREDICTIONS)), dtype=np.int64)
     np.add.at(counts, cells, 1 if times is None else times)

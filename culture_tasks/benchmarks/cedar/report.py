@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from culture_tasks.benchmarks.cedar import metrics
+from culture_tasks.benchmarks.cedar.benchmark import BIAS, PERCENT, RATIO, TOP2, UNPARSED, UNREAD, VARIANCE
 from culture_tasks.benchmarks.cedar.labels import (
     EMOTIONS,
     LANGUAGE_NAMES,
@@ -20,7 +21,6 @@ from culture_tasks.benchmarks.cedar.labels import (
     QUADRANT_NAMES,
     Modality,
 )
-from culture_tasks.benchmarks.cedar.scoring import BIAS, PERCENT, RATIO, TOP2, UNPARSED, UNREAD, VARIANCE
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import (
     MODEL,
@@ -279,6 +279,18 @@ def _model_and_modality(number: Number) -> str:
     return f"{number.model} · {_modality(number).lower()}"
 
 
+def _model_by_modality(number: Number) -> Mark:
+    return Mark(_modality(number), number.model, number.group)
+
+
+def _language_by_model(number: Number) -> Mark:
+    return Mark(_model_and_modality(number), number.held["language"], number.group)
+
+
+def _language_by_quadrant(number: Number) -> Mark:
+    return Mark(f"{_modality(number)} · {number.group}", number.model, number.held["language"])
+
+
 def _prompt_and_data(number: Number) -> Mark | None:
     """Draws the whole score of a task whose name says the languages of prompt and data."""
     if (pair := _PAIR.search(number.unit)) is None or number.dimension:
@@ -310,23 +322,10 @@ def _bias_figure(
 
 
 _FIGURES = (
-    _bias_figure("gepp", 3, "points", "emotion", lambda one: Mark(_modality(one), one.model, one.group)),
-    _bias_figure(
-        "lsepp",
-        4,
-        "dots",
-        "emotion",
-        lambda one: Mark(_model_and_modality(one), one.held["language"], one.group),
-        series="language",
-    ),
-    _bias_figure("grqb", 5, "bars", "quadrant", lambda one: Mark(_modality(one), one.model, one.group)),
-    _bias_figure(
-        "lsrqb",
-        6,
-        "points",
-        "language",
-        lambda one: Mark(f"{_modality(one)} · {one.group}", one.model, one.held["language"]),
-    ),
+    _bias_figure("gepp", 3, "points", "emotion", _model_by_modality),
+    _bias_figure("lsepp", 4, "dots", "emotion", _language_by_model, series="language"),
+    _bias_figure("grqb", 5, "bars", "quadrant", _model_by_modality),
+    _bias_figure("lsrqb", 6, "points", "language", _language_by_quadrant),
     FigureOf(
         key="cedar_matrix",
         title="CEDAR: accuracy by prompt and data language",

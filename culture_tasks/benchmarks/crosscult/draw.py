@@ -246,12 +246,11 @@ def _problems(draw: Draw, raw: RawCases) -> Iterator[str]:
     if sorted(chain.case for chain in draw.sequential) != sorted(chains):
         yield "the sequential-insert pairings are not one for each case of 'sequential'."
     for pair in draw.single:
-        if pair.cross_language == pair.target:
-            yield f"case {pair.case!r} has its target {pair.target!r} for cross-language locality."
-        elif pair.cross_language not in PAPER.codes:
+        others = [code for code in PAPER.codes if code != pair.target]
+        if pair.cross_language not in others:
             yield (
-                f"case {pair.case!r} has {pair.cross_language!r} for cross-language locality. Expected one of "
-                f"{', '.join(PAPER.codes)}."
+                f"case {pair.case!r} with the target {pair.target!r} has {pair.cross_language!r} for cross-language "
+                f"locality. Expected one of {', '.join(others)}."
             )
     for chain in draw.sequential:
         if len(chain.locality) != len(PAPER.orders[0]):

@@ -107,19 +107,14 @@ _ROLES: Mapping[str, Mapping[str, str]] = {
 
 _NUMBERS = {"single": 2, "sequential": 3}  # their tables in the paper
 
-_BASE_MODEL = "Base Model"
-
-
-def _method(facts: RunFacts) -> str:
-    return facts.method or _BASE_MODEL
-
 
 def _base_model(facts: RunFacts) -> str:
     method = facts.arguments.get("method")
     return facts.label.replace(f" + {method}", "", 1) if method else facts.label
 
 
-_METHODS = {"Base model": _base_model, "Method": _method}
+_BASE_MODEL = "Base Model"
+_METHODS = {"Base model": _base_model, "Method": lambda facts: facts.method or _BASE_MODEL}
 _METHODS_AND_JUDGE = {**_METHODS, "Judge": WITH_JUDGE["Judge"]}
 
 
@@ -155,11 +150,9 @@ def _tables(edition: Edition, units: Iterable[UnitOf]) -> Iterator[TableOf]:
             yield _thresholds(unit, setting)
         elif unit == edition.diagnostic:
             yield _by_language_and_topic(edition)
-    timed = next((unit for unit in ran if _is_single(edition, unit)), None)
-    if timed is not None:
+    if timed := next((unit for unit in ran if _is_single(edition, unit)), None):
         yield _efficiency(edition, timed)
-    orders = [order for order in edition.orders if f"{_retention_of(edition)}_{'_'.join(order)}" in ran]
-    if orders:
+    if orders := [order for order in edition.orders if f"{_retention_of(edition)}_{'_'.join(order)}" in ran]:
         yield _retention(edition, "score", "the judge's score from 0 to 10", orders)
         yield _retention(edition, "rouge_l", "ROUGE-L in percent", orders)
 
@@ -411,18 +404,17 @@ def _figures(edition: Edition) -> Iterator[FigureOf]:
     )
 
 
-def _is_beside(edition: Edition, first: RunFacts, second: RunFacts) -> bool:
-    is_single = first.task == second.task and _is_single(edition, second.task)
-    return is_single and _method(first) == _BASE_MODEL != _method(second)
-
-
 def _without_and_with(edition: Edition) -> ContrastOf:
+    def beside(first: RunFacts, second: RunFacts) -> bool:
+        is_single = first.task == second.task and _is_single(edition, second.task)
+        return is_single and (first.method or _BASE_MODEL) == _BASE_MODEL != (second.method or _BASE_MODEL)
+
     return ContrastOf(
         kind="insertion",
         key=f"{edition.name}_insertion",
         title=f"{edition.title}, single-insert reliability without and with the insertion",
         source="CrossCult-KIBench, Figure 5",
-        beside=partial(_is_beside, edition),
+        beside=beside,
         splits=(("role",), ("role", "topic"), ("role", "partition")),
         fixed=(("role", "reliability"),),
         words=("without the insertion", "with it"),

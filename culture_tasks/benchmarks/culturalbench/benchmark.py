@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import BeforeValidator
 
 from culture_tasks.benchmarks.choices import (
     ACCURACY,
@@ -59,10 +60,11 @@ from culture_tasks.data.tables import (
     TableRow,
     Text,
     fingerprint,
+    one_of,
     unique,
     validated,
 )
-from culture_tasks.errors import DataError, nearest
+from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
@@ -125,12 +127,6 @@ def _is_true(value: Any) -> Any:
     return {"true": True, "false": False}.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
-def _an_option(letter: str) -> str:
-    if letter not in OPTIONS:
-        raise ValueError(f"{nearest(letter, OPTIONS)} Allowed are {', '.join(OPTIONS)}".strip())
-    return letter
-
-
 class EasyRow(TableRow):
     """A question with its options."""
 
@@ -141,7 +137,7 @@ class EasyRow(TableRow):
     prompt_option_b: Text
     prompt_option_c: Text
     prompt_option_d: Text
-    answer: Annotated[Label, AfterValidator(_an_option)]
+    answer: Annotated[Label, one_of(OPTIONS)]
     country: Label
 
 
@@ -276,7 +272,8 @@ class CulturalBench(Benchmark):
 
     def check(self, data_folder: Path | None) -> DataReport:
         """Checks the questions of both forms."""
-        easy = TableCheck(source=EASY, model=EasyRow, counts=_easy_counts)
+        identifier = attrgetter("question_idx")
+        easy = TableCheck(source=EASY, model=EasyRow, id="question_idx", id_of=identifier, counts=_easy_counts)
         hard = TableCheck(source=HARD, model=HardRow, problems=_contradictory, counts=_hard_counts)
         return check_tables(self.name, data_folder, [easy, hard])
 

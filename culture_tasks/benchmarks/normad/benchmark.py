@@ -9,8 +9,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator
-
 from culture_tasks.benchmarks.choices import (
     ACCURACY,
     PERCENT,
@@ -57,10 +55,11 @@ from culture_tasks.data.tables import (
     TableRow,
     Text,
     fingerprint,
+    one_of,
     unique,
     validated,
 )
-from culture_tasks.errors import DataError, nearest
+from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import PromptFile
 from culture_tasks.prompt_files import load as prompt_file
 from culture_tasks.settings import Settings
@@ -172,12 +171,6 @@ _OPTIONS = {str(number): option for number, option in enumerate(LABELS.values(),
 _PAPER = "NormAd (Rao et al., 2025)"
 
 
-def _a_label(label: str) -> str:
-    if label not in LABELS:
-        raise ValueError(f"{nearest(label, LABELS)} Allowed are {', '.join(LABELS)}".strip())
-    return label
-
-
 class StoryRow(TableRow):
     """A story."""
 
@@ -186,7 +179,7 @@ class StoryRow(TableRow):
     value: OptionalText = None
     rule: OptionalText = None
     story: Text
-    label: Annotated[Label, AfterValidator(_a_label)]
+    label: Annotated[Label, one_of(LABELS)]
     subaxis: OptionalLabel = None
     background: OptionalText = None
     axis: OptionalLabel = None

@@ -50,6 +50,7 @@ from culture_tasks.benchmarks.worldcuisines.documents import (
     Format,
     SetName,
     group_name,
+    identifier_of,
     load,
     misplaced,
     options_of,
@@ -261,7 +262,15 @@ def _check(set_name: SetName, config: str, data_folder: Path | None) -> TableChe
         yield Count(f"{name}: languages", str(len({row.lang for row in rows})), str(len(LANGUAGES)))
         yield Count(f"{name}: rows", str(len(rows)), str(QUESTIONS[set_name, config] * len(LANGUAGES)))
 
-    return TableCheck(source=source, model=CuisineRow, tables=partial(tables, source), problems=problems, counts=counts)
+    return TableCheck(
+        source=source,
+        model=CuisineRow,
+        id="qa_id",
+        id_of=identifier_of,
+        tables=partial(tables, source),
+        problems=problems,
+        counts=counts,
+    )
 
 
 def _is_open(unit: str) -> bool:

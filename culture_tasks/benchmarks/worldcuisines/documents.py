@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from culture_tasks.benchmarks.choices import in_order, with_options
 from culture_tasks.benchmarks.interface import Documents
@@ -31,11 +31,12 @@ from culture_tasks.data.tables import (
     TableRow,
     Text,
     fingerprint,
+    one_of,
     read_file,
     unique,
     validated,
 )
-from culture_tasks.errors import DataError, nearest
+from culture_tasks.errors import DataError
 
 if TYPE_CHECKING:
     import datasets
@@ -146,17 +147,11 @@ def question_source(set_name: SetName, config: str) -> Source:
     )
 
 
-def _a_language(code: str) -> str:
-    if code not in LANGUAGES:
-        raise ValueError(f"{nearest(code, LANGUAGES)} Allowed are {', '.join(LANGUAGES)}".strip())
-    return code
-
-
 class CuisineRow(TableRow):
     """A question in one language."""
 
     qa_id: Identifier
-    lang: Annotated[Label, AfterValidator(_a_language)]
+    lang: Annotated[Label, one_of(LANGUAGES)]
     prompt_type: Annotated[Identifier, Field(pattern="^[1-4]$")]
     multi_choice_prompt: Text
     open_ended_prompt: Text
@@ -181,6 +176,11 @@ class CuisineRow(TableRow):
     def picture(self) -> str:
         """What names its image: the user's file, else the address."""
         return self.image or self.image_url or ""
+
+
+def identifier_of(row: CuisineRow) -> str:
+    """Returns what is different in each row of a table."""
+    return f"{row.qa_id} in {row.lang}"
 
 
 class Dish(TableRow):
@@ -241,20 +241,17 @@ def load(set_name: SetName, question_type: QuestionType, form: Format, settings:
 
 def _rows(source: Source, data_folder: Path | None) -> tuple[list[str], list[CuisineRow]]:
     """Returns where each row is, and the rows."""
-    read = list(tables(source, data_folder))
-    rows = [row for table in read for row in _checked(table, source)]
+    read, rows = list(tables(source, data_folder)), list[CuisineRow]()
+    for table in read:
+        checked = validated(table, CuisineRow)
+        list(unique(table, map(identifier_of, checked), "qa_id"))
+        for problem in misplaced(table, dict(enumerate(checked)), source):
+            raise DataError(problem)
+        rows += checked
     places = [table.where(index) for table in read for index in range(len(table.rows))]
     whole = replace(read[0], origin=source.stems[0] if len(read) > 1 else read[0].origin, rows=list(map(vars, rows)))
     check_release(source.release, whole, whole.rows)
     return places, rows
-
-
-def _checked(table: RowTable, source: Source) -> list[CuisineRow]:
-    rows = validated(table, CuisineRow)
-    list(unique(table, (f"{row.qa_id} in {row.lang}" for row in rows), "qa_id"))
-    for problem in misplaced(table, dict(enumerate(rows)), source):
-        raise DataError(problem)
-    return rows
 
 
 def misplaced(table: RowTable, rows: Mapping[int, CuisineRow], source: Source) -> Iterator[str]:

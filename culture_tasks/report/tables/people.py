@@ -199,7 +199,7 @@ class _CheckedRun(NamedTuple):
         return self.whole is None and self.run.result.subset is not None and self.run.result.graded_from is not None
 
     @property
-    def responses(self) -> Sequence[Response]:
+    def responses(self) -> Sequence[SheetResponse]:
         """All responses, with the scores of the judge that has one of all."""
         return (self.whole or self.population).responses
 

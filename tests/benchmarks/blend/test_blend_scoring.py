@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from culture_tasks.benchmarks.blend import scoring
-from culture_tasks.benchmarks.blend.documents import load, load_choices
-from culture_tasks.benchmarks.blend.regions import REGIONS
-from culture_tasks.benchmarks.blend.scoring import (
+from culture_tasks.benchmarks.blend import benchmark
+from culture_tasks.benchmarks.blend.benchmark import (
     Hit,
     cleaned,
     first_hit,
@@ -16,6 +14,8 @@ from culture_tasks.benchmarks.blend.scoring import (
     score_choice,
     token_match,
 )
+from culture_tasks.benchmarks.blend.documents import load, load_choices
+from culture_tasks.benchmarks.blend.regions import REGIONS
 from culture_tasks.settings import Settings
 
 VOTES = [
@@ -115,7 +115,7 @@ def test_repeated_runs_are_averaged_and_reasoning_is_no_answer(doc):
 
 
 def test_with_the_paper_s_matcher_both_rules_have_values(doc, monkeypatch):
-    monkeypatch.setattr(scoring, "official_match", lambda answer, response, language: answer == "milk")
+    monkeypatch.setattr(benchmark, "official_match", lambda answer, response, language: answer == "milk")
     answered = score(doc, ["커피"], official=True)
     assert answered.score == 1.0
     assert answered.values == {"sem_w_official": 1 / 4, "sem_b": 1.0, "sem_w": 1.0}

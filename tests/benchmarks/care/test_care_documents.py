@@ -8,7 +8,14 @@ import logging
 import datasets
 import pytest
 
-from culture_tasks.benchmarks.care.documents import CATEGORIES, RELEASED_NAMES, CareDoc, category_of, load
+from culture_tasks.benchmarks.care.documents import (
+    CATEGORIES,
+    RELEASED_NAMES,
+    SOURCES,
+    CareDoc,
+    category_of,
+    load_table,
+)
 from culture_tasks.data import sources
 from culture_tasks.errors import DataError
 
@@ -33,6 +40,10 @@ def folder(tmp_path):
         return tmp_path
 
     return put
+
+
+def load(language, folder, *, english=False):
+    return load_table(SOURCES[language], language, folder, english=english)
 
 
 def refused(folder, **options):

@@ -115,15 +115,15 @@ def test_empty_input_is_nan_throughout():
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ((["angr"], ["anger"], ["en"]), r"^gepp: prediction 'angr' \(record 0\) is .* Did you mean 'anger'\?"),
-        ((["anger"], ["anger"], ["english"]), r"^gepp: language 'english'"),
-        ((["anger"], ["anger"], []), r"^gepp: the columns differ in length: predictions has 1"),
-        (([["anger"]], ["anger"], ["en"]), r"^gepp: prediction \['anger'\]"),
+        ((["angr"], ["anger"], ["en"]), r"^cedar: prediction 'angr' \(record 0\) is .* Did you mean 'anger'\?"),
+        ((["anger"], ["anger"], ["english"]), r"^cedar: language 'english'"),
+        ((["anger"], ["anger"], []), r"^cedar: the columns differ in length: predictions has 1"),
+        (([["anger"]], ["anger"], ["en"]), r"^cedar: prediction \['anger'\]"),
     ],
 )
-def test_errors_begin_with_the_metric(column, message):
+def test_errors_begin_with_the_benchmark(column, message):
     with pytest.raises(DataError, match=message):
-        tabulate(*column, metric="gepp")
+        tabulate(*column)
 
 
 RECORDS = st.lists(

@@ -144,7 +144,7 @@ def pair(draw, **changes):
         (lambda draw: {"sequential": ()}, "are not one for each case of 'sequential'"),
         (lambda draw: {"split": {**draw.split, "more": "train"}}, "scenario 'more' is in the data or in the split"),
         (lambda draw: {"format": 2}, "Input should be 1. Make a draw with `culture-tasks data draw`"),
-        (lambda draw: pair(draw, cross_language=draw.single[0].target), "has its target 'zh' for cross-language"),
+        (lambda draw: pair(draw, cross_language=draw.single[0].target), "has 'zh' for cross-language"),
         (lambda draw: pair(draw, generality="none"), "has 'none' for generality. Expected another case of its"),
         (lambda draw: pair(draw, generality=draw.single[0].case), "for generality. Expected another case of its"),
         (lambda draw: pair(draw, cross_scenario=draw.single[0].case), "for locality. Expected a case of another"),

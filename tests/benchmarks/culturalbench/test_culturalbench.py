@@ -128,6 +128,15 @@ def test_bad_rows_are_named(tmp_path, rows, message):
     assert message in str(error.value)
 
 
+def test_a_question_of_easy_that_comes_twice_is_told_by_the_check_as_by_a_run(fixture_data, tmp_path):
+    rows = (fixture_data / "culturalbench" / "easy.jsonl").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "culturalbench").mkdir()
+    (tmp_path / "culturalbench" / "easy.jsonl").write_text("\n".join([*rows, rows[0]]), encoding="utf-8")
+    with pytest.raises(DataError, match=r"row 6, field 'question_idx': .* is also the id of"):
+        load_easy(Settings(data=tmp_path))
+    assert any("row 6, field 'question_idx'" in problem for problem in BENCHMARK.check(tmp_path).problems)
+
+
 def test_truth_values_of_csv_files_are_read(tmp_path):
     folder = tmp_path / "culturalbench"
     folder.mkdir()

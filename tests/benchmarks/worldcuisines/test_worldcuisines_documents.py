@@ -158,8 +158,10 @@ def test_the_check_counts_and_names_what_is_wrong(folder, fixture_data):
     shutil.copytree(fixture_data / "worldcuisines", folder, dirs_exist_ok=True)
     (folder / "images" / "tesk.png").unlink()
     write(folder / "large_task2.jsonl", [row()])
+    write(folder / "small_task2.jsonl", [row(prompt_type="2"), row(prompt_type="2")])
     problems = "\n".join(BENCHMARK.check(folder.parent).problems)
     assert "no file 'tesk.png'" in problems
+    assert "small_task2.jsonl, row 2, field 'qa_id': '1 in en' is also the id of" in problems
     assert "large_task2.jsonl, row 1, field 'prompt_type': found '1'" in problems
 
 

@@ -184,7 +184,7 @@ def _alone(reply: FoldedReply) -> Labels:
     several = len({mention.emotion for mention in reply.mentions}) > 1
     for sentence in reply.sentences:
         last = sentence.mentions[-1].end
-        if sentence.end - sentence.start > _LONGEST_STATEMENT or reply.text[last : sentence.end].strip(" *_\n") == ":":
+        if sentence.end - sentence.start > _LONGEST_STATEMENT:
             continue
         if len({mention.emotion for mention in sentence.mentions}) > 1 and any(
             _cue(key).search(reply.text, sentence.start, last) for key in ("answer", "choice")
@@ -206,9 +206,7 @@ def _answer(reply: FoldedReply) -> Labels:
     if answers:
         return [*answers, *_alone(reply)]
     best = pattern("best")
-    fitting = [
-        label.emotion for label in reply.mentions if best.match(clause_around(reply.text, label)[1].lstrip("感さ"))
-    ]
+    fitting = [label.emotion for label in reply.mentions if best.match(clause_around(reply.text, label)[1])]
     return [*_alone(reply), *_cued(reply, "choice"), *fitting]
 
 
@@ -303,13 +301,6 @@ def _declining() -> re.Pattern[str]:
     return re.compile(f"(?!{alternation(LANGUAGES, 'not_declining')}){alternation(LANGUAGES, 'declines')}")
 
 
-def _corrects(reply: FoldedReply) -> bool:
-    """Whether the writer takes a label back: "fear, or rather surprise"."""
-    pairs = [(one, other) for one, other in pairwise(reply.mentions) if one.emotion != other.emotion]
-    gaps = [plainly(reply.text[one.end : other.start].replace(",", " ")) for one, other in pairs]
-    return any(map(pattern("corrections").search, gaps))
-
-
 def read_reply(reply: str, added: AddedWords | None = None) -> Emotion | None:
     r"""Returns the emotion that a reply chooses, or None where it chooses none or more than one.
 
@@ -327,7 +318,9 @@ def read_reply(reply: str, added: AddedWords | None = None) -> Emotion | None:
     if following and find_mentions(text[: following.start()], added):
         text = text[: following.start()]
     parsed = _parsed(text, added)
-    if _corrects(parsed):
+    pairs = [(one, other) for one, other in pairwise(parsed.mentions) if one.emotion != other.emotion]
+    gaps = [plainly(text[one.end : other.start].replace(",", " ")) for one, other in pairs]
+    if any(map(pattern("corrections").search, gaps)):  # "fear, or rather surprise"
         return None
     for rule in _COMMITTED if _declining().search(text) else RULES:
         labels = set(rule(parsed))

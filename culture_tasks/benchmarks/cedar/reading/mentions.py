@@ -60,7 +60,6 @@ _SWAHILI_PREFIX: Final = re.compile(
     r"|ku|hu|ni|u|a|tu|m|wa)?(?:m|mw|ku|wa|ni|tu|ji|ki|i)?"
 )
 _KANA: Final = re.compile("[ぁ-ゖァ-ヺー]+")
-_LONG_KANA: Final = 4
 _PARTICLES: Final = ("です", "でし", "だ", "を", "が", "の", "と", "で", "な", "に", "は", "も", "よ", "ね")
 
 
@@ -99,14 +98,10 @@ class AddedWords:
         """Yields the words in a folded text, whole words alone in scripts that write spaces between them."""
         for found in self._pattern.finditer(text):
             emotion, is_open = self._words[found.group()]
-            edges = text[found.start() - 1 : found.start()], "" if is_open else text[found.end() : found.end() + 1]
-            if _UNSPACED_SCRIPT.match(found.group()) or not any(map(_continues_a_word, edges)):
+            edges = text[found.start() - 1 : found.start()] + ("" if is_open else text[found.end() : found.end() + 1])
+            is_part = any(unicodedata.category(edge)[0] in "LMN" for edge in edges)
+            if _UNSPACED_SCRIPT.match(found.group()) or not is_part:
                 yield Mention(*found.span(), emotion, None)
-
-
-def _continues_a_word(character: str) -> bool:
-    """Whether a character is a letter, a digit or a mark, such as a vowel sign."""
-    return bool(character) and unicodedata.category(character)[0] in "LMN"
 
 
 @cache
@@ -157,7 +152,6 @@ def _words(languages: tuple[Language, ...]) -> Mapping[str, Entry]:
 
 @cache
 def _swahili_verbs() -> Mapping[str, Emotion]:
-    """Returns the label of each Swahili stem that takes subject and tense prefixes."""
     return {fold(stem): emotion for emotion, stems in language_file("sw")["verbs"].items() for stem in stems.split()}
 
 
@@ -196,10 +190,8 @@ def _look_up(word: str) -> Entry | None:
         return None
     if known := _words(SPACED).get(word):
         return known
-    first, hyphen, rest = word.partition("-")
-    if hyphen:
-        # A compound such as "pain-free" is another word; "b-anger" is an enumerated option.
-        return _look_up(rest) if len(first) == 1 or first.isdigit() else None
+    if "-" in word:
+        return None  # a compound such as "pain-free" is another word
     if _ARABIC.fullmatch(word):
         return _arabic(word)
     return _swahili(word) if word.isascii() else None
@@ -237,7 +229,7 @@ def _spaced(text: str) -> Iterator[Mention]:
 def _stands_by_itself(text: str, start: int, end: int) -> bool:
     """Whether an unspaced word is no part of a known other word.
 
-    Of words in kana, or of one character, particles alone may follow, and precede a long one.
+    Of words in kana, or of one character, particles alone may follow.
     """
     word, after = text[start:end], text[end : end + 2]
     if text.startswith(_other_words("not_before").get(word, ()), end):
@@ -248,8 +240,7 @@ def _stands_by_itself(text: str, start: int, end: int) -> bool:
     if len(word) > 1 and not kana:
         return True
     before = text[max(0, start - 1) : start]
-    follows_particle = len(word) >= _LONG_KANA and before in _PARTICLES
-    if (_KANA if kana else RUN).match(before) and not follows_particle:
+    if (_KANA if kana else RUN).match(before):
         return False
     return not RUN.match(after) or after.startswith(_PARTICLES)
 
