@@ -113,16 +113,6 @@ def test_an_active_method_inserts_once_a_case_and_a_second_run_generates_nothing
     assert [responses(second, task) for task in SINGLE] == [responses(results, task) for task in SINGLE]
 
 
-def test_batches_and_one_at_a_time_say_the_same(arguments, make_state):
-    chosen, tasks = {**arguments, "answers": "off", "dtype": "float32", **make_state()}, [SINGLE[3], CHAINS[1]]
-    expected, *others = (run(tasks, chosen | change) for change in ({}, {"batch_size": "auto"}, LATENCY))
-    for found in others:
-        for task in tasks:
-            assert responses(found, task) == responses(expected, task)
-            activated = [[json.loads(text[2])["activated"] for text in logged(one, task)] for one in (found, expected)]
-            assert activated[0] == activated[1]
-
-
 @pytest.mark.parametrize(
     ("gpus", "ranks", "shares"), [(8, 2, [[0, 2, 4, 6], [1, 3, 5, 7]]), (3, 2, [[0, 2], [1]]), (2, 2, [[0], [1]])]
 )

@@ -99,7 +99,7 @@ def test_a_method_of_another_package_is_listed_and_runs_with_its_options(checkpo
     def answers(**arguments):
         given = {"pretrained": checkpoint, "device": "cpu", "answers": tmp_path / "answers", **arguments}
         text = ",".join(f"{name}={value}" for name, value in given.items())
-        results = run_lmms_eval("knowledge_insertion", [TASK], model_args=text, bootstrap_iters=0, limit=4)
+        results = run_lmms_eval("knowledge_insertion", [TASK], model_args=text, bootstrap_iters=0, limit=2)
         return [sample["resps"][0][0][0] for sample in results["samples"][TASK]]
 
     plain, told, otherwise = answers(), answers(method="reminder"), answers(method="reminder", opening="Now")
