@@ -7,6 +7,7 @@ from dataclasses import replace
 import peft
 import pytest
 import torch
+from support import insertion_requests
 from support.insertion_requests import adapted, ask, insertion
 from support.tiny_families import FAMILIES
 from torch.nn.functional import linear
@@ -14,7 +15,6 @@ from torch.nn.functional import linear
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.descent import descend
-from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.queries import AnswerDecoding
 from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.training import train
@@ -43,7 +43,7 @@ each_method = pytest.mark.parametrize("name", sorted(OPTIONS))
 
 
 def made(name, model, **options):
-    return method_class(name)(model, method_config(name, {**OPTIONS[name], **options}))
+    return insertion_requests.made(name, model, **{**OPTIONS[name], **options})
 
 
 def insertions():

@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 import torch
+from support import insertion_requests
 from support.insertion_requests import adapted, ask, insertion
 from support.tiny_encoders import save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
@@ -16,7 +17,7 @@ from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import edit_text
-from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query
 from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
@@ -31,7 +32,7 @@ OPTIONS = {
 
 def made(name, model, data, store=None, **options):
     """A fitted method."""
-    method = method_class(name)(model, method_config(name, {**OPTIONS.get(name, {}), **options}))
+    method = insertion_requests.made(name, model, **{**OPTIONS.get(name, {}), **options})
     method.fit(data, ValueStore(None) if store is None else store)
     return method
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 from support import tiny_families
-from support.insertion_requests import adapted, ask
+from support.insertion_requests import adapted, ask, made
 from support.tiny_encoders import POSITIONS, save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
 from support.tiny_world import Instance
@@ -44,8 +44,9 @@ def folders(tmp_path_factory):
 
 
 def make(name, internvl, folders, **options):
-    given = {"replacement": str(folders["replacement"]), "encoder": str(folders[name]), **options}
-    return method_class(name)(internvl, method_config(name, given))
+    return made(
+        name, internvl, **{"replacement": str(folders["replacement"]), "encoder": str(folders[name]), **options}
+    )
 
 
 def fit(method, data, store=None, **options):
