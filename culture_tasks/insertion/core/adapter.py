@@ -11,7 +11,7 @@ import itertools
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -31,6 +31,7 @@ from culture_tasks.insertion.core.identity import ModelIdentity, identify
 from culture_tasks.insertion.core.progress import read_ahead
 from culture_tasks.insertion.core.queries import AnswerDecoding, Query
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
+from culture_tasks.insertion.model_files import explained
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
@@ -168,14 +169,10 @@ class MultimodalModel:
         chosen = {"attn_implementation": options.attn_implementation, "max_memory": max_memory}
         given = {name: value for name, value in chosen.items() if value is not None}
         if options.device_map is None:
-            try:
+            advice = "Name one that PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
+            with explained(f"insertion: device={place!r} can't be used", advice, (RuntimeError, AssertionError)):
                 torch.empty(0, device=place)
-            except (RuntimeError, AssertionError) as error:
-                raise SettingsError(
-                    f"insertion: device={place!r} can't be used ({str(error).strip().splitlines()[0]:.200}). Name one "
-                    "that PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
-                ) from None
-        with _explained(pretrained):
+        with _loading(pretrained):
             config = AutoConfig.from_pretrained(pretrained, **options.source)
             if options.device_map is None and torch.device(place).type == "cuda":
                 check_room(pretrained, config, options.dtype, free=torch.cuda.mem_get_info(place)[0])
@@ -379,21 +376,15 @@ def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:
     """Loads how a checkpoint's conversations are encoded, without its weights."""
     from transformers import AutoProcessor
 
-    with _explained(pretrained):
+    with _loading(pretrained):
         processor = AutoProcessor.from_pretrained(pretrained, **options.source)
         return Encoding(processor, options.template, options.images)
 
 
-@contextmanager
-def _explained(pretrained: str) -> Iterator[None]:
-    """Turns the errors of a checkpoint that can't be loaded into one that says what is needed."""
-    try:
-        yield
-    except (OSError, ValueError, KeyError, ImportError, AttributeError) as error:
-        raise SettingsError(
-            f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text "
-            f"({str(error).strip().splitlines()[0]:.300}). Name a checkpoint of AutoModelForImageTextToText."
-        ) from error
+def _loading(pretrained: str) -> AbstractContextManager[None]:
+    """Explains why a checkpoint can't be loaded."""
+    what = f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text"
+    return explained(what, "Name a checkpoint of AutoModelForImageTextToText.")
 
 
 def check_room(pretrained: str, config: Any, dtype: str, *, free: int) -> None:
