@@ -187,6 +187,25 @@ def test_a_layer_that_is_not_of_linear_maps_alone_is_answered_chain_by_chain():
     assert answers[0] == answers[1]
 
 
+def test_edits_that_do_not_fit_together_are_made_in_halves(internvl, monkeypatch):
+    samples = [insertion(number, number) for number in range(5)]
+    method = made("finetune", internvl, steps=1, optimizer="sgd")
+    edit, sizes = method.edited, []
+
+    def limited(some, before):
+        sizes.append(len(some))
+        if len(some) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return edit(some, before)
+
+    monkeypatch.setattr(method, "edited", limited)
+    whole = [edit([sample], [method.weights])[0] for sample in samples]
+    halved = method.insert_each(samples, [method.weights] * 5)
+    assert sizes == [5, 2, 3, 1, 2]
+    for one, other in zip(whole, halved, strict=True):
+        assert all(torch.allclose(one[name], other[name], atol=1e-5) for name in one)
+
+
 class TestMend:
     def test_gradients_of_the_last_layer_are_those_of_the_answers_tokens(self, internvl):
         method, sample = made("mend", internvl), insertions()[0]

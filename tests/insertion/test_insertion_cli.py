@@ -22,7 +22,7 @@ from support.tiny_world import write_release
 from culture_tasks.cli.main import main
 from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core import tensor_files
-from culture_tasks.insertion.core.method_registry import about, method_class, method_config, method_names, options_of
+from culture_tasks.insertion.core.method_registry import about, method_class, method_names, options_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
@@ -51,7 +51,7 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_the_published_settings_are_the_defaults(name):
-    config = method_config(name, {}).model_dump()
+    config = method_class(name).read_config({}).model_dump()
     assert {**config, **PUBLISHED[name]} == config
 
 

@@ -10,8 +10,7 @@ import pytest
 import torch
 from support import insertion_requests
 from support.insertion_requests import adapted, ask, insertion
-from support.tiny_encoders import save_tiny_bert, save_tiny_clip
-from support.tiny_families import save_family
+from support.tiny_encoders import save_tiny_bert
 
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import state
@@ -37,21 +36,11 @@ def made(name, model, data, store=None, **options):
     return method
 
 
-@pytest.fixture(scope="module")
-def options(tmp_path_factory):
-    """Options of all methods that are fitted, some of which name models."""
-    root = tmp_path_factory.mktemp("models")
-    replacement = str(save_family("internvl", root / "replacement", seed=1))
-    return {
-        **OPTIONS,
-        "serac": {"encoder": "lexical", "replacement": replacement},
-        "mscke": {"encoder": str(save_tiny_clip(root / "clip")), "replacement": replacement},
-    }
-
-
 @pytest.fixture(params=sorted([*OPTIONS, "mscke", "serac"]), scope="module")
-def fitted(request, internvl, data, options):
-    return made(request.param, internvl, data, **options[request.param])
+def fitted(request, internvl, data, folders):
+    encoders = {"serac": "lexical", "mscke": str(folders["mscke"])}
+    models = {"replacement": str(folders["replacement"]), "encoder": encoders.get(request.param)}
+    return made(request.param, internvl, data, **(models if request.param in encoders else {}))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from support.tiny_world import Instance
 from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.insertion_method import InsertionMethod
-from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.queries import Insertion, Query
 
 
@@ -32,4 +32,5 @@ def insertion(scenario: int = 0, number: int = 0, language: str = "en") -> Inser
 
 def made(name: str, model: MultimodalModel, **options: object) -> InsertionMethod:
     """Returns a method with options."""
-    return method_class(name)(model, method_config(name, options))
+    method = method_class(name)
+    return method(model, method.read_config(options))
