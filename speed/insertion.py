@@ -43,7 +43,7 @@ from culture_tasks.benchmarks.crosscult.vocabulary import SEQUENTIAL_ROLES, SING
 from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
 from culture_tasks.insertion.core.device_meter import device_name
 from culture_tasks.insertion.core.encoding import Encoding
-from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.queries import Query
 from culture_tasks.insertion.core.state import read
 from culture_tasks.insertion.core.training_data import load_training_data
@@ -245,7 +245,7 @@ def estimates(options: argparse.Namespace) -> None:
             rows = [
                 estimate(
                     method,
-                    method_config(name, {}),
+                    method_class(name).read_config({}),
                     models,
                     RowEstimator(DEVICES[0], prompt, requests, cases, batch=options.batch),
                     stored=stored,

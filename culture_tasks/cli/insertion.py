@@ -309,14 +309,15 @@ def _fit(options: argparse.Namespace) -> int:
     from accelerate import PartialState
 
     from culture_tasks.insertion.core.adapter import MultimodalModel
-    from culture_tasks.insertion.core.method_registry import method_class, method_config
+    from culture_tasks.insertion.core.method_registry import method_class
     from culture_tasks.insertion.core.progress import Progress
     from culture_tasks.insertion.core.training import Checkpoints
     from culture_tasks.insertion.core.training_data import load_training_data
     from culture_tasks.insertion.core.value_store import ValueStore
 
-    config = method_config(options.method, settings_of("--set", options.set))
-    if not method_class(options.method).needs_state:
+    chosen = method_class(options.method)
+    config = chosen.read_config(settings_of("--set", options.set))
+    if not chosen.needs_state:
         raise SettingsError(f"insertion: {options.method} has nothing to fit. Use it without a state.")
     settings = Settings.from_environment()
     with reading_data(settings):
@@ -330,7 +331,7 @@ def _fit(options: argparse.Namespace) -> int:
         )
     device = str(processes.device) if processes.num_processes > 1 else options.device
     model = MultimodalModel.load(options.model, model_options(options, device))
-    method = method_class(options.method)(model, config)
+    method = chosen(model, config)
     method.batch_size = options.batch_size
     if not options.overwrite and _is_done(options.output, method, data):
         print(f"{options.output}: is already fitted")

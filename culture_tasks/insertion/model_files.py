@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +15,7 @@ from culture_tasks.errors import SettingsError
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
+_OF_LOADING = (OSError, ValueError, KeyError, ImportError, AttributeError)
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
@@ -78,15 +81,22 @@ def without_weights(
     """
     from transformers import AutoConfig, AutoModel, AutoModelForImageTextToText
 
-    try:
+    with explained(f"{name}: transformers can't make a model of its configuration", "Name another model."):
         config = AutoConfig.from_pretrained(name, revision=revision or "main", trust_remote_code=trust_remote_code)
         kind = AutoModelForImageTextToText if type(config) in AutoModelForImageTextToText._model_mapping else AutoModel
         chosen = getattr(config, "dtype", None) if dtype == "auto" else getattr(torch, dtype)
         with torch.device("meta"):
             return kind.from_config(config, dtype=(chosen or torch.float32) if kind is not AutoModel else torch.float32)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+
+
+@contextmanager
+def explained(what: str, advice: str, errors: tuple[type[Exception], ...] = _OF_LOADING) -> Iterator[None]:
+    """Turns errors of a library into one that says what fails, why, and what to do."""
+    try:
+        yield
+    except errors as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise SettingsError(f"{name}: transformers can't make a model of its configuration ({reason:.200}).") from error
+        raise SettingsError(f"{what} ({reason:.300}). {advice}") from error
 
 
 def _has_weights(folder: Path) -> bool:

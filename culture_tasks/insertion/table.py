@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion import methods
-from culture_tasks.insertion.core import state
+from culture_tasks.insertion.core import state, tensor_files
 from culture_tasks.insertion.core.adapter import IMAGE_LIMITS, ModelOptions, load_encoding
 from culture_tasks.insertion.core.edit_scopes import LEXICAL
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
@@ -206,9 +206,8 @@ class MethodRow:
                 raise CultureTasksError(f"{self.name}: the evaluation ended without results. See {self.log}")
             place = str(files[-1].relative_to(self.options.out))
             record = self._made() | {"results": place, "judge": self.options.judge}
-            partial = self._record.with_suffix(".partial")
-            partial.write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
-            partial.replace(self._record)
+            with tensor_files.replaced(self._record) as partial:
+                partial.write_text(json.dumps(record, indent=1, ensure_ascii=False), encoding="utf-8")
 
     def _recorded(self) -> dict[str, Any]:
         try:

@@ -19,7 +19,7 @@ from transformers import AutoProcessor
 
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core.adapter import ModelOptions, MultimodalModel
-from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.queries import AnswerDecoding, Query
 from culture_tasks.insertion.core.training_data import load_training_data
 from culture_tasks.insertion.core.value_store import ValueStore
@@ -75,7 +75,7 @@ def states(folders, world, tmp_path_factory):
     model = MultimodalModel.load(str(folders["model"]), ModelOptions(device="cpu", **IMAGES))
     found = {}
     for name, given in options.items():
-        method = method_class(name)(model, method_config(name, given))
+        method = method_class(name)(model, method_class(name).read_config(given))
         method.fit(load_training_data(world), ValueStore(None))
         found[name] = tmp_path_factory.mktemp("states") / name
         method.save(found[name])

@@ -20,6 +20,7 @@ import pytest
 import torch
 from PIL import Image
 from support.in_process import run_lmms_eval
+from support.insertion_requests import made
 from support.tiny_families import FAMILIES, family, save_family
 from support.tiny_world import write_release
 from transformers import PreTrainedModel
@@ -28,7 +29,7 @@ from culture_tasks.benchmarks.registry import task_named
 from culture_tasks.harness.lmms_eval.hooks import conversation
 from culture_tasks.harness.loading import loaded
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.training_data import load_training_data
 from culture_tasks.insertion.core.value_store import ValueStore
 
@@ -206,7 +207,7 @@ def test_the_model_is_shown_each_prompt_and_image_once(name, folders, pictures, 
 
 def fitted(checkpoint, name, world, folder):
     """Saves a fitted method, which uses what was inserted for every request."""
-    method = method_class(name)(MultimodalModel.load(str(checkpoint)), method_config(name, METHODS[name]))
+    method = made(name, MultimodalModel.load(str(checkpoint)), **METHODS[name])
     method.fit(load_training_data(world), ValueStore(None))
     if name == "mcki":
         method.threshold = -1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.insertion_requests import adapted
+from support.tiny_encoders import save_tiny_bert, save_tiny_clip
 from support.tiny_families import FAMILIES, save_family
 from support.tiny_world import write_release
 
@@ -44,3 +45,15 @@ def evaluating(monkeypatch, world):
 def data(tmp_path_factory):
     """Six training cases of two scenarios."""
     return load_training_data(write_release(tmp_path_factory.mktemp("world"), range(2), range(4)), limit=6)
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory):
+    """Checkpoints: a replacement internvl, another, and what each method with a scope encodes with."""
+    root = tmp_path_factory.mktemp("checkpoints")
+    return {
+        "replacement": save_family("internvl", root / "replacement", seed=1),
+        "other replacement": save_family("internvl", root / "other replacement", seed=2),
+        "serac": save_tiny_bert(root / "bert"),
+        "mscke": save_tiny_clip(root / "clip"),
+    }

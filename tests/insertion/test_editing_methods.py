@@ -7,6 +7,7 @@ from dataclasses import replace
 import peft
 import pytest
 import torch
+from support import insertion_requests
 from support.insertion_requests import adapted, ask, insertion
 from support.tiny_families import FAMILIES
 from torch.nn.functional import linear
@@ -14,7 +15,6 @@ from torch.nn.functional import linear
 from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.adapter import AnswerLogits, MultimodalModel
 from culture_tasks.insertion.core.descent import descend
-from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.queries import AnswerDecoding
 from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.training import train
@@ -43,7 +43,7 @@ each_method = pytest.mark.parametrize("name", sorted(OPTIONS))
 
 
 def made(name, model, **options):
-    return method_class(name)(model, method_config(name, {**OPTIONS[name], **options}))
+    return insertion_requests.made(name, model, **{**OPTIONS[name], **options})
 
 
 def insertions():
@@ -185,6 +185,25 @@ def test_a_layer_that_is_not_of_linear_maps_alone_is_answered_chain_by_chain():
         method.batch_size = size
         answers.append(Runner(method, ValueStore(None)).run(jobs))
     assert answers[0] == answers[1]
+
+
+def test_edits_that_do_not_fit_together_are_made_in_halves(internvl, monkeypatch):
+    samples = [insertion(number, number) for number in range(5)]
+    method = made("finetune", internvl, steps=1, optimizer="sgd")
+    edit, sizes = method.edited, []
+
+    def limited(some, before):
+        sizes.append(len(some))
+        if len(some) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return edit(some, before)
+
+    monkeypatch.setattr(method, "edited", limited)
+    whole = [edit([sample], [method.weights])[0] for sample in samples]
+    halved = method.insert_each(samples, [method.weights] * 5)
+    assert sizes == [5, 2, 3, 1, 2]
+    for one, other in zip(whole, halved, strict=True):
+        assert all(torch.allclose(one[name], other[name], atol=1e-5) for name in one)
 
 
 class TestMend:

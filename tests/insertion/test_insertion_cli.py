@@ -1,33 +1,154 @@
-"""The command ``culture-tasks insertion``, from the folder of data to the state."""
+"""The command ``culture-tasks insertion``: the methods, those of other packages too, and fits, from data to a state."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from safetensors import SafetensorError
+from support.another_package import installed
+from support.in_process import run_lmms_eval
 from support.tiny_encoders import save_tiny_clip
 from support.tiny_families import save_family
 from support.tiny_world import write_release
 
 from culture_tasks.cli.main import main
+from culture_tasks.errors import CultureTasksError
 from culture_tasks.insertion.core import tensor_files
+from culture_tasks.insertion.core.method_registry import about, method_class, method_names, options_of
+
+PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+PACKAGE = Path(__file__).parents[1] / "fixtures" / "another_package"
+TASK = "crosscult_single_reliability"
+LOCALITY = ["crosscult_single_cross_scenario_locality"]
+
+
+SCOPED = {"epochs": 1, "threshold": 0.5, "replacement_layer": -1, "replacement": None}
+SCOPED |= {"classifier_learning_rate": 1e-4, "replacement_learning_rate": 1e-5}
+MEND = {"epochs": 1, "layers": 3, "weights": "mlp.up_proj+mlp.down_proj", "learning_rate": 1e-6, "edit_rate": 1e-4}
+MEND |= {"rank": 1920, "edit_weight": 0.1, "generality_weight": 0.1, "locality_weight": 1.0, "clip_norm": 100.0}
+WISE = {"steps": 10, "learning_rate": 1.0, "norm_limit": 1.0, "mask_ratio": 0.2, "alpha": 5.0, "beta": 20.0}
+LORA = {"rank": 8, "alpha": 32, "dropout": 0.1, "optimizer": "sgd", "steps": 5, "learning_rate": 0.1, "decay": 0.9}
+PUBLISHED = {
+    "finetune": {"steps": 20, "learning_rate": 1e-3},
+    "grace": {"radius": 1.0, "steps": 20, "learning_rate": 1.0, "layer": None, "module": "mlp.down_proj"},
+    "ike": {"demonstrations": 16, "encoder": "sentence-transformers/all-MiniLM-L6-v2"},
+    "lora": {**LORA, "weights": "self_attn.q_proj+self_attn.v_proj"},
+    "mcki": {"route_dim": 1024, "logit_scale": 20.0, "cross_language_weight": 1.0, "cross_scenario_weight": 1.5},
+    "mend": {**MEND, "cases_per_step": 2, "hidden_layers": 1},
+    "mscke": {**SCOPED, "encoder": "openai/clip-vit-large-patch14"},
+    "serac": {**SCOPED, "encoder": "sentence-transformers/all-MiniLM-L6-v2", "max_text_length": 512},
+    "wise": {**WISE, "gamma": 10.0, "activation_ratio": 0.4, "shard_size": 500, "shards": 2, "density": 0.53},
+}
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_the_published_settings_are_the_defaults(name):
+    config = method_class(name).read_config({}).model_dump()
+    assert {**config, **PUBLISHED[name]} == config
 
 
 @pytest.fixture
-def world(tmp_path):
+def another_package(tmp_path):
+    """A package with a method, where Python finds it."""
+    with installed(tmp_path / "site") as folder:
+        yield folder
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_every_option_has_a_sentence_and_every_method_says_what_it_does(name):
+    method = method_class(name)
+    assert about(method).endswith(".")
+    assert [option["name"] for option in options_of(method) if not option["meaning"].endswith(".")] == []
+    assert {option["name"] for option in options_of(method)} >= set(method.other_models)
+
+
+def test_methods_are_listed_with_options_and_needs(capsys):
+    assert main(["insertion", "methods"]) == 0
+    said = capsys.readouterr().out
+    assert "demonstrations=16 (integer, at least 0)" in said
+    assert "Loads further models, which these options name: encoder." in said
+    assert "Needs a state: culture-tasks insertion fit --method mcki" in said
+    assert main(["insertion", "methods", "--json"]) == 0
+    methods = {method["name"]: method for method in json.loads(capsys.readouterr().out)}
+    assert set(methods) == set(method_names())
+    assert (methods["base"]["needs_state"], methods["base"]["options"]) == (False, [])
+    [route_dim] = (option for option in methods["mcki"]["options"] if option["name"] == "route_dim")
+    meaning = "Width of router vectors."
+    assert route_dim == {"name": "route_dim", "kind": "integer, at least 1", "default": 1024, "meaning": meaning}
+
+
+def test_a_broken_method_of_another_package_hides_no_other(another_package, capsys):
+    points = another_package / "proverbs-1.0.dist-info" / "entry_points.txt"
+    points.write_text("[culture_tasks.insertion_methods]\nreminder = proverbs.gone:ReminderMethod\n", encoding="utf-8")
+    assert main(["insertion", "methods"]) == 0
+    said = capsys.readouterr().out
+    assert "Can't be used: insertion: proverbs.gone:ReminderMethod" in said
+    assert "route_dim=1024" in said
+    with pytest.raises(CultureTasksError, match="Correct that package, or uninstall it"):
+        method_class("reminder")
+
+
+@pytest.mark.usefixtures("another_package", "evaluating")
+def test_a_method_of_another_package_is_listed_and_runs_with_its_options(checkpoint, tmp_path, capsys):
+    assert main(["insertion", "methods"]) == 0
+    listed = capsys.readouterr().out
+    assert "reminder (proverbs)" in listed
+    assert "opening=Remember: (string)\n        How the reminder begins." in listed
+    assert about(method_class("reminder")) == "Reminder: the latest insertion is told before each request."
+
+    def answers(**arguments):
+        given = {"pretrained": checkpoint, "device": "cpu", "answers": tmp_path / "answers", **arguments}
+        text = ",".join(f"{name}={value}" for name, value in given.items())
+        results = run_lmms_eval("knowledge_insertion", [TASK], model_args=text, bootstrap_iters=0, limit=2)
+        return [sample["resps"][0][0][0] for sample in results["samples"][TASK]]
+
+    plain, told, otherwise = answers(), answers(method="reminder"), answers(method="reminder", opening="Now")
+    assert len({tuple(plain), tuple(told), tuple(otherwise)}) == 3
+
+
+@pytest.fixture
+def package_of_the_page(monkeypatch, tmp_path):
+    """The package of docs/python.md, installed by pip."""
+    blocks = re.findall(r"^```(toml|python)\n(.*?)^```", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    [settings] = (text for kind, text in blocks if kind == "toml")
+    [code] = (text for _, text in blocks if "class BiasMethod" in text)
+    source, site = tmp_path / "source", tmp_path / "site"
+    source.mkdir()
+    (source / "pyproject.toml").write_text(settings, encoding="utf-8")
+    (source / "bias_insertion.py").write_text(code, encoding="utf-8")
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True, capture_output=True)
+    monkeypatch.syspath_prepend(site)
+
+
+@pytest.mark.usefixtures("package_of_the_page", "evaluating")
+def test_the_method_of_the_page_is_found_once_installed_and_inserts(checkpoint, capsys):
+    assert main(["insertion", "methods"]) == 0
+    assert "steps=10 (integer, at least 1)\n        Steps on each insertion sample." in capsys.readouterr().out
+    text = f"pretrained={checkpoint},device=cpu,answers=off,method=bias,learning_rate=0.05"
+    results = run_lmms_eval("knowledge_insertion", LOCALITY, model_args=text, bootstrap_iters=0, limit=4)
+    said = [sample["resps"][0][0] for sample in results["samples"][LOCALITY[0]]]
+    assert any(after != before for after, before, *_ in said)
+    assert results["insertion_costs"]["insertions"] > 0
+
+
+@pytest.fixture
+def release(tmp_path):
     return write_release(tmp_path / "world", range(2), range(3))
 
 
 @pytest.fixture
-def fit(checkpoint, world, tmp_path, capsys):
+def fit(checkpoint, release, tmp_path, capsys):
     def run(*more, method="mcki", option="route_dim=8"):
-        options = ["--pretrained", str(checkpoint), "--data", str(world), "--out", str(tmp_path / "state")]
+        options = ["--pretrained", str(checkpoint), "--data", str(release), "--out", str(tmp_path / "state")]
         status = main(["insertion", "fit", "--method", method, *options, "--device", "cpu", "--set", option, *more])
         return status, capsys.readouterr()
 
@@ -95,8 +216,8 @@ def test_mistakes_are_explained(fit, tmp_path, monkeypatch, more, change, messag
     assert message in said.err
 
 
-def test_a_broken_image_is_found_before_the_model_is_loaded(fit, world, tmp_path):
-    (world / "crosscult" / "images" / "1-2.png").write_bytes(b"no picture")
+def test_a_broken_image_is_found_before_the_model_is_loaded(fit, release, tmp_path):
+    (release / "crosscult" / "images" / "1-2.png").write_bytes(b"no picture")
     status, said = fit("--pretrained", str(tmp_path / "nothing"))
     assert status == 1
     assert "broken image" in said.err
@@ -126,12 +247,12 @@ def _arguments(checkpoint, data, out):
 
 
 @pytest.mark.slow
-def test_a_killed_fit_goes_on_and_two_processes_fit_what_one_does(checkpoint, world, tmp_path, capsys):
+def test_a_killed_fit_goes_on_and_two_processes_fit_what_one_does(checkpoint, release, tmp_path, capsys):
     whole, out, shared = (tmp_path / name for name in ("whole", "killed", "shared"))
-    assert main([*_arguments(checkpoint, world, whole), "--device", "cpu"]) == 0
+    assert main([*_arguments(checkpoint, release, whole), "--device", "cpu"]) == 0
     capsys.readouterr()
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = ["-m", "culture_tasks.cli.main", *_arguments(checkpoint, world, out)]
+    command = ["-m", "culture_tasks.cli.main", *_arguments(checkpoint, release, out)]
     killed = subprocess.Popen([sys.executable, *command], env=environment, stderr=subprocess.PIPE, text=True)
     while not (out / "training.safetensors").exists():
         assert killed.poll() is None, killed.stderr.read()
@@ -140,7 +261,7 @@ def test_a_killed_fit_goes_on_and_two_processes_fit_what_one_does(checkpoint, wo
     killed.communicate(timeout=60)
     assert killed.returncode == -signal.SIGKILL
     assert not (out / "state.json").exists()
-    assert main([*_arguments(checkpoint, world, out), "--device", "cpu"]) == 0
+    assert main([*_arguments(checkpoint, release, out), "--device", "cpu"]) == 0
     shown = capsys.readouterr().err
     assert "mend: training (from step " in shown
     assert "loss " in shown
@@ -148,7 +269,7 @@ def test_a_killed_fit_goes_on_and_two_processes_fit_what_one_does(checkpoint, wo
     assert not list(out.glob("training.safetensors*"))
 
     ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [sys.executable, *ranks, "-m", "culture_tasks.cli.main", *_arguments(checkpoint, world, shared)]
+    command = [sys.executable, *ranks, "-m", "culture_tasks.cli.main", *_arguments(checkpoint, release, shared)]
     both = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=False)
     assert both.returncode == 0, both.stderr
     assert both.stdout.count("mend on 12 cases") == 1

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 import torch
 from support.in_process import run_lmms_eval
+from support.insertion_requests import made
 from support.written_runs import write_lmms_eval
 from torch import nn
 
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import device_meter
 from culture_tasks.insertion.core.adapter import MultimodalModel
-from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.training_data import load_training_data
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.report.building import Options, build
@@ -53,7 +54,7 @@ def make_state(checkpoint, world, tmp_path_factory):
 
     def make(folder=None, threshold=None):
         folder = folder or tmp_path_factory.mktemp("state")
-        method = method_class("mcki")(model, method_config("mcki", {"route_dim": 16}))
+        method = made("mcki", model, route_dim=16)
         method.fit(data, ValueStore(None))
         method.threshold = method.threshold if threshold is None else threshold
         method.save(folder)
@@ -111,16 +112,6 @@ def test_an_active_method_inserts_once_a_case_and_a_second_run_generates_nothing
     monkeypatch.setattr(MultimodalModel, "_answers", None)
     second = run(SINGLE, chosen)
     assert [responses(second, task) for task in SINGLE] == [responses(results, task) for task in SINGLE]
-
-
-def test_batches_and_one_at_a_time_say_the_same(arguments, make_state):
-    chosen, tasks = {**arguments, "answers": "off", "dtype": "float32", **make_state()}, [SINGLE[3], CHAINS[1]]
-    expected, *others = (run(tasks, chosen | change) for change in ({}, {"batch_size": "auto"}, LATENCY))
-    for found in others:
-        for task in tasks:
-            assert responses(found, task) == responses(expected, task)
-            activated = [[json.loads(text[2])["activated"] for text in logged(one, task)] for one in (found, expected)]
-            assert activated[0] == activated[1]
 
 
 @pytest.mark.parametrize(

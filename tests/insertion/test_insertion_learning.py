@@ -7,11 +7,11 @@ from statistics import mean
 
 import pytest
 import torch
+from support.insertion_requests import made
 from support.tiny_encoders import save_tiny_clip
 from support.tiny_student import DEMONSTRATIONS, make_student
 from support.tiny_world import write_release
 
-from culture_tasks.insertion.core.method_registry import method_class, method_config
 from culture_tasks.insertion.core.queries import AnswerDecoding
 from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.training_data import load_training_data
@@ -62,14 +62,14 @@ def held_out(tmp_path_factory):
 def methods(student, training, scoped_options):
     options = {**OPTIONS, **scoped_options}
     named = {**{name: (name, given) for name, given in options.items()}, "untrained mend": ("mend", UNTRAINED)}
-    made = {title: method_class(name)(student, method_config(name, given)) for title, (name, given) in named.items()}
+    methods = {title: made(name, student, **given) for title, (name, given) in named.items()}
     # Every third case teaches enough to the methods whose fits would take the longest.
     steps = {"mend": 3, **dict.fromkeys(SCOPED, 3), "untrained mend": 12}
-    for title, method in made.items():
+    for title, method in methods.items():
         method.batch_size = 8
         if method.needs_state:
             method.fit(replace(training, cases=training.cases[:: steps.get(title, 1)]), ValueStore(None))
-    return made
+    return methods
 
 
 @pytest.fixture(scope="module")

@@ -8,16 +8,17 @@ import shutil
 
 import pytest
 import torch
-from support.insertion_requests import adapted, ask
-from support.tiny_encoders import save_tiny_bert, save_tiny_clip
-from support.tiny_families import save_family
+from support import insertion_requests
+from support.insertion_requests import adapted, ask, insertion
+from support.tiny_encoders import save_tiny_bert
 
 from culture_tasks.errors import CultureTasksError, SettingsError
 from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import edit_text
-from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query
+from culture_tasks.insertion.core.runner import Job, Runner
 from culture_tasks.insertion.core.value_store import ValueStore
 from culture_tasks.insertion.methods.ike.method import context_of, copying, demonstrations_of
 
@@ -30,26 +31,16 @@ OPTIONS = {
 
 def made(name, model, data, store=None, **options):
     """A fitted method."""
-    method = method_class(name)(model, method_config(name, {**OPTIONS.get(name, {}), **options}))
+    method = insertion_requests.made(name, model, **{**OPTIONS.get(name, {}), **options})
     method.fit(data, ValueStore(None) if store is None else store)
     return method
 
 
-@pytest.fixture(scope="module")
-def options(tmp_path_factory):
-    """Options of all methods that are fitted, some of which name models."""
-    root = tmp_path_factory.mktemp("models")
-    replacement = str(save_family("internvl", root / "replacement", seed=1))
-    return {
-        **OPTIONS,
-        "serac": {"encoder": "lexical", "replacement": replacement},
-        "mscke": {"encoder": str(save_tiny_clip(root / "clip")), "replacement": replacement},
-    }
-
-
 @pytest.fixture(params=sorted([*OPTIONS, "mscke", "serac"]), scope="module")
-def fitted(request, internvl, data, options):
-    return made(request.param, internvl, data, **options[request.param])
+def fitted(request, internvl, data, folders):
+    encoders = {"serac": "lexical", "mscke": str(folders["mscke"])}
+    models = {"replacement": str(folders["replacement"]), "encoder": encoders.get(request.param)}
+    return made(request.param, internvl, data, **(models if request.param in encoders else {}))
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +117,25 @@ class TestSavingAndLoading:
             method.insert(Insertion(ask(), "never"))
         assert loaded.generate(ask(1, 1), AnswerDecoding(6)) == fitted.generate(ask(1, 1), AnswerDecoding(6))
         fitted.reset()
+
+    def test_answers_and_scores_are_the_same_at_every_size_of_a_batch(self, fitted):
+        chains = [(insertion(),), (insertion(), insertion(1, 1, "zh")), ()]
+        jobs = [Job(ask(place % 3, place), AnswerDecoding(5), chains[place % 3], compare=True) for place in range(6)]
+        results, scores = [], []
+        for size, is_alone in ((1, False), (4, False), (1, True)):
+            fitted.batch_size = size
+            outcomes = Runner(fitted, ValueStore(None), one_at_a_time=is_alone).run(jobs)
+            answers = [outcome.answer for outcome in outcomes]
+            results.append(
+                [
+                    (answer.text, outcome.base, answer.activated)
+                    for answer, outcome in zip(answers, outcomes, strict=True)
+                ]
+            )
+            scores.append([answer.similarity or 0.0 for answer in answers])
+        assert results[0] == results[1] == results[2]
+        assert scores[1] == pytest.approx(scores[0], abs=1e-4)
+        assert scores[2] == pytest.approx(scores[0], abs=1e-4)
 
     def test_another_model_other_options_and_other_data_are_refused(self, fitted, internvl, tmp_path):
         description = fitted.save(tmp_path)

@@ -9,8 +9,6 @@ from dataclasses import replace
 
 import pytest
 from support.local_hub import LocalHub
-from support.tiny_encoders import save_tiny_bert, save_tiny_clip
-from support.tiny_families import save_family
 
 from culture_tasks import published
 from culture_tasks.cli.main import main
@@ -35,19 +33,12 @@ from culture_tasks.insertion.table import MethodRow, TableOptions, rows_of
 TASKS = "crosscult_single_reliability,crosscult_single_cross_scenario_locality"
 
 
-@pytest.fixture(scope="module")
-def others(tmp_path_factory):
+@pytest.fixture
+def others(folders):
     """Options of methods that load further models."""
-    folder = tmp_path_factory.mktemp("others")
-    small = save_family("internvl", folder / "small", seed=1)
-    sentences, images = save_tiny_bert(folder / "bert"), save_tiny_clip(folder / "clip")
-    return [
-        f"ike.encoder={sentences}",
-        f"serac.encoder={sentences}",
-        f"serac.replacement={small}",
-        f"mscke.encoder={images}",
-        f"mscke.replacement={small}",
-    ]
+    encoders = [f"{name}.encoder={folders[name]}" for name in ("serac", "mscke")]
+    replacements = [f"{name}.replacement={folders['replacement']}" for name in ("serac", "mscke")]
+    return [f"ike.encoder={folders['serac']}", *encoders, *replacements]
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from culture_tasks.insertion.core.edit_scopes import (
     scope_loss,
     squared_distances,
 )
-from culture_tasks.insertion.core.method_registry import method_config
+from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.queries import Insertion, Query
 from culture_tasks.insertion.core.scoped_method import shown_after
 from culture_tasks.insertion.core.value_store import ValueStore
@@ -389,7 +389,7 @@ def test_an_untrained_memory_has_an_activation_of_zero_and_a_gradient_that_is_a_
 )
 def test_the_margin_loss_by_hand(edit, irrelevant, expected):
     numbers = torch.tensor([edit], requires_grad=True), torch.tensor([irrelevant], requires_grad=True)
-    loss = margin_loss(*numbers, method_config("wise", {}))
+    loss = margin_loss(*numbers, method_class("wise").read_config({}))
     assert loss.tolist() == [expected]
     if expected:
         loss.sum().backward()

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 from support import tiny_families
-from support.insertion_requests import adapted, ask
+from support.insertion_requests import adapted, ask, made
 from support.tiny_encoders import POSITIONS, save_tiny_bert, save_tiny_clip
 from support.tiny_families import save_family
 from support.tiny_world import Instance
@@ -19,7 +19,7 @@ from culture_tasks.insertion.core import scoped_method, state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.edit_scopes import ScopeEncoder, StoredVectors, edit_text, in_batches
 from culture_tasks.insertion.core.identity import ModelIdentity
-from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query, text_part
 from culture_tasks.insertion.core.scoped_method import REPLACEMENTS, load_replacement, shown_after
 from culture_tasks.insertion.core.training import Checkpoints
@@ -31,21 +31,10 @@ NAMES = ("mscke", "serac")
 DECODING = AnswerDecoding(max_new_tokens=6)
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    """Checkpoints: a replacement internvl, and what each method encodes with."""
-    root = tmp_path_factory.mktemp("checkpoints")
-    return {
-        "replacement": save_family("internvl", root / "replacement", seed=1),
-        "other replacement": save_family("internvl", root / "other replacement", seed=2),
-        "serac": save_tiny_bert(root / "bert"),
-        "mscke": save_tiny_clip(root / "clip"),
-    }
-
-
 def make(name, internvl, folders, **options):
-    given = {"replacement": str(folders["replacement"]), "encoder": str(folders[name]), **options}
-    return method_class(name)(internvl, method_config(name, given))
+    return made(
+        name, internvl, **{"replacement": str(folders["replacement"]), "encoder": str(folders[name]), **options}
+    )
 
 
 def fit(method, data, store=None, **options):
@@ -253,9 +242,10 @@ def test_a_state_with_another_model_is_refused(fitted, internvl, folders, tmp_pa
 
 def test_the_papers_replacement_models_are_taken_for_their_architectures(internvl, folders):
     assert {adapted(name).model.config.model_type for name in ("internvl", "qwen3_5")} == set(REPLACEMENTS)
-    models = method_class("serac").models_of(method_config("serac", {}), "internvl")
+    serac = method_class("serac")
+    models = serac.models_of(serac.read_config({}), "internvl")
     assert models["replacement"] == "OpenGVLab/InternVL3_5-1B-HF"
-    assert method_class("serac").models_of(method_config("serac", {"replacement": "a"}), "llava")["replacement"] == "a"
+    assert serac.models_of(serac.read_config({"replacement": "a"}), "llava")["replacement"] == "a"
 
 
 def test_replacement_models_that_cannot_be_used_are_refused(internvl, folders, tiny_lm, tmp_path):

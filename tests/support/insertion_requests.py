@@ -9,6 +9,8 @@ from support.tiny_world import Instance
 
 from culture_tasks.benchmarks.crosscult.editions import PAPER
 from culture_tasks.insertion.core.adapter import MultimodalModel
+from culture_tasks.insertion.core.insertion_method import InsertionMethod
+from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.queries import Insertion, Query
 
 
@@ -26,3 +28,9 @@ def ask(scenario: int = 0, number: int = 0, language: str = "en") -> Query:
 
 def insertion(scenario: int = 0, number: int = 0, language: str = "en") -> Insertion:
     return Insertion(ask(scenario, number, language), Instance(scenario, number).answer(language))
+
+
+def made(name: str, model: MultimodalModel, **options: object) -> InsertionMethod:
+    """Returns a method with options."""
+    method = method_class(name)
+    return method(model, method.read_config(options))

@@ -27,7 +27,7 @@ from culture_tasks.insertion.core import state
 from culture_tasks.insertion.core.adapter import MultimodalModel
 from culture_tasks.insertion.core.device_meter import devices_of, forget_peak, peak_gib
 from culture_tasks.insertion.core.insertion_method import InsertionMethod
-from culture_tasks.insertion.core.method_registry import method_class, method_config
+from culture_tasks.insertion.core.method_registry import method_class
 from culture_tasks.insertion.core.progress import Progress
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Message, Query
 from culture_tasks.insertion.core.runner import Costs, Job, Outcome, Runner
@@ -62,8 +62,8 @@ class KnowledgeInsertionModel(lmms):  # type: ignore[misc]  # lmms-eval has no t
             check_arguments(given.backend_arguments)
         options = given.model_copy(update={"device": str(self._device)})
         model = MultimodalModel.load(given.pretrained, options, max_memory=given.max_memory(self.accelerator))
-        config = method_config(given.method, given.method_options)
-        self._method: InsertionMethod | None = method_class(given.method)(model, config)
+        method = method_class(given.method)
+        self._method: InsertionMethod | None = method(model, method.read_config(given.method_options))
         self._method.batch_size = self.batch_size
         if given.state_folder is not None:
             self._method.load(given.state_folder)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
@@ -31,12 +32,14 @@ from culture_tasks.insertion.core.identity import ModelIdentity, identify
 from culture_tasks.insertion.core.progress import read_ahead
 from culture_tasks.insertion.core.queries import AnswerDecoding, Query
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights_by_row
+from culture_tasks.insertion.model_files import explained
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, ProcessorMixin
 
 _log = logging.getLogger(__name__)
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 ANSWERS_VERSION = 2
@@ -168,14 +171,10 @@ class MultimodalModel:
         chosen = {"attn_implementation": options.attn_implementation, "max_memory": max_memory}
         given = {name: value for name, value in chosen.items() if value is not None}
         if options.device_map is None:
-            try:
+            advice = "Name one that PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
+            with explained(f"insertion: device={place!r} can't be used", advice, (RuntimeError, AssertionError)):
                 torch.empty(0, device=place)
-            except (RuntimeError, AssertionError) as error:
-                raise SettingsError(
-                    f"insertion: device={place!r} can't be used ({str(error).strip().splitlines()[0]:.200}). Name one "
-                    "that PyTorch has, such as cpu or cuda:0, or none, which takes a GPU if there is one."
-                ) from None
-        with _explained(pretrained):
+        with _loading(pretrained):
             config = AutoConfig.from_pretrained(pretrained, **options.source)
             if options.device_map is None and torch.device(place).type == "cuda":
                 check_room(pretrained, config, options.dtype, free=torch.cuda.mem_get_info(place)[0])
@@ -342,25 +341,16 @@ class MultimodalModel:
         def encoded(places: Sequence[int]) -> Encoded:
             return self.encoding.encode([queries[place].messages() for place in places], with_spans=with_spans)
 
-        def results_of(places: Sequence[int], inputs: Encoded) -> Iterator[tuple[int, Result]]:
-            try:
-                yield from zip(places, work(inputs, places), strict=True)
-                return
-            except torch.OutOfMemoryError as error:
-                if len(places) == 1:
-                    raise CultureTasksError(
-                        "insertion: a single request doesn't fit into the memory of the device "
-                        f"({str(error).splitlines()[0]:.200}). Make images smaller (max_patches=…, max_pixels=…), "
-                        "or spread the model over several GPUs (device_map=auto)."
-                    ) from None
-            _log.warning("insertion: %d requests at once don't fit into the memory; halved", len(places))
-            torch.cuda.empty_cache()
-            half = len(places) // 2
-            for part in (places[:half], places[half:]):
-                yield from results_of(part, encoded(part))
+        def results_of(places: Sequence[int], ready: list[Encoded]) -> Iterator[tuple[int, Result]]:
+            return zip(places, work(ready.pop() if ready else encoded(places), places), strict=True)
 
-        for places, inputs in read_ahead(batches(), lambda places: (places, encoded(places))):
-            yield from results_of(places, inputs)
+        what = "insertion: a single request doesn't fit into the memory of the device"
+        advice = (
+            "Make images smaller (max_patches=…, max_pixels=…), or spread the model over several GPUs (device_map=auto)"
+        )
+        for places, inputs in read_ahead(batches(), lambda places: (places, [encoded(places)])):
+            with explained(what, f"{advice}.", (torch.OutOfMemoryError,)):
+                yield from in_halves(places, partial(results_of, ready=inputs), "requests")
 
     def _longest_first(self, queries: Sequence[Query]) -> list[int]:
         """Returns the places of requests, those with images first, and of either kind the longest."""
@@ -379,21 +369,30 @@ def load_encoding(pretrained: str, options: ModelOptions) -> Encoding:
     """Loads how a checkpoint's conversations are encoded, without its weights."""
     from transformers import AutoProcessor
 
-    with _explained(pretrained):
+    with _loading(pretrained):
         processor = AutoProcessor.from_pretrained(pretrained, **options.source)
         return Encoding(processor, options.template, options.images)
 
 
-@contextmanager
-def _explained(pretrained: str) -> Iterator[None]:
-    """Turns the errors of a checkpoint that can't be loaded into one that says what is needed."""
+def in_halves(items: Sequence[Item], work: Callable[[Sequence[Item]], Iterable[Result]], what: str) -> Iterator[Result]:
+    """Yields the results of work on items, on halves where all don't fit into the memory of the device."""
     try:
-        yield
-    except (OSError, ValueError, KeyError, ImportError, AttributeError) as error:
-        raise SettingsError(
-            f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text "
-            f"({str(error).strip().splitlines()[0]:.300}). Name a checkpoint of AutoModelForImageTextToText."
-        ) from error
+        yield from work(items)
+        return
+    except torch.OutOfMemoryError:
+        if len(items) == 1:
+            raise
+    _log.warning("insertion: %d %s at once don't fit into the memory; halved", len(items), what)
+    torch.cuda.empty_cache()
+    half = len(items) // 2
+    for part in (items[:half], items[half:]):
+        yield from in_halves(part, work, what)
+
+
+def _loading(pretrained: str) -> AbstractContextManager[None]:
+    """Explains why a checkpoint can't be loaded."""
+    what = f"insertion: pretrained={pretrained!r} can't be loaded as a model of images and text"
+    return explained(what, "Name a checkpoint of AutoModelForImageTextToText.")
 
 
 def check_room(pretrained: str, config: Any, dtype: str, *, free: int) -> None:

@@ -16,11 +16,11 @@ from typing import Generic, NamedTuple, TypeVar
 
 import torch
 
-from culture_tasks.errors import SettingsError
 from culture_tasks.insertion.core.identity import ModelIdentity, identify_encoder
 from culture_tasks.insertion.core.progress import Progress, silent
 from culture_tasks.insertion.core.queries import Insertion, Query
 from culture_tasks.insertion.core.value_store import ValueStore
+from culture_tasks.insertion.model_files import explained
 from culture_tasks.text import tokens
 
 Input = TypeVar("Input")
@@ -183,18 +183,15 @@ class TransformerEncoder:
     def __init__(self, name: str, max_text_length: int, device: torch.device, method: str) -> None:
         from transformers import AutoModel, AutoTokenizer
 
-        try:
+        advice = (
+            "Download one and name its folder with encoder=DIR, or "
+            f"choose encoder={LEXICAL}, which counts words and is not the paper's."
+        )
+        with explained(f"{method}: the sentence encoder {name!r} can't be used", advice):
             self._tokenizer = AutoTokenizer.from_pretrained(name, padding_side="right")
             self._model = AutoModel.from_pretrained(name, dtype=torch.float32).to(device).eval()
-            kind = type(self._model).__name__
-            problem = "" if hasattr(self._model.config, "hidden_size") else f"{kind} isn't a model of texts alone"
-        except (OSError, ValueError) as error:
-            problem = f"{str(error).strip().splitlines()[0]:.200}"
-        if problem:
-            raise SettingsError(
-                f"{method}: the sentence encoder {name!r} can't be used ({problem}). Download one and name its folder "
-                f"with encoder=DIR, or choose encoder={LEXICAL}, which counts words and is not the paper's."
-            )
+            if not hasattr(self._model.config, "hidden_size"):
+                raise ValueError(f"{type(self._model).__name__} isn't a model of texts alone")
         self._max_text_length = max_text_length
         self.width, self.parameters = int(self._model.config.hidden_size), int(self._model.num_parameters())
         settings = {"max_text_length": max_text_length}

@@ -16,7 +16,7 @@ from typing import Any
 from culture_tasks.docstrings import attribute_texts
 from culture_tasks.errors import CultureTasksError, SettingsError, nearest
 from culture_tasks.insertion import methods
-from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
+from culture_tasks.insertion.core.insertion_method import InsertionMethod
 
 ENTRY_POINTS = "culture_tasks.insertion_methods"
 """The entry-point group of methods from other packages."""
@@ -57,11 +57,6 @@ def method_class(name: str) -> type[InsertionMethod]:
     if missing:
         raise CultureTasksError(f"insertion: {place} lacks {', '.join(missing)}. {advice}")
     return method
-
-
-def method_config(name: str, options: Mapping[str, object]) -> MethodConfig:
-    """Makes a method's options."""
-    return method_class(name).read_config(options)
 
 
 def about(method: type[InsertionMethod]) -> str:

@@ -7,7 +7,6 @@ is applied chain by chain, all else to the whole batch at once. In float32 the a
 
 from __future__ import annotations
 
-import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -15,12 +14,10 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel
+from culture_tasks.insertion.core.adapter import ModelAnswer, MultimodalModel, in_halves
 from culture_tasks.insertion.core.insertion_method import InsertionMethod, MethodConfig
 from culture_tasks.insertion.core.queries import AnswerDecoding, Insertion, Query
 from culture_tasks.insertion.core.weight_edits import Weights, with_weights
-
-_log = logging.getLogger(__name__)
 
 
 class WeightMethod(InsertionMethod):
@@ -66,16 +63,11 @@ class WeightMethod(InsertionMethod):
 
     def insert_each(self, insertions: Sequence[Insertion], before: Sequence[Weights]) -> list[Weights]:
         """Does the same as :meth:`edited`, in halves where that doesn't fit into the memory of the device."""
-        try:
-            return self.edited(insertions, before)
-        except torch.OutOfMemoryError:
-            if len(insertions) == 1:
-                raise
-        _log.warning("insertion: %s: %d edits at once don't fit into the memory; halved", self.name, len(insertions))
-        torch.cuda.empty_cache()
-        half = len(insertions) // 2
-        first = self.insert_each(insertions[:half], before[:half])
-        return [*first, *self.insert_each(insertions[half:], before[half:])]
+
+        def edited(places: Sequence[int]) -> list[Weights]:
+            return self.edited([insertions[place] for place in places], [before[place] for place in places])
+
+        return list(in_halves(range(len(insertions)), edited, "edits"))
 
     def _rounded(self, values: Weights) -> dict[str, torch.Tensor]:
         """Returns values in the types of the weights that they replace, rounded to the nearest."""

@@ -15,6 +15,7 @@ from culture_tasks.insertion.core.identity import identify_encoder, text_key
 from culture_tasks.insertion.core.insertion_method import MethodConfig
 from culture_tasks.insertion.core.queries import QueryImage
 from culture_tasks.insertion.core.scoped_method import ScopedConfig, ScopedMethod
+from culture_tasks.insertion.model_files import explained
 
 Fusion = Literal["dot", "concatenation"]
 
@@ -64,16 +65,12 @@ def clip_encoder(config: MsckeConfig, device: torch.device) -> ScopeEncoder:
     from transformers import AutoModel, AutoProcessor
 
     name, length = config.encoder, config.max_text_length
-    try:
+    advice = "Download one, such as openai/clip-vit-large-patch14, and name its folder with encoder=DIR."
+    with explained(f"mscke: encoder={name!r} can't be loaded as a CLIP model", advice):
         processor = AutoProcessor.from_pretrained(name)
         model = AutoModel.from_pretrained(name, dtype=torch.float32).to(device).eval()
         width = int(model.config.projection_dim) * (1 if config.fusion == "dot" else 2)
         positions = int(model.config.text_config.max_position_embeddings)
-    except (OSError, ValueError, AttributeError) as error:
-        raise SettingsError(
-            f"mscke: encoder={name!r} can't be loaded as a CLIP model ({str(error).strip().splitlines()[0]:.200}). "
-            "Download one, such as openai/clip-vit-large-patch14, and name its folder with encoder=DIR."
-        ) from error
     if length > positions:
         raise SettingsError(
             f"mscke: max_text_length={length}, but {name!r} reads at most {positions} tokens. Lower it."
