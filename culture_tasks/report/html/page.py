@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from culture_tasks.benchmarks.reporting import Question
     from culture_tasks.report.figures.charts import Chart, Panel
-    from culture_tasks.report.model import Cell, Finding, Report, Table
+    from culture_tasks.report.model import Cell, Conclusion, Report, Table
 
 _logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class _Section(NamedTuple):
 
     question: Question
     title: str
-    findings: list[Finding]
+    findings: list[Conclusion]
     parts: list[Markup]
 
 

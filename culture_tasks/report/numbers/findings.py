@@ -23,9 +23,9 @@ from culture_tasks.metrics.significance import holm, p_of_intervals
 from culture_tasks.report.model import (
     Cell,
     CheckedScore,
+    Conclusion,
     Contrast,
     CountryScore,
-    Finding,
     Gain,
     GroupValue,
     JudgeBias,
@@ -60,7 +60,7 @@ _FEWEST = 10
 
 def findings(
     report: Report, checked: Sequence[CheckedScore], biases: Sequence[JudgeBias], results: Sequence[str]
-) -> tuple[Finding, ...]:
+) -> tuple[Conclusion, ...]:
     """Returns the findings of a report that has none yet, those before all tables first.
 
     Args:
@@ -95,9 +95,9 @@ def _name(text: str) -> str:
     return f"\x02{_MARKS.sub('', text)}\x03"
 
 
-def _finding(question: Question, text: str, *, first: bool = False, command: str = "") -> Finding | None:
+def _finding(question: Question, text: str, *, first: bool = False, command: str = "") -> Conclusion | None:
     phrases = tuple(Phrase(piece, bool(place % 2)) for place, piece in enumerate(_MARKS.split(text)) if piece)
-    return Finding(question, phrases, first, command) if phrases else None
+    return Conclusion(question, phrases, first, command) if phrases else None
 
 
 def _listed(names: Sequence[str], noun: str) -> str:
