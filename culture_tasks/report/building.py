@@ -181,12 +181,7 @@ def build(
 
 
 def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:
-    """Reads result and sample files, and returns the scores whose responses people rated a part of.
-
-    Raises:
-        DataError: If no run can be used, or the ratings are of other responses.
-        SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
-    """
+    """Reads result and sample files, and returns the scores whose responses people rated a part of."""
     entered = enter(_runs(paths, options, iter)[1])
     entrants = {one.entrant.key: one.entrant for one in entered}
     return people.checked_units(options.rated, measure(entered, options.min_coverage), entrants)

@@ -61,14 +61,7 @@ _FEWEST = 10
 def findings(
     report: Report, checked: Sequence[CheckedScore], biases: Sequence[JudgeBias], results: Sequence[str]
 ) -> tuple[Conclusion, ...]:
-    """Returns the findings of a report that has none yet, those before all tables first.
-
-    Args:
-        report: The report.
-        checked: Scores that people's ratings have corrected.
-        biases: What judges are swayed by.
-        results: The paths that the report was made from, for commands.
-    """
+    """Returns the findings of a report that has none yet, those before all tables first; the results are its paths."""
     writer = _Writer(report, [unit for unit in report.units.values() if unit.headline and unit.cells])
     best = writer.best()
     trust, command = writer.trust(checked, results)
