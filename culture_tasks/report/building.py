@@ -119,15 +119,7 @@ def build(
     units = {key: each.unit for key, each in measured.items()}
     scores = all_scores([measured[each.unit.key] for each in ours])
     by_cut = cut_scores([measured[each.unit.key] for each in others])
-    averages = means(
-        [unit for unit in units.values() if unit.headline],
-        measured,
-        entrants,
-        tests,
-        corrections,
-        rankable=rankable,
-        other_tasks=options.other_tasks_in_mean,
-    )
+    averages = means(measured, entrants, tests, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
     reported, unmatched = reported_rows.reported_rows(outside, units, scores)
     loading.problems.extend(unmatched)
     context = Context(entrants, used, scores, options.published, rankable, reported)

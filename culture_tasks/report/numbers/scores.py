@@ -258,15 +258,11 @@ class Scores:
         others |= {each.name: each.scale for each in measured.reported.costs}
         return others.get(address.statistic, measured.unit.scale)
 
-    def put(self, entrant: str, address: At, cell: Cell) -> None:
-        """Adds a number."""
-        self.cells.setdefault(address, {})[entrant] = self.units[address.unit].marked(cell)
-
-    def put_group(self, entrant: str, address: At, cell: Cell) -> None:
-        """Adds a number of a group: the last one of its address."""
-        self.put(entrant, address, cell)
-        cell = self.cells[address][entrant]
-        self.groups.append(GroupValue(address.unit, entrant, address.statistic, *address.where[-1], cell))
+    def put(self, entrant: str, address: At, cell: Cell, *, is_of_group: bool = False) -> None:
+        """Adds a number, which may be one of a group: the last one of its address."""
+        cell = self.cells.setdefault(address, {})[entrant] = self.units[address.unit].marked(cell)
+        if is_of_group:
+            self.groups.append(GroupValue(address.unit, entrant, address.statistic, *address.where[-1], cell))
 
     def further(self) -> Iterator[GroupValue]:
         """Yields the numbers that are neither a unit's own score nor that of a group of its statistic."""
@@ -275,15 +271,6 @@ class Scores:
             for entrant, cell in cells.items():
                 if address != At(address.unit) and id(cell) not in of_groups:
                     yield GroupValue(address.unit, entrant, address.statistic, "", "", cell)
-
-    def by_culture(self) -> dict[tuple[str, str], list[GroupValue]]:
-        """Returns the scores of cultures by unit and entrant."""
-        values: dict[tuple[str, str], list[GroupValue]] = {}
-        for value in self.groups:
-            culture = self.units[value.unit].reported.culture
-            if value.statistic == SCORE and len(value.cell.where) == 1 and value.dimension == culture:
-                values.setdefault((value.unit, value.entrant), []).append(value)
-        return values
 
 
 def all_scores(measured: Sequence[Measured]) -> Scores:
@@ -318,9 +305,9 @@ def _add_groups(scores: Scores, measured: Measured) -> None:
                 if not observed.scores.size:
                     continue
                 cell = cell_of(observed, scale, tuple(flags), where, min_coverage=measured.min_coverage)
-                scores.put_group(entrant, At(key, where=where), cell)
+                scores.put(entrant, At(key, where=where), cell, is_of_group=True)
                 for name, own in _further(measured, entrant, where, flags):
-                    scores.put_group(entrant, At(key, name, where), own)
+                    scores.put(entrant, At(key, name, where), own, is_of_group=True)
 
 
 def _add_costs(scores: Scores, measured: Measured) -> None:
@@ -378,5 +365,5 @@ def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
                 else:
                     cell = from_interval(mean_interval(value, own.clusters), derived.scale, flags, keys, where)
                 place = ((derived.dimension, group),) if derived.dimension else ()
-                add = scores.put_group if derived.dimension else scores.put
-                add(entrant, At(measured.unit.key, derived.name, (*where, *place)), cell)
+                address = At(measured.unit.key, derived.name, (*where, *place))
+                scores.put(entrant, address, cell, is_of_group=bool(place))
