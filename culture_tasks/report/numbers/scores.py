@@ -277,8 +277,7 @@ def all_scores(measured: Sequence[Measured]) -> Scores:
     """Works out every number: whole scores, then groups, then what is derived."""
     scores = Scores({each.unit.key: each for each in measured})
     for each in measured:
-        _add_whole(scores, each)
-        _add_groups(scores, each)
+        _add_scores(scores, each)
         _add_costs(scores, each)
     for each in measured:
         for derived in each.reported.derived:
@@ -287,27 +286,23 @@ def all_scores(measured: Sequence[Measured]) -> Scores:
     return scores
 
 
-def _add_whole(scores: Scores, measured: Measured) -> None:
-    for entrant, cell in measured.unit.cells.items():
-        scores.put(entrant, At(measured.unit.key), cell)
-        if measured.runs[entrant]:
-            missing: set[Flag] = {flag for flag in cell.flags if flag == "incomplete"}
-            for name, own in _further(measured, entrant, (), measured.flags[entrant] | missing):
-                scores.put(entrant, At(measured.unit.key, name), own)
-
-
-def _add_groups(scores: Scores, measured: Measured) -> None:
-    key, scale = measured.unit.key, measured.unit.scale
-    for fields in _splits(measured):
+def _add_scores(scores: Scores, measured: Measured) -> None:
+    """Adds the whole scores, then those of groups, each with the further scores of the same samples."""
+    key = measured.unit.key
+    for fields in ((), *_splits(measured)):
         for entrant, flags in measured.flags.items():
             for where in measured.combinations(entrant, fields):
-                observed = measured.observe(entrant, where)
-                if not observed.scores.size:
-                    continue
-                cell = cell_of(observed, scale, tuple(flags), where, min_coverage=measured.min_coverage)
-                scores.put(entrant, At(key, where=where), cell, is_of_group=True)
-                for name, own in _further(measured, entrant, where, flags):
-                    scores.put(entrant, At(key, name, where), own, is_of_group=True)
+                cell = measured.unit.cells[entrant]
+                if where:
+                    observed = measured.observe(entrant, where)
+                    if not observed.scores.size:
+                        continue
+                    scale, least = measured.unit.scale, measured.min_coverage
+                    cell = cell_of(observed, scale, tuple(flags), where, min_coverage=least)
+                scores.put(entrant, At(key, where=where), cell, is_of_group=bool(where))
+                of_all: set[Flag] = {*flags, *(flag for flag in cell.flags if flag == "incomplete")}
+                for name, further in _further(measured, entrant, where, of_all):
+                    scores.put(entrant, At(key, name, where), further, is_of_group=bool(where))
 
 
 def _add_costs(scores: Scores, measured: Measured) -> None:
@@ -336,10 +331,10 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
     return [(name,) for name in fields if most[name] <= _GROUPS]
 
 
-def _further(measured: Measured, entrant: str, where: Where, flags: frozenset[Flag]) -> Iterator[tuple[str, Cell]]:
+def _further(measured: Measured, entrant: str, where: Where, flags: set[Flag]) -> Iterator[tuple[str, Cell]]:
     """Yields the further scores, which no judge gives, by name; but those that no sample has and none has to have."""
     runs, tasks = measured.runs[entrant], measured.tasks
-    for further in measured.reported.further:
+    for further in measured.reported.further if runs else ():
         # A share of a group counts each of its items once.
         equal_parts = measured.equal_parts and not (further.is_share and where)
         observed = observe(runs, tasks, where, statistic=further.name, equal_parts=equal_parts)
