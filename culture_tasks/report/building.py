@@ -117,15 +117,7 @@ def build(
     units = {key: each.unit for key, each in measured.items()}
     scores = all_scores([measured[each.unit.key] for each in ours])
     by_cut = cut_scores([measured[each.unit.key] for each in others])
-    averages = means(
-        [unit for unit in units.values() if unit.headline],
-        measured,
-        entrants,
-        tests,
-        corrections,
-        rankable=rankable,
-        other_tasks=options.other_tasks_in_mean,
-    )
+    averages = means(measured, entrants, tests, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
     reported, unmatched = reported_rows.reported_rows(outside, units, scores)
     loading.problems.extend(unmatched)
     context = Context(entrants, used, scores, options.published, rankable, reported)
@@ -179,12 +171,7 @@ def build(
 
 
 def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:
-    """Reads result and sample files, and returns the scores whose responses people rated a part of.
-
-    Raises:
-        DataError: If no run can be used, or the ratings are of other responses.
-        SettingsError: If two draws are of the same responses, or a score is no mean of its responses' scores.
-    """
+    """Reads result and sample files, and returns the scores whose responses people rated a part of."""
     entered = enter(_runs(paths, options, iter, "spotcheck")[1])
     entrants = {one.entrant.key: one.entrant for one in entered}
     return people.checked_units(options.rated, measure(entered, options.min_coverage), entrants)

@@ -89,20 +89,9 @@ def write_report(
 def write_exports(
     report: Report, folder: Path, exports: Sequence[Export], evaluator: Evaluator, *, samples: bool = False
 ) -> tuple[list[Path], list[str]]:
-    """Writes a report's numbers in the formats of others, each into a folder of its name.
+    """Writes a report's numbers in the formats of others, each into a folder of its name, with the samples for ``eee``.
 
-    Args:
-        report: The report.
-        folder: Where the folders go; made if need be.
-        exports: What to write.
-        evaluator: Who reports the numbers.
-        samples: Whether ``eee`` has the samples, too.
-
-    Returns:
-        The paths, and what is in no file of ``hf``, each with the reason.
-
-    Raises:
-        SettingsError: If the folder can't be written.
+    Returns the paths, and what is in no file of ``hf``, each with the reason.
     """
     paths: list[Path] = []
     left_out: list[str] = []
@@ -130,11 +119,7 @@ def _writing_to(folder: Path) -> Iterator[None]:
 
 
 def parse_formats(text: str) -> tuple[Format, ...]:
-    """Reads a list of formats with commas; ``all`` is all of them.
-
-    Raises:
-        SettingsError: If one of them is unknown.
-    """
+    """Reads a list of formats with commas; ``all`` is all of them, and an unknown one is a SettingsError."""
     return _parsed(text, FORMATS, "format")
 
 

@@ -457,7 +457,7 @@ class Phrase(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Conclusion:
     """A sentence that the numbers bear out, made by a rule.
 
     Attributes:
@@ -508,7 +508,7 @@ class Report:
     samples: FileSamples
     notes: tuple[str, ...] = ()
     means: tuple[ModelMeans, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Conclusion, ...] = ()
     gains: tuple[Gain, ...] = ()
     countries: tuple[CountryScore, ...] = ()
     further: tuple[GroupValue, ...] = ()

@@ -180,7 +180,7 @@ def _drawn_scores(rng, model, skills, benchmarks, questions):
 @pytest.mark.parametrize(("skills", "benchmarks", "questions"), [(3, 1, (5, 12)), (12, 2, (5, 20))])
 def test_equal_models_and_equal_countries_are_seldom_told_apart(skills, benchmarks, questions):
     """Three models of the same skills: at a level of 5 %, with some luck allowed for."""
-    rng, worlds = np.random.default_rng(5), 40
+    rng, worlds = np.random.default_rng(5), 30
     wrongly_best = wrongly_apart = 0
     for spread in (0.0, 1.0):
         for _ in range(worlds):

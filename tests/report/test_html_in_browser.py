@@ -9,7 +9,7 @@ from support.example_report import example_report, with_hostile_texts
 
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.report.html.page import write_html
-from culture_tasks.report.model import Cell, CountryScore, Finding, Phrase
+from culture_tasks.report.model import Cell, Conclusion, CountryScore, Phrase
 from culture_tasks.vocabulary import places
 
 _CHROMIUM = find_chromium()
@@ -76,7 +76,7 @@ def page(tmp_path_factory):
     row = summary.rows[0]
     gap = replace(row, cells=(replace(row.cells[0], value=None), *row.cells[1:]))
     tables = (replace(summary, columns=columns, rows=(gap, *summary.rows[1:])), *others)
-    finding = Finding(
+    finding = Conclusion(
         "best", (Phrase("Qwen3-VL-8B", is_name=True), Phrase(" is best on CARE (7.10, 6.90 to 7.30).")), first=True
     )
     countries = tuple(

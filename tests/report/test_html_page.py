@@ -24,7 +24,7 @@ from culture_tasks.data.images import image_key
 from culture_tasks.pages.thumbnails import Thumbnails
 from culture_tasks.report.html.page import environment, rendered, write_html
 from culture_tasks.report.html.samples import chosen, correctness, safe_json
-from culture_tasks.report.model import Finding, Phrase
+from culture_tasks.report.model import Conclusion, Phrase
 from culture_tasks.results.runs import RunRows
 from culture_tasks.text import storable
 
@@ -50,7 +50,7 @@ def written(tmp_path_factory):
     report = example_report(per_group=4)
     first, *others = report.tables
     columns = (*(replace(column, sums_up=True) for column in first.columns[:2]), *first.columns[2:])
-    finding = Finding("best", (Phrase("X", is_name=True), Phrase(" is best.")), first=True, command="run <b>")
+    finding = Conclusion("best", (Phrase("X", is_name=True), Phrase(" is best.")), first=True, command="run <b>")
     report = replace(report, findings=(finding,), tables=(replace(first, columns=columns), *others))
     return _page(tmp_path_factory.mktemp("page"), report, figures=True, samples_per_cell=3)
 

@@ -95,25 +95,26 @@ def test_without_samples_the_name_of_the_task_tells(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("levels", "flags"), [("", MARKED), ("a", MARKED), ("models/dpo/checkpoint-100", MARKED), ("a/b/c/d", ())]
+    ("weights", "arguments", "flags"),
+    [
+        ("", "pretrained={}", MARKED),
+        ("a", "pretrained={}", MARKED),
+        ("models/dpo/checkpoint-100", "pretrained={}", MARKED),
+        ("a/b/c/d", "pretrained={}", ()),
+        ("models/lora", "pretrained=org/base,lora_local_path={}", MARKED),
+        ("models/lora", "pretrained={},peft=org/x", MARKED),
+        *(
+            ("data", f"pretrained=m,peft={path}", ())
+            for path in ("", "org/model", "/nowhere/at/all", "x" * 5000, "a\0b")
+        ),
+    ],
 )
-def test_it_lies_in_the_models_folder_or_up_to_three_above(tmp_path, levels, flags):
-    write_care(tmp_path / "results", write_manifest(tmp_path / "data", weights=levels), [1.0] * 3)
-    assert set(flags_of(tmp_path / "results", "care_zh").values()) == {flags}
-
-
-@pytest.mark.parametrize("arguments", ["pretrained=org/base,lora_local_path={}", "pretrained={},peft=org/x"])
-def test_adapters_and_what_they_were_put_on_are_looked_at(tmp_path, arguments):
-    weights = write_manifest(tmp_path / "data", weights="models/lora")
-    write_care(tmp_path / "1", "some name", [1.0] * 3, arguments=arguments.format(weights))
-    assert set(flags_of(tmp_path / "1", "care_zh").values()) == {MARKED}
-
-
-@pytest.mark.parametrize("path", ["", "org/model", "/nowhere/at/all", "x" * 5000, "a\0b"])
-def test_a_path_that_is_no_local_folder_is_no_error(tmp_path, path):
-    write_care(tmp_path, path or "m", [1.0] * 3, arguments=f"pretrained=m,peft={path}")
-    assert list(flags_of(tmp_path, "care_zh").values()) == [()]
-    assert report_of(tmp_path).problems == ()
+def test_it_lies_in_the_folder_of_a_model_or_an_adapter_or_up_to_three_above(tmp_path, weights, arguments, flags):
+    folder = write_manifest(tmp_path / "data", weights=weights)
+    write_care(tmp_path / "results", "m", [1.0] * 3, arguments=arguments.format(folder))
+    report = report_of(tmp_path / "results")
+    assert [cell.flags for cell in cells_of(report, "care_zh").values()] == [flags]
+    assert report.problems == ()
 
 
 def test_a_file_that_is_no_manifest_is_named_and_the_search_goes_on_above(tmp_path):

@@ -301,37 +301,23 @@ HOSTILE = "=x|y <b>*z*</b> {50%} \\input{/etc/passwd} [a](b) 模型"
 """No comma and no equals sign: arguments of a model have none in their values."""
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def test_golden_tables_are_as_they_were_and_names_do_not_act(tmp_path, monkeypatch):
     """Base and two runs of a training, with names that would act in a format that let them."""
-    folder = tmp_path_factory.mktemp("training")
-    run(folder / "1", f"=base {HOSTILE}", BASE)
-    run(folder / "2", f"one {HOSTILE}", TRAINED)
-    run(folder / "3", f"two {HOSTILE}", AGAIN)
-    pair = ["--trained", "???[ ]*==base *"]
-    formats = ["--formats", "markdown,latex,csv,json"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        assert main(["report", "1", "2", "3", "-o", "out", "--published", *pair, *formats]) == 0
-    return folder / "out"
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["csv/before_after.csv", "csv/care_zh_table_3_before_after.csv", "latex/care_zh_table_3_before_after.tex"],
-)
-def test_golden_tables_are_as_they_were(written, name):
-    text = (written / name).read_text(encoding="utf-8-sig")
-    golden(f"training/{name}", text)
-    if name.endswith("csv"):
+    for place, (name, scores) in enumerate({"=base": BASE, "one": TRAINED, "two": AGAIN}.items(), start=1):
+        run(tmp_path / str(place), f"{name} {HOSTILE}", scores)
+    monkeypatch.chdir(tmp_path)
+    options = ["--published", "--trained", "???[ ]*==base *", "--formats", "markdown,latex,csv"]
+    assert main(["report", "1", "2", "3", "-o", "out", *options]) == 0
+    written = tmp_path / "out"
+    for name in ("before_after", "care_zh_table_3_before_after"):
+        text = (written / f"csv/{name}.csv").read_text(encoding="utf-8-sig")
+        golden(f"training/csv/{name}.csv", text)
         cells = [cell for row in csv.reader(text.splitlines()) for cell in row]
         assert any("=base =x|y" in cell for cell in cells)
         assert not [cell for cell in cells if cell.startswith(("=", "+", "@"))]
-    else:
-        assert "\\input" not in text
-
-
-def test_golden_markdown_has_the_table_as_it_was_and_names_do_not_act(written):
+    text = (written / "latex/care_zh_table_3_before_after.tex").read_text(encoding="utf-8")
+    golden("training/latex/care_zh_table_3_before_after.tex", text)
+    assert "\\input" not in text
     text = (written / "report.md").read_text(encoding="utf-8")
     table = text[text.index("<details><summary>Before and after training</summary>") :]
     golden("training/before_after.md", table[: table.index("</details>")])

@@ -86,11 +86,7 @@ class GateResult(NamedTuple):
 
 
 def parse_margins(texts: Sequence[str]) -> list[Margin]:
-    """Reads ``NAME=NUMBER`` pairs.
-
-    Raises:
-        SettingsError: If a pair can't be read, or its number is negative or not finite.
-    """
+    """Reads ``NAME=NUMBER`` pairs; one that has no finite number of at least 0 is a SettingsError."""
     margins = []
     for text in texts:
         pattern, _, number = text.rpartition("=")
@@ -110,15 +106,9 @@ def parse_margins(texts: Sequence[str]) -> list[Margin]:
 def gate(found: TwoModels, required: Sequence[str] = (), margins: Sequence[Margin] = ()) -> GateResult:
     """Decides whether B may pass.
 
-    Args:
-        found: The comparison of the benchmarks that count.
-        required: Names, or patterns of names, of benchmarks that must be compared; none means all that A has.
-        margins: Drops that pass; of several that fit, the first counts. A margin for a culture goes before one for its
-            benchmark.
-
-    Raises:
-        SettingsError: If a margin fits nothing, or is wider than the scale that it is on, or if a required name is
-            that of no benchmark.
+    Required are names, or patterns of names, of benchmarks that must be compared; none means all that A has. Of several
+    margins that fit, the first counts; one for a culture goes before one for its benchmark. A margin that fits nothing
+    or is as wide as the scale, and a required name that is no benchmark's, are a SettingsError.
     """
     _refuse_unfitting(margins, found)
     checks = [_of_test(tested, margins) for tested in (*found.tests, *found.cultures)]

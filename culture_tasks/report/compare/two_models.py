@@ -89,21 +89,12 @@ class TwoModels(NamedTuple):
 
 
 def compare_models(first: str, second: str, options: Options, only: Sequence[str] = ()) -> TwoModels:
-    """Compares the results of two models.
+    """Compares the results of two models: files, folders or patterns, A's first.
 
-    Of several runs of a task, B's newest counts, and A's newest that can be compared with it.
-
-    Args:
-        first: File, folder or pattern with A's results.
-        second: The same for B.
-        options: What the user wants.
-        only: Names or patterns of the tasks and groups to look at; none means every benchmark.
-
-    Raises:
-        DataError: If one of them has no run that can be used, or runs of several models; if both are the same files;
-            if ratings are of responses of neither.
-        SettingsError: If one of the pairs isn't one, or fits nothing; if two files with ratings are of the same
-            responses.
+    Of several runs of a task, B's newest counts, and A's newest that can be compared with it. ``only`` has names or
+    patterns of the tasks and groups to look at; none means every benchmark. It is a DataError if one of the two has no
+    run that can be used, or runs of several models, if both are the same files, or if ratings are of responses of
+    neither.
     """
     reader = SampleReader()
     names, trained_on = Names(options.names), TrainedOn(options.trained_on)

@@ -94,17 +94,9 @@ class _Result(NamedTuple):
 def write_eval_logs(report: Report, folder: Path, evaluator: Evaluator, *, samples: bool = False) -> list[Path]:
     """Writes a log for each row of a report that is the user's own, and returns the paths.
 
-    A row whose runs are of both harnesses has a log for each. The files' names depend on the runs alone, so that the
-    same runs overwrite their files.
-
-    Args:
-        report: The report.
-        folder: Folder for ``data/culture-tasks/<developer>/<model>/<uuid>.json``, as in the project's datastore.
-        evaluator: Who reports the numbers.
-        samples: Also write ``<uuid>_samples.jsonl``, with questions, references and responses.
-
-    Raises:
-        OSError: If a file can't be written.
+    A row whose runs are of both harnesses has a log for each. The files are, as in the project's datastore,
+    ``data/culture-tasks/<developer>/<model>/<uuid>.json`` and, with ``samples``, ``<uuid>_samples.jsonl``. Their names
+    depend on the runs alone, so that the same runs overwrite their files.
     """
     by_log: dict[tuple[str, str], list[_Result]] = {}
     for entrant, result in _results(report):

@@ -26,16 +26,9 @@ NOT_THE_TASK: tuple[Flag, ...] = (
 def write_hub_results(report: Report, folder: Path, evaluator: Evaluator) -> tuple[list[Path], list[str]]:
     """Writes the scores of each of the user's models, and returns the paths and what was left out, each with a reason.
 
+    The files are ``<developer>/<model>/.eval_results/<benchmark>.yaml``; an evaluator's address is each entry's source.
     Left out are rows of a model under other settings, benchmarks without a data set on the Hub, limited runs, and
     numbers with a flag of :data:`NOT_THE_TASK`. The notes of an entry name the subset where one was drawn.
-
-    Args:
-        report: The report.
-        folder: Folder for ``<developer>/<model>/.eval_results/<benchmark>.yaml``.
-        evaluator: Who reports the numbers; with an address it is each entry's source.
-
-    Raises:
-        OSError: If a file can't be written.
     """
     import yaml
 

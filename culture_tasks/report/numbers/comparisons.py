@@ -23,11 +23,12 @@ from culture_tasks.report.model import (
     Entrant,
     Fairness,
     Flag,
+    GroupValue,
     Rank,
     Standing,
 )
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
-from culture_tasks.report.numbers.observations import Observations, aligned, in_order, known, ordered
+from culture_tasks.report.numbers.observations import SCORE, Observations, aligned, in_order, known, ordered
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.results.comparability import between, explain
 from culture_tasks.results.runs import TaskRun
@@ -342,10 +343,15 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
 
 def fairness(scores: Scores) -> list[Fairness]:
     """Works out how evenly each entrant's score spreads over the cultures of a unit; fewer than two give nothing."""
+    cultures: dict[tuple[str, str], list[GroupValue]] = {}
+    for value in scores.groups:
+        where = ((scores.units[value.unit].reported.culture, value.group),)
+        if value.statistic == SCORE and value.cell.where == where and value.cell.value is not None:
+            cultures.setdefault((value.unit, value.entrant), []).append(value)
     spreads: list[Fairness] = []
-    for (unit, entrant), values in scores.by_culture().items():
+    for (unit, entrant), values in cultures.items():
         scale = values[0].cell.scale
-        numbers = {value.group: value.cell.value for value in values if value.cell.value is not None}
+        numbers = {value.group: value.cell.value or 0.0 for value in values}
         if len(numbers) > 1:
             apart = spread(numbers, ddof=1, higher_is_better=scale.better != "lower")
             one = Fairness(

@@ -22,10 +22,8 @@ FEWEST_MODELS, FEWEST_ITEMS = 3, 50
 def with_other_models(entered: Sequence[Entered], lineages: Sequence[Lineage]) -> tuple[list[Entered], list[str]]:
     """Gives each run of a subset the runs of other models on all of its questions, one of each model.
 
-    Models that share a name, a checkpoint or a lineage are the same here.
-
-    Returns:
-        The rows, and a sentence for each run of a subset: which models help, or why none do. Without any, one says so.
+    Models that share a name, a checkpoint or a lineage are the same here. A sentence for each run of a subset says
+    which models help, or why none do; without any run of a subset, one sentence says so.
     """
     sentences: list[str] = []
 

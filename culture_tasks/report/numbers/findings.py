@@ -23,11 +23,10 @@ from culture_tasks.metrics.significance import holm, p_of_intervals
 from culture_tasks.report.model import (
     Cell,
     CheckedScore,
+    Conclusion,
     Contrast,
     CountryScore,
-    Finding,
     Gain,
-    GroupValue,
     JudgeBias,
     Phrase,
     Report,
@@ -60,15 +59,8 @@ _FEWEST = 10
 
 def findings(
     report: Report, checked: Sequence[CheckedScore], biases: Sequence[JudgeBias], results: Sequence[str]
-) -> tuple[Finding, ...]:
-    """Returns the findings of a report that has none yet, those before all tables first.
-
-    Args:
-        report: The report.
-        checked: Scores that people's ratings have corrected.
-        biases: What judges are swayed by.
-        results: The paths that the report was made from, for commands.
-    """
+) -> tuple[Conclusion, ...]:
+    """Returns the findings of a report that has none yet, those before all tables first; the results are its paths."""
     writer = _Writer(report, [unit for unit in report.units.values() if unit.headline and unit.cells])
     best = writer.best()
     trust, command = writer.trust(checked, results)
@@ -95,9 +87,9 @@ def _name(text: str) -> str:
     return f"\x02{_MARKS.sub('', text)}\x03"
 
 
-def _finding(question: Question, text: str, *, first: bool = False, command: str = "") -> Finding | None:
+def _finding(question: Question, text: str, *, first: bool = False, command: str = "") -> Conclusion | None:
     phrases = tuple(Phrase(piece, bool(place % 2)) for place, piece in enumerate(_MARKS.split(text)) if piece)
-    return Finding(question, phrases, first, command) if phrases else None
+    return Conclusion(question, phrases, first, command) if phrases else None
 
 
 def _listed(names: Sequence[str], noun: str) -> str:
@@ -138,9 +130,9 @@ class _Writer:
     def unit(self, key: str) -> str:
         return _name(self.report.units[key].title)
 
-    def group(self, value: GroupValue | Contrast) -> str:
+    def group(self, unit: str, dimension: str, group: str) -> str:
         """Returns the name of a group as its benchmark writes it."""
-        return _group_name(self.report.units[value.unit], value.dimension, value.group)
+        return report_of(self.report.units[unit].benchmark).field_named(dimension).name_of(group)
 
     def models(self, keys: Iterable[str]) -> str:
         """Returns the names of several models in words."""
@@ -258,12 +250,12 @@ class _Writer:
         if not certain:
             return ""
         strongest = max(certain, key=lambda value: _strength(value.cell))
-        scale, unit = strongest.cell.scale, self.report.units[strongest.unit]
-        held = [_group_name(unit, *pair) for pair in strongest.cell.where if pair[0] != strongest.dimension]
-        group = f"{self.group(strongest)} ({', '.join(held)})" if held else self.group(strongest)
+        scale, unit = strongest.cell.scale, strongest.unit
+        held = [self.group(unit, *pair) for pair in strongest.cell.where if pair[0] != strongest.dimension]
+        group = self.group(unit, strongest.dimension, strongest.group) + (f" ({', '.join(held)})" if held else "")
         return (
             f"The strongest bias: {self.model(strongest.entrant)} has {strongest.statistic.upper().replace('_', '-')} "
-            f"{_value(strongest.cell)} for {_name(group)} on {self.unit(unit.key)}, where "
+            f"{_value(strongest.cell)} for {_name(group)} on {self.unit(unit)}, where "
             f"{number(scale.neutral, Scale(scale.unit, digits=0))} is neutral."
         )
 
@@ -284,12 +276,13 @@ class _Writer:
         greatest = max(certain, key=share_of_scale)
         kinds = {each.kind: each for each in report_of(self.report.units[greatest.unit].benchmark).contrasts}
         first, second = kinds[greatest.kind].words
+        group = self.group(greatest.unit, greatest.dimension, greatest.group)
         change, scale = greatest.difference.value or 0.0, greatest.difference.scale
         ends = sorted(abs(end) for end in (greatest.difference.low, greatest.difference.high) if end is not None)
         return (
             f"The greatest difference: {self.model(greatest.entrant)} is {amount(abs(change), scale)} "
             f"{'higher' if change > 0 else 'lower'} ({' to '.join(number(end, scale) for end in ends)}) {second} than "
-            f"{first} on {self.unit(greatest.unit)} for {_name(self.group(greatest))}."
+            f"{first} on {self.unit(greatest.unit)} for {_name(group)}."
         )
 
     def after_training(self) -> str:
@@ -425,7 +418,3 @@ def _strength(cell: Cell) -> float:
     """Returns how far a number is from neutral: ratios by their logarithm, others by their share of the range."""
     value, neutral = cell.value or 0.0, cell.scale.neutral or 0.0
     return abs(math.log(max(value, 1e-3) / neutral)) if neutral > 0 else abs(value - neutral) / 100.0
-
-
-def _group_name(unit: Unit, dimension: str, group: str) -> str:
-    return report_of(unit.benchmark).field_named(dimension).name_of(group)

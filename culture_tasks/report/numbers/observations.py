@@ -80,8 +80,10 @@ class Observations:
     @cached_property
     def is_drawn(self) -> bool:
         """Whether a part is of a subset, and no two parts have clusters in common: then a draw's interval is known."""
+        if not self.drawn:
+            return False
         parts_of_clusters = np.unique(np.stack([self.clusters, self.items >> 32]), axis=1)
-        return bool(self.drawn) and np.unique(parts_of_clusters[0]).size == parts_of_clusters.shape[1]
+        return bool(np.unique(parts_of_clusters[0]).size == parts_of_clusters.shape[1])
 
     @cached_property
     def replicates(self) -> Floats:

@@ -87,10 +87,8 @@ def known_task(task: str) -> KnownTasks | None:
 def other_measured(entered: Sequence[Entered], further: Sequence[str] = ()) -> list[Measured]:
     """Returns a unit for each task of a harness that isn't ours, with the samples that its score is the mean of.
 
-    Further metrics are patterns, as ``acc_norm`` or ``mmlu:acc*``; they have columns beside the one that counts.
-
-    Raises:
-        SettingsError: If one of the patterns fits nothing.
+    Further metrics are patterns, as ``acc_norm`` or ``mmlu:acc*``, which must fit something; they have columns beside
+    the one that counts.
     """
     tasks: dict[str, dict[str, LoadedRun]] = {}
     parts: set[str] = set()

@@ -165,7 +165,6 @@ def _shared(sets: Sequence[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def means(
-    units: Sequence[Unit],
     measured: Mapping[str, Measured],
     entrants: Mapping[str, Entrant],
     tests: Sequence[Comparison],
@@ -174,23 +173,51 @@ def means(
     rankable: Callable[[Cell], bool],
     other_tasks: bool = False,
 ) -> tuple[ModelMeans, ...]:
-    """Works out the means over the columns, of these headline units, that entrants share.
+    """Works out the means over the headline columns that entrants share.
 
     Tests are those between entrants, of all units; ``other_tasks`` lets tasks of the harnesses into a mean.
     """
-    why_beside = {unit.key: why for unit in units if (why := _why_beside(unit, other_tasks=other_tasks))}
-    usable = [unit for unit in units if unit.key not in why_beside]
+    headline = [each.unit for each in measured.values() if each.unit.headline]
+    why_beside = {unit.key: why for unit in headline if (why := _why_beside(unit, other_tasks=other_tasks))}
+    usable = [unit for unit in headline if unit.key not in why_beside]
     has = {
         key: [unit.key for unit in usable if (cell := unit.cells.get(key)) is not None and rankable(cell)]
         for key in entrants
     }
-    chosen, averages = blocks(has), []
+    labels = {key: entrant.label for key, entrant in entrants.items()}
+    chosen = blocks(has)
+    averages: list[ModelMeans] = []
     for number, (letter, block) in enumerate(zip("ABC", chosen, strict=False)):
         key, title = "mean" if number == 0 else f"mean_{number + 1}", f" {letter}" if len(chosen) > 1 else ""
         columns = [measured[column] for column in block.columns]
-        mean = _mean(key, columns, block.entrants, has=has, entrants=entrants, tests=tests, corrections=corrections)
-        beside = {**mean.beside, **why_beside}
-        averages.append(replace(mean, title=f"Mean{title} of {len(columns)}", beside=beside))
+        units = [each.unit for each in columns]
+        common = {
+            one: [cell for unit in units if (cell := to_common(unit.cells[one])) is not None] for one in block.entrants
+        }
+        compared = adjusted(_pairs(key, columns, block.entrants, corrections), labels)
+        lacking = {
+            one: f"lacks {'; '.join(unit.title for unit in units if unit.key not in own)}"
+            for one, own in has.items()
+            if one not in common
+        }
+        of_common = {one: mean_cell(own, weights(units)) for one, own in common.items()}
+        cells, standing = ranked(of_common, COMMON, tests=compared, left_out=lacking)
+        every = len({entrants[one].model for one in common})
+        beside: dict[str, str] = {}
+        for column in dict.fromkeys(column for own in has.values() for column in own if column not in block.columns):
+            models = {entrants[one].model for one in common if column not in has[one]}
+            beside[column] = f"missing or not comparable for {len(models)} of the {every} models"
+        mean = ModelMeans(
+            key=key,
+            title=f"Mean{title} of {len(columns)}",
+            columns=block.columns,
+            beside=beside | why_beside,
+            cells=cells,
+            mean_ranks=_mean_ranks(units, common, tests) if len(common) > 1 else {},
+            standing=standing,
+            comparisons=tuple(compared),
+        )
+        averages.append(mean)
     return tuple(averages)
 
 
@@ -206,50 +233,23 @@ def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
     return "a task of the harness" if unit.benchmark is None and not other_tasks else ""
 
 
-def _mean(
-    key: str,
-    columns: Sequence[Measured],
-    block: Sequence[str],
-    *,
-    has: Mapping[str, Sequence[str]],
-    entrants: Mapping[str, Entrant],
-    tests: Sequence[Comparison],
-    corrections: Corrections,
-) -> ModelMeans:
-    """Works out the mean over columns that a block of entrants has; it has no title yet."""
-    units = [each.unit for each in columns]
-    keys = tuple(unit.key for unit in units)
-    common = {one: [cell for unit in units if (cell := to_common(unit.cells[one])) is not None] for one in block}
-    pairs: list[Pair] = []
-    if all(each.runs[one] for each in columns for one in block):  # else there are no samples to test
-        stacked = {one: in_order(_stacked(columns, [each.observe(one) for each in columns])) for one in block}
-        pairs = [
-            Pair(
-                unit=key,
-                first=one,
-                second=two,
-                one=stacked[one],
-                two=stacked[two],
-                scale=COMMON,
-                correction=_correction(columns, one, two, corrections),
-            )
-            for one, two in combinations(block, 2)
-        ]
-    compared = adjusted(pairs, {one: entrants[one].label for one in block})
-    averages = {one: mean_cell(own, weights(units)) for one, own in common.items()}
-    lacking = {
-        one: f"lacks {'; '.join(unit.title for unit in units if unit.key not in own)}"
-        for one, own in has.items()
-        if one not in common
-    }
-    cells, standing = ranked(averages, COMMON, tests=compared, left_out=lacking)
-    every = len({entrants[one].model for one in block})
-    beside: dict[str, str] = {}
-    for column in dict.fromkeys(column for own in has.values() for column in own if column not in keys):
-        models = {entrants[one].model for one in block if column not in has[one]}
-        beside[column] = f"missing or not comparable for {len(models)} of the {every} models"
-    ranks = _mean_ranks(units, common, tests) if len(common) > 1 else {}
-    return ModelMeans(key, "", keys, beside, cells, mean_ranks=ranks, standing=standing, comparisons=tuple(compared))
+def _pairs(key: str, columns: Sequence[Measured], entrants: Sequence[str], corrections: Corrections) -> list[Pair]:
+    """Returns the pairs of entrants to be tested on the mean over columns; none where some have no samples."""
+    if not all(each.runs[one] for each in columns for one in entrants):
+        return []
+    stacked = {one: in_order(_stacked(columns, [each.observe(one) for each in columns])) for one in entrants}
+    return [
+        Pair(
+            unit=key,
+            first=one,
+            second=two,
+            one=stacked[one],
+            two=stacked[two],
+            scale=COMMON,
+            correction=_correction(columns, one, two, corrections),
+        )
+        for one, two in combinations(entrants, 2)
+    ]
 
 
 def _correction(

@@ -258,15 +258,11 @@ class Scores:
         others |= {each.name: each.scale for each in measured.reported.costs}
         return others.get(address.statistic, measured.unit.scale)
 
-    def put(self, entrant: str, address: At, cell: Cell) -> None:
-        """Adds a number."""
-        self.cells.setdefault(address, {})[entrant] = self.units[address.unit].marked(cell)
-
-    def put_group(self, entrant: str, address: At, cell: Cell) -> None:
-        """Adds a number of a group: the last one of its address."""
-        self.put(entrant, address, cell)
-        cell = self.cells[address][entrant]
-        self.groups.append(GroupValue(address.unit, entrant, address.statistic, *address.where[-1], cell))
+    def put(self, entrant: str, address: At, cell: Cell, *, is_of_group: bool = False) -> None:
+        """Adds a number, which may be one of a group: the last one of its address."""
+        cell = self.cells.setdefault(address, {})[entrant] = self.units[address.unit].marked(cell)
+        if is_of_group:
+            self.groups.append(GroupValue(address.unit, entrant, address.statistic, *address.where[-1], cell))
 
     def further(self) -> Iterator[GroupValue]:
         """Yields the numbers that are neither a unit's own score nor that of a group of its statistic."""
@@ -276,22 +272,12 @@ class Scores:
                 if address != At(address.unit) and id(cell) not in of_groups:
                     yield GroupValue(address.unit, entrant, address.statistic, "", "", cell)
 
-    def by_culture(self) -> dict[tuple[str, str], list[GroupValue]]:
-        """Returns the scores of cultures by unit and entrant."""
-        values: dict[tuple[str, str], list[GroupValue]] = {}
-        for value in self.groups:
-            culture = self.units[value.unit].reported.culture
-            if value.statistic == SCORE and len(value.cell.where) == 1 and value.dimension == culture:
-                values.setdefault((value.unit, value.entrant), []).append(value)
-        return values
-
 
 def all_scores(measured: Sequence[Measured]) -> Scores:
     """Works out every number: whole scores, then groups, then what is derived."""
     scores = Scores({each.unit.key: each for each in measured})
     for each in measured:
-        _add_whole(scores, each)
-        _add_groups(scores, each)
+        _add_scores(scores, each)
         _add_costs(scores, each)
     for each in measured:
         for derived in each.reported.derived:
@@ -300,27 +286,23 @@ def all_scores(measured: Sequence[Measured]) -> Scores:
     return scores
 
 
-def _add_whole(scores: Scores, measured: Measured) -> None:
-    for entrant, cell in measured.unit.cells.items():
-        scores.put(entrant, At(measured.unit.key), cell)
-        if measured.runs[entrant]:
-            missing: set[Flag] = {flag for flag in cell.flags if flag == "incomplete"}
-            for name, own in _further(measured, entrant, (), measured.flags[entrant] | missing):
-                scores.put(entrant, At(measured.unit.key, name), own)
-
-
-def _add_groups(scores: Scores, measured: Measured) -> None:
-    key, scale = measured.unit.key, measured.unit.scale
-    for fields in _splits(measured):
+def _add_scores(scores: Scores, measured: Measured) -> None:
+    """Adds the whole scores, then those of groups, each with the further scores of the same samples."""
+    key = measured.unit.key
+    for fields in ((), *_splits(measured)):
         for entrant, flags in measured.flags.items():
             for where in measured.combinations(entrant, fields):
-                observed = measured.observe(entrant, where)
-                if not observed.scores.size:
-                    continue
-                cell = cell_of(observed, scale, tuple(flags), where, min_coverage=measured.min_coverage)
-                scores.put_group(entrant, At(key, where=where), cell)
-                for name, own in _further(measured, entrant, where, flags):
-                    scores.put_group(entrant, At(key, name, where), own)
+                cell = measured.unit.cells[entrant]
+                if where:
+                    observed = measured.observe(entrant, where)
+                    if not observed.scores.size:
+                        continue
+                    scale, least = measured.unit.scale, measured.min_coverage
+                    cell = cell_of(observed, scale, tuple(flags), where, min_coverage=least)
+                scores.put(entrant, At(key, where=where), cell, is_of_group=bool(where))
+                of_all: set[Flag] = {*flags, *(flag for flag in cell.flags if flag == "incomplete")}
+                for name, further in _further(measured, entrant, where, of_all):
+                    scores.put(entrant, At(key, name, where), further, is_of_group=bool(where))
 
 
 def _add_costs(scores: Scores, measured: Measured) -> None:
@@ -349,10 +331,10 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
     return [(name,) for name in fields if most[name] <= _GROUPS]
 
 
-def _further(measured: Measured, entrant: str, where: Where, flags: frozenset[Flag]) -> Iterator[tuple[str, Cell]]:
+def _further(measured: Measured, entrant: str, where: Where, flags: set[Flag]) -> Iterator[tuple[str, Cell]]:
     """Yields the further scores, which no judge gives, by name; but those that no sample has and none has to have."""
     runs, tasks = measured.runs[entrant], measured.tasks
-    for further in measured.reported.further:
+    for further in measured.reported.further if runs else ():
         # A share of a group counts each of its items once.
         equal_parts = measured.equal_parts and not (further.is_share and where)
         observed = observe(runs, tasks, where, statistic=further.name, equal_parts=equal_parts)
@@ -378,5 +360,5 @@ def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
                 else:
                     cell = from_interval(mean_interval(value, own.clusters), derived.scale, flags, keys, where)
                 place = ((derived.dimension, group),) if derived.dimension else ()
-                add = scores.put_group if derived.dimension else scores.put
-                add(entrant, At(measured.unit.key, derived.name, (*where, *place)), cell)
+                address = At(measured.unit.key, derived.name, (*where, *place))
+                scores.put(entrant, address, cell, is_of_group=bool(place))

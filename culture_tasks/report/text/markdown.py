@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from culture_tasks.report.model import Cell, Finding, Report, Table
+from culture_tasks.report.model import Cell, Conclusion, Report, Table
 from culture_tasks.report.wording import (
     FIRST_FIGURES,
     FIRST_TABLE,
@@ -60,12 +60,12 @@ def _parts(report: Report, figures: Sequence[Chart], suffix: str) -> Iterator[st
         yield _folded(f"Files not included ({len(lines)})", "\n".join(lines))
 
 
-def _bullets(findings: Sequence[Finding]) -> Iterator[str]:
+def _bullets(findings: Sequence[Conclusion]) -> Iterator[str]:
     if findings:
         yield "\n".join(f"- {_sentence(finding)}" for finding in findings)
 
 
-def _sentence(finding: Finding) -> str:
+def _sentence(finding: Conclusion) -> str:
     """Returns a finding with its names in bold and its command as code; spaces at the ends of other words stay."""
     fence = "`" * (1 + max(map(len, re.findall("`+", finding.command)), default=0))
     command = f" {fence}{plain(finding.command)}{fence}" if finding.command else ""
