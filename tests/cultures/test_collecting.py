@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.toy_culture import STEPS, project, written
 
@@ -331,6 +331,7 @@ def test_a_guarded_text_comes_back(text):
 
 
 @given(question=TEXTS, answers=st.lists(TEXTS, max_size=3))
+@settings(max_examples=40)
 def test_values_come_back_from_csv_as_they_were_sent(tmp_path_factory, question, answers):
     """Prefilled values of a row, sent as CSV and returned without a change, are those that were sent."""
     folder = tmp_path_factory.mktemp("trip")
