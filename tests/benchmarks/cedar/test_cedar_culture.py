@@ -19,6 +19,7 @@ from culture_tasks.benchmarks.cedar.scenes import PIECES, decide, row_name
 from culture_tasks.benchmarks.culture_forms import MODEL, Config, Entry, NothingBuiltError, State
 from culture_tasks.benchmarks.cultures import BuiltCulture
 from culture_tasks.benchmarks.interface import Picture
+from culture_tasks.cultures.building import build
 from culture_tasks.cultures.collecting import collect
 from culture_tasks.cultures.giving_out import give_out
 from culture_tasks.cultures.project import CONFIG, Project, problems_with
@@ -171,8 +172,8 @@ def done(tmp_path):
     return iran, data
 
 
-def built_culture(project, data, folder):
-    """Writes what a form builds, as the engine does."""
+def built_culture(project, data):
+    """Returns what a form builds, and the culture in its folder."""
     state = project.state(data)
     built = project.form.build(state)
     told = "write" if project.config.way == "scenes" else "translate"
@@ -180,27 +181,10 @@ def built_culture(project, data, folder):
     names = [one.row for one in built.dropped]
     assert len(set(names)) == len(names)
     assert len(brought) == len(names) + sum(map(len, built.tables.values()))  # every row is built, or says why not
-    (folder / "data" / "images").mkdir(parents=True)
-    for name, rows in built.tables.items():
-        (folder / "data" / name).write_text(json.dumps(list(rows)), encoding="utf-8")
-    for name, source in built.images.items():
-        (folder / "data" / "images" / name).write_bytes((state.folder / "images" / source).read_bytes())
-    config = project.config
-    return built, BuiltCulture(
-        folder=folder,
-        name=config.name,
-        title=config.title,
-        like=config.like,
-        way=config.way,
-        language=config.language,
-        place=config.place,
-        files={},
-        marks=tuple(built.marks),
-        facts=json.loads(json.dumps(built.facts)),
-    )
+    return built, build(project, Settings(data=data)).culture
 
 
-def test_a_language_goes_through_all_steps(done, tmp_path):
+def test_a_language_goes_through_all_steps(done):
     iran, data = done
     state = iran.state(data)
     scenes = {scene.row: scene for scene in CedarWork(state).scenes}
@@ -208,7 +192,7 @@ def test_a_language_goes_through_all_steps(done, tmp_path):
     # among six (3 disgust, 2 relief, 1 awe), and waits for a seventh.
     assert scenes["text-2"].decision == (None, None, 7)
     assert scenes["image-2"].decision == ("disgust", "relief", 5)
-    built, culture = built_culture(iran, data, tmp_path / "built")
+    built, culture = built_culture(iran, data)
     ids = {name: [row["id"] for row in rows] for name, rows in built.tables.items()}
     every = [str(at) for at in range(1, 11)]
     assert ids == {"iran_nq.json": [at for at in every if at != "2"], "iran_inq.json": every}
@@ -601,7 +585,7 @@ def test_new_scenes_go_through_all_steps(tmp_path):
     fill_in(new, data, "check", "b", checked)
     for person in ("p1", "p2", "p3", "p4", "p5"):
         fill_in(new, data, "label", person, lambda row: {"emotion": "fear"})
-    built, culture = built_culture(new, data, tmp_path / "built")
+    built, culture = built_culture(new, data)
     del expected["seed-2"]
     expected |= {
         "seed-1": "it names an emotion",
