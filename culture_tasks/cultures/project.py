@@ -111,11 +111,9 @@ class Project:
         return entries
 
     def add(self, entries: Iterable[Entry], origin: str) -> int:
-        """Appends entries, each on disk when this returns, and returns their number.
+        """Appends entries whose values were checked, each on disk when this returns, and returns their number.
 
-        Args:
-            entries: Entries whose values were checked (:func:`problems_with`).
-            origin: Where they come from, such as the name of a sheet, for whoever looks into the file.
+        Their ``origin``, such as the name of a sheet, is for whoever looks into the file.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         contents = [{**asdict(entry), "time": now, "origin": origin} for entry in entries]
@@ -143,20 +141,17 @@ def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def append_objects(path: Path, contents: Iterable[Mapping[str, Any]]) -> None:
     """Appends objects to a file that only grows, each a line, in place of a last line that a crash cut short."""
-    with path.open("ab") as file:
-        if file.tell() and not _ends_a_line(path):
-            last = path.read_bytes().rpartition(b"\n")[2]
-            if _is_object(last):
-                file.write(b"\n")
-            else:
-                file.truncate(file.tell() - len(last))
+    with path.open("a+b") as file:
+        if size := file.seek(0, 2):
+            file.seek(-1, 2)
+            if file.read(1) != b"\n":
+                file.seek(0)
+                last = file.read().rpartition(b"\n")[2]
+                if _is_object(last):
+                    file.write(b"\n")
+                else:
+                    file.truncate(size - len(last))
         file.write("".join(json.dumps(content, ensure_ascii=False) + "\n" for content in contents).encode("utf-8"))
-
-
-def _ends_a_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, 2)
-        return file.read(1) == b"\n"
 
 
 def _is_object(line: bytes) -> bool:

@@ -35,29 +35,17 @@ _MARKS = ("x", "yes", "true", "1", "✓", "✗")
 
 @dataclass
 class ReturnedRow:
-    """A row of a file that came back.
-
-    Attributes:
-        file: The file, as it was named.
-        place: The row's place in the file; empty for a file that can't be read.
-        content: What the file holds there.
-        sheet: Its sheet; None where no sheet has it.
-        sent: The row as it was sent.
-        values: The values that were filled in.
-        skipped: Why it was skipped; None where it wasn't.
-        empty: Whether nobody has filled it in.
-        problem: Why it can't be used; empty where it can.
-    """
+    """A row of a file that came back."""
 
     file: str
-    place: str = ""
+    place: str = ""  # in the file; empty for a file that can't be read
     content: str = ""
-    sheet: Sheet | None = None
+    sheet: Sheet | None = None  # None where no sheet has it
     sent: SentRow | None = None
     values: dict[str, Any] = field(default_factory=dict)
-    skipped: str | None = None
+    skipped: str | None = None  # why; None where it wasn't
     empty: bool = False
-    problem: str = ""
+    problem: str = ""  # why it can't be used; empty where it can
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -346,11 +346,8 @@ class CareForm(CultureForm):
 
     work = CareWork
 
-    def steps(self, config: Config) -> Sequence[Step]:
-        """Returns the steps; without drafts, checkers or translations, theirs are left out."""
-        return list(self._steps(config))
-
-    def _steps(self, config: Config) -> Iterator[Step]:
+    def steps(self, config: Config) -> Iterator[Step]:
+        """Yields the steps; without drafts, checkers or translations, theirs are left out."""
         options, about = config.options, self.texts["categories"]
         lines = "\n".join(f"{title}: {about[name]}".strip() for name, title in _TITLES.items())
         step = partial(self.step, config, slots={"categories": lines}, choices={"category": _TITLES})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,8 @@ class CedarForm(CultureForm):
 
     work = CedarWork
 
-    def steps(self, config: Config) -> Sequence[Step]:
-        """Returns the steps, in order."""
-        return list(self._steps(config))
-
-    def _steps(self, config: Config) -> Iterator[Step]:
+    def steps(self, config: Config) -> Iterator[Step]:
+        """Yields the steps of a way, in order."""
         step = partial(self.step, config, choices={"emotion": dict(zip(EMOTIONS, EMOTIONS, strict=True))})
         yield step("words", CedarWork.words_rows)
         yield step("words_back", CedarWork.words_back_rows)

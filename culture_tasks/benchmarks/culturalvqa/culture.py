@@ -391,11 +391,8 @@ class CulturalVqaForm(CultureForm):
 
     work = CulturalVqaWork
 
-    def steps(self, config: Config) -> Sequence[Step]:
-        """Returns the steps; without a look at images or ratings of models' answers, theirs are left out."""
-        return list(self._steps(config))
-
-    def _steps(self, config: Config) -> Iterator[Step]:
+    def steps(self, config: Config) -> Iterator[Step]:
+        """Yields the steps; without a look at images or ratings of models' answers, theirs are left out."""
         step = partial(self.step, config)
         if config.options["screen"]:
             yield step("screen", CulturalVqaWork.screen_rows)
