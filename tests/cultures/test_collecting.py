@@ -298,17 +298,6 @@ def test_collecting_asks_for_no_published_image(tmp_path, opened, monkeypatch):
     assert outcome(opened, as_csv(filled(tmp_path / "out")))[0] == {"new": 2}
 
 
-def test_a_sheet_of_another_project_is_refused(tmp_path, opened):
-    other = project(tmp_path / "other", "a")
-    config = other.folder / "culture.toml"
-    config.write_text(config.read_text("utf-8").replace('"toyland"', '"toytown"'), "utf-8")
-    other = Project.open(other.folder)
-    give_out(other, other.state(), "write", tmp_path / "other_out")
-    counts, reasons, _ = outcome(opened, as_csv(filled(tmp_path / "other_out")))
-    assert counts == {"refused": 2}
-    assert all("no row 'r" in reason for reason in reasons)
-
-
 def test_a_thousand_rows_of_ten_people_come_back(tmp_path):
     opened = project(tmp_path / "big", *(f"p{number}" for number in range(10)), options="blanks = 100")
     give_out(opened, opened.state(), "write", tmp_path / "out")

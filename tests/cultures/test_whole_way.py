@@ -241,7 +241,10 @@ def test_two_cultures_go_from_an_empty_folder_to_a_report(user):
         assert units[name]["cells"]
     text = (user.folder / "report" / "report.md").read_text("utf-8")
     assert "CARE, Isfahan" in text
-    assert "Published" in text or "published" in text
+    assert "ublished" in text
+    results = "".join(path.read_text("utf-8") for path in (user.folder / "results").rglob("*results*.json"))
+    assert "lave_nepal" in results
+    assert "care_rating" in results
 
     # Nothing else of the culture than its data, and not the key of the endpoint, is in the folder that is shared.
     shared = [path for path in (user.folder / "nepal" / "built").rglob("*") if path.is_file()]
