@@ -132,11 +132,11 @@ def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if not path.is_file():
         return
     *lines, last = path.read_bytes().split(b"\n")
-    for number, line in enumerate([*lines, last if _is_object(last) else b""], start=1):
+    for number, line in enumerate([*lines, last if _object(last) is not None else b""], start=1):
         if line.strip():
-            if not _is_object(line):
+            if (content := _object(line)) is None:
                 raise DataError(f"{path}, line {number}: not a JSON object. {_RESTORE}")
-            yield number, json.loads(line)
+            yield number, content
 
 
 def append_objects(path: Path, contents: Iterable[Mapping[str, Any]]) -> None:
@@ -147,18 +147,19 @@ def append_objects(path: Path, contents: Iterable[Mapping[str, Any]]) -> None:
             if file.read(1) != b"\n":
                 file.seek(0)
                 last = file.read().rpartition(b"\n")[2]
-                if _is_object(last):
+                if _object(last) is not None:
                     file.write(b"\n")
                 else:
                     file.truncate(size - len(last))
         file.write("".join(json.dumps(content, ensure_ascii=False) + "\n" for content in contents).encode("utf-8"))
 
 
-def _is_object(line: bytes) -> bool:
+def _object(line: bytes) -> dict[str, Any] | None:
     try:
-        return isinstance(json.loads(line), dict)
+        content = json.loads(line)
     except ValueError:
-        return False
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def form_like(name: object, where: str) -> CultureForm:
