@@ -389,7 +389,7 @@ class CultureForm(ABC):
         return [option for option in options if option.way in ("", way)]
 
     @abstractmethod
-    def steps(self, config: Config) -> Sequence[Step]:
+    def steps(self, config: Config) -> Iterable[Step]:
         """Returns the steps, in order."""
 
     def step(

@@ -11,18 +11,16 @@ from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from culture_tasks.benchmarks.culture_forms import (
     MODEL,
     Ask,
-    Config,
-    CultureForm,
     CultureWork,
     Figure,
     SheetRow,
     State,
-    Step,
 )
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.data.releases import released_questions
@@ -156,30 +154,29 @@ def responses(state: State, row: str, reference: str = "") -> list[ModelResponse
     return [ModelResponse(name, named[name], texts[named[name]]) for name in sorted(named)]
 
 
-def _read_response(reply: str) -> Mapping[str, Any]:
+def ask_by(
+    prompt: PromptFile,
+    read: Callable[[str], Mapping[str, Any]],
+    decoding: Decoding,
+    labels: Mapping[str, str],
+    *,
+    values: Mapping[str, str] = MappingProxyType({}),
+    shows_image: bool = False,
+) -> Ask:
+    """Returns how a model is asked with a prompt file: its slots have values, or what a row shows under a label."""
+
+    def shown(row: SheetRow) -> Prompt:
+        text = prompt.fill({**values, **{slot: row.shown.get(label, "") for slot, label in labels.items()}})
+        return Prompt((Picture(), text) if shows_image else (text,))
+
+    return Ask(prompt=shown, read=read, decoding=decoding, version=prompt.name)
+
+
+def read_response(reply: str) -> Mapping[str, Any]:
     """Reads a model's response; raises ValueError for an empty one."""
     if not reply.strip():
         raise ValueError("expected an answer, found nothing")
     return {"response": reply.strip()}
-
-
-def respond_step(
-    form: CultureForm,
-    config: Config,
-    rows: Callable[[Any], Sequence[SheetRow]],
-    *,
-    prompt: PromptFile,
-    decoding: Decoding,
-    shows_images: bool,
-) -> Step:
-    """Returns the step in which models answer questions, shown in a prompt file."""
-
-    def shown(row: SheetRow) -> Prompt:
-        text = prompt.fill({"question": row.shown["Question"]})
-        return Prompt((Picture(), text) if shows_images else (text,))
-
-    ask = Ask(prompt=shown, read=_read_response, decoding=decoding, version=prompt.name)
-    return form.step(config, "respond", rows, ask=ask)
 
 
 # What a project has come to

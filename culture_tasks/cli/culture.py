@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,13 @@ from culture_tasks.cli.options import AddParser, add_json, at_least, names, prin
 from culture_tasks.text_tables import as_text, printable, write_csv
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from culture_tasks.benchmarks.culture_forms import Figure
+    from culture_tasks.cultures.project import Project
+    from culture_tasks.settings import Settings
+
+    _Actions = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def register(add_parser: AddParser) -> None:
@@ -26,7 +31,7 @@ def register(add_parser: AddParser) -> None:
     _add_collect(actions)
     drafting = _action(
         actions,
-        "draft",
+        _draft,
         "have a model fill in a step: drafts to be rewritten by people, or responses to be rated",
         "Asks a model for the rows of a step that it hasn't filled in. Each reply is saved as it comes; a second call "
         "asks only for what is missing.",
@@ -34,28 +39,25 @@ def register(add_parser: AddParser) -> None:
     drafting.add_argument("--step", required=True, help="the step")
     drafting.add_argument("--model", required=True, help="openai:NAME, at the endpoint that OPENAI_BASE_URL names")
     drafting.add_argument("-n", "--number", type=int, metavar="N", help="ask for so many rows (default: all)")
-    drafting.set_defaults(handler=_draft)
     agreeing = _action(
         actions,
-        "agree",
+        _agree,
         "say how well people agree, what needs another person, and what falls out",
         "Prints how far each step is, the paper's measures of agreement beside its numbers, and the rows that fall "
         "out, with the reasons.",
     )
     agreeing.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the rows that fall out as CSV")
-    agreeing.set_defaults(handler=_agree)
     building = _action(
         actions,
-        "build",
+        _build,
         "build the benchmark of the culture",
         "Writes data, task files, data card and hashes into the project's folder 'built', which CULTURE_TASKS_CULTURES "
         "makes known to both harnesses.",
     )
     building.add_argument("--zip", type=Path, metavar="FILE", help="write the culture as a zip file too")
-    building.set_defaults(handler=_build)
 
 
-def _add_new(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_new(actions: _Actions) -> None:
     about = "make the folder of a project: decisions with their defaults, labels to translate, a guide for the group"
     new = actions.add_parser("new", help=about, description=f"{about.capitalize()}.")
     new.add_argument("name", metavar="NAME", help="name of the culture in tasks, such as korea")
@@ -69,10 +71,10 @@ def _add_new(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     new.set_defaults(handler=_new)
 
 
-def _add_sheets(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_sheets(actions: _Actions) -> None:
     sheets = _action(
         actions,
-        "sheets",
+        _sheets,
         "write the sheets of a step: a page and a CSV file for each person",
         "Gives every row to as many people as it needs, evenly, and writes a page that needs no network and a CSV file "
         "for each. A later call gives out only what nobody has filled in or has on a sheet.",
@@ -86,13 +88,12 @@ def _add_sheets(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     again = "also give people once more what they have on an earlier sheet and haven't returned, as when it was lost"
     sheets.add_argument("--again", action="store_true", help=again)
     add_json(sheets)
-    sheets.set_defaults(handler=_sheets)
 
 
-def _add_collect(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_collect(actions: _Actions) -> None:
     collect = _action(
         actions,
-        "collect",
+        _collect,
         "read what came back of the sheets",
         "Reads files that pages saved, and CSV files. Every row is new, skipped, the same as before, empty, in "
         "conflict with an earlier one, or refused with a reason; conflicts and refusals make the exit status 1. A copy "
@@ -104,22 +105,37 @@ def _add_collect(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -
     output = "write the rows that were refused or are in conflict as CSV"
     collect.add_argument("-o", "--output", type=Path, metavar="FILE", help=output)
     add_json(collect)
-    collect.set_defaults(handler=_collect)
 
 
 def _action(
-    actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, about: str, description: str
+    actions: _Actions, handler: Callable[[argparse.Namespace], int], about: str, description: str
 ) -> argparse.ArgumentParser:
-    parser = actions.add_parser(name, help=about, description=description)
+    parser = actions.add_parser(handler.__name__.removeprefix("_"), help=about, description=description)
     parser.add_argument("project", type=Path, metavar="PROJECT", help="folder of the project")
+    parser.set_defaults(handler=handler)
     return parser
+
+
+def _opened(options: argparse.Namespace) -> tuple[Project, Settings]:
+    from culture_tasks.cultures.project import Project
+    from culture_tasks.settings import Settings
+
+    return Project.open(options.project), Settings.from_environment()
+
+
+@contextmanager
+def _writing(command: str, folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(command, folder, error) from None
 
 
 def _new(options: argparse.Namespace) -> int:
     from culture_tasks.cultures.new_project import create
 
     folder = options.output or Path(options.name)
-    try:
+    with _writing("culture new", folder):
         project = create(
             options.name,
             like=options.like,
@@ -129,8 +145,6 @@ def _new(options: argparse.Namespace) -> int:
             title=options.title,
             folder=folder,
         )
-    except OSError as error:
-        raise unwritable("culture new", folder, error) from None
     print(
         printable(f"{folder}: {project.config.title}, like {options.like}, with the steps {', '.join(project.steps)}")
     )
@@ -140,19 +154,15 @@ def _new(options: argparse.Namespace) -> int:
 
 def _sheets(options: argparse.Namespace) -> int:
     from culture_tasks.cultures.giving_out import give_out
-    from culture_tasks.cultures.project import Project
-    from culture_tasks.settings import Settings
 
-    project = Project.open(options.project)
+    project, settings = _opened(options)
     folder = options.output or options.project / "sheets"
-    state = project.state(Settings.from_environment().data_folder)
-    problems = list(project.form.check(state))
-    try:
+    state = project.state(settings.data_folder)
+    problems = project.form.check(state)
+    with _writing("culture sheets", folder):
         given = give_out(
             project, state, options.step, folder, people=options.people, most=options.most, again=options.again
         )
-    except OSError as error:
-        raise unwritable("culture sheets", folder, error) from None
     if options.json:
         sheets = [{"name": sheet.name, "person": sheet.person, "rows": len(sheet.rows)} for sheet in given.sheets]
         print_json({**given._asdict(), "sheets": sheets, "folder": folder, "problems": problems})
@@ -184,21 +194,14 @@ def _sheets(options: argparse.Namespace) -> int:
 
 def _collect(options: argparse.Namespace) -> int:
     from culture_tasks.cultures.collecting import OUTCOMES, collect
-    from culture_tasks.cultures.project import Project
-    from culture_tasks.settings import Settings
 
-    project = Project.open(options.project)
-    data_folder = Settings.from_environment().data_folder
-    try:
-        collected = collect(project, options.files, data_folder, overwrite=options.replace)
-    except OSError as error:
-        raise unwritable("culture collect", options.project, error) from None
+    project, settings = _opened(options)
+    with _writing("culture collect", options.project):
+        collected = collect(project, options.files, settings.data_folder, overwrite=options.replace)
     failed = [line for line in collected.lines if line.outcome in ("refused", "conflict")]
     if options.output is not None:
-        try:
+        with _writing("culture collect", options.output):
             write_csv(options.output, list(failed[0]._fields) if failed else ["file"], [list(line) for line in failed])
-        except OSError as error:
-            raise unwritable("culture collect", options.output, error) from None
     if options.json:
         notes = [{"file": file, "note": note} for file, note in collected.notes]
         print_json({"rows": [line._asdict() for line in collected.lines], "notes": notes})
@@ -220,18 +223,10 @@ def _draft(options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from culture_tasks.cultures.drafting import draft
-    from culture_tasks.cultures.project import Project
-    from culture_tasks.settings import Settings
 
+    project, settings = _opened(options)
     with tqdm(desc="rows", unit="row", file=sys.stderr, disable=None) as bar:
-        drafted = draft(
-            Project.open(options.project),
-            options.step,
-            options.model,
-            Settings.from_environment(),
-            most=options.number,
-            progress=bar.update,
-        )
+        drafted = draft(project, options.step, options.model, settings, most=options.number, progress=bar.update)
     print(f"{drafted.saved} rows saved, {drafted.before} were there before, {len(drafted.failed)} failed")
     for row, reason in drafted.failed[:20]:
         print(printable(f"  {row}: {reason}"))
@@ -243,12 +238,9 @@ def _draft(options: argparse.Namespace) -> int:
 def _agree(options: argparse.Namespace) -> int:
     from culture_tasks.benchmarks.culture_forms import NothingBuiltError
     from culture_tasks.cultures.gold import gold_shares
-    from culture_tasks.cultures.project import Project
-    from culture_tasks.errors import DataError
-    from culture_tasks.settings import Settings
 
-    project = Project.open(options.project)
-    state = project.state(Settings.from_environment().data_folder)
+    project, settings = _opened(options)
+    state = project.state(settings.data_folder)
     for problem in (problems := list(project.form.check(state))):
         print(printable(f"problem: {problem}"))
     table, needs = [], []
@@ -273,22 +265,17 @@ def _agree(options: argparse.Namespace) -> int:
         print()
         print(printable(as_text(["agreement", "of", "n", "value", "95 %", "paper", "floor"], _figures(figures))))
     print()
-    built = None
+    notes: list[str] = []
     try:
         built = project.form.build(state)
-        dropped = built.dropped
-    except DataError as error:
+        counts, dropped = [f"{name}: {number}" for name, number in built.counts.items()], built.dropped
+        notes = [f"note: {mark}" for mark in built.marks]
+    except NothingBuiltError as error:
         problems.append(str(error))
-        print(printable(f"nothing can be built yet: {error}"))
-        dropped = error.dropped if isinstance(error, NothingBuiltError) else ()
-    for name, number in built.counts.items() if built else ():
-        print(printable(f"{name}: {number}"))
-    for row in dropped[:20]:
-        print(printable(f"left out: {row.step}, {row.row}: {row.reason}"))
-    if len(dropped) > 20:
-        print(f"… and {len(dropped) - 20} more rows (--output FILE lists all)")
-    for mark in built.marks if built else ():
-        print(printable(f"note: {mark}"))
+        counts, dropped = [f"nothing can be built yet: {error}"], error.dropped
+    more = [f"… and {len(dropped) - 20} more rows (--output FILE lists all)"] if len(dropped) > 20 else []
+    for line in (*counts, *(f"left out: {row.step}, {row.row}: {row.reason}" for row in dropped[:20]), *more, *notes):
+        print(printable(line))
     if options.output is not None:
         write_csv(options.output, ["step", "row", "reason"], [list(each) for each in dropped])
     return 1 if problems else 0
@@ -308,16 +295,14 @@ def _figures(figures: Sequence[Figure]) -> list[list[str]]:
 
 def _build(options: argparse.Namespace) -> int:
     from culture_tasks.cultures.building import DROPPED, build, pack
-    from culture_tasks.cultures.project import Project
-    from culture_tasks.settings import Settings
 
-    project = Project.open(options.project)
-    done = build(project, Settings.from_environment())
+    project, settings = _opened(options)
+    done = build(project, settings)
     print(printable(f"{done.culture.folder}: {done.culture.benchmark}, with the tasks {', '.join(done.tasks)}"))
-    for name, number in done.counts.items():
+    for name, number in done.built.counts.items():
         print(printable(f"  {name}: {number}"))
-    if done.dropped:
-        print(printable(f"  left out: {len(done.dropped)} rows, in {options.project / DROPPED}"))
+    if done.built.dropped:
+        print(printable(f"  left out: {len(done.built.dropped)} rows, in {options.project / DROPPED}"))
     for mark in done.culture.marks:
         print(printable(f"note: {mark}"))
     for heading, text in project.config.card.items():

@@ -45,18 +45,9 @@ def assign(
 
     A row is open as long as fewer people have filled it in, or have it on a sheet, than it needs. The person with the
     fewest rows gets it; of several, the one that a hash of the seed puts first. All rows of a group go to the same
-    people, and the order of rows is another one for each person.
-
-    Args:
-        step: The step.
-        state: The project's state.
-        sheets: The sheets that are out.
-        people: Those who get a sheet now; all by default. The others' shares are left for them.
-        most: Most rows on a sheet; a group is never split.
-        again: Whether people get what they have on an earlier sheet and haven't returned once more.
-
-    Raises:
-        SettingsError: If a person isn't known, or does another step.
+    people, and the order of rows is another one for each person. Of several ``people`` who get a sheet now, the others'
+    shares are left for them; no sheet has more than the ``most`` rows, unless a group has; ``again`` gives people once
+    more what they have on an earlier sheet. Raises SettingsError for a person who isn't known or does another step.
     """
     doers = state.config.doers(step.name)
     _check_people(step, doers, people)
@@ -95,20 +86,13 @@ def assign(
 
 @dataclass(frozen=True)
 class _Standing:
-    """How far the rows of a step are, by their names.
-
-    Attributes:
-        had: People who filled a row in or skipped it.
-        out: People who have it on a sheet.
-        back: People who have it on a sheet, and are to get it once more.
-        places: How many more people it needs.
-    """
+    """How far the rows of a step are, by their names."""
 
     doers: Sequence[str]
-    had: Mapping[str, set[str]]
-    out: Mapping[str, set[str]]
-    back: Mapping[str, set[str]]
-    places: dict[str, int]
+    had: Mapping[str, set[str]]  # people who filled a row in or skipped it
+    out: Mapping[str, set[str]]  # who have it on a sheet
+    back: Mapping[str, set[str]]  # who have it on a sheet, and are to get it once more
+    places: dict[str, int]  # how many more people it needs
 
     def involved(self, row: SheetRow) -> set[str]:
         """Returns everybody who has or had a row."""

@@ -8,13 +8,13 @@ import shutil
 import uuid
 import zipfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
 from culture_tasks import __version__
-from culture_tasks.benchmarks.culture_forms import Built, Dropped
+from culture_tasks.benchmarks.culture_forms import Built
 from culture_tasks.benchmarks.cultures import (
     BUILT,
     DATA,
@@ -41,19 +41,11 @@ _ORIENTATION = 0x0112  # tag of EXIF
 
 
 class BuiltFolder(NamedTuple):
-    """What was built.
-
-    Attributes:
-        culture: The culture, as a reader of its folder has it.
-        tasks: The names of its tasks and groups.
-        counts: What was counted.
-        dropped: The rows that fell out; they are in the project's ``dropped.csv``, too.
-    """
+    """A culture, as a reader of its folder has it, the names of its tasks and groups, and what it was built of."""
 
     culture: BuiltCulture
     tasks: Sequence[str]
-    counts: Mapping[str, int]
-    dropped: Sequence[Dropped]
+    built: Built
 
 
 def build(project: Project, settings: Settings) -> BuiltFolder:
@@ -97,8 +89,7 @@ def build(project: Project, settings: Settings) -> BuiltFolder:
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     write_csv(project.folder / DROPPED, ["step", "row", "reason"], [list(each) for each in built.dropped])
-    names = [entry.name for entry in benchmark.entries()]
-    return BuiltFolder(BuiltCulture.read(final), names, built.counts, built.dropped)
+    return BuiltFolder(BuiltCulture.read(final), [entry.name for entry in benchmark.entries()], built)
 
 
 def pack(culture: BuiltCulture, path: Path) -> None:

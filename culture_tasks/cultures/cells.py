@@ -32,13 +32,7 @@ def as_cell(value: object) -> str:
 
 
 def read_value(column: SheetColumn, text: str, label: Callable[[str], str] = str) -> object:
-    """Returns the value of a column that a cell holds; the text itself where it is none, and None where it is empty.
-
-    Args:
-        column: The column.
-        text: The cell, as :func:`normal` returns it.
-        label: Translates the labels of options.
-    """
+    """Returns the value of a column that a cell holds; the text itself where it is none, and None where it is empty."""
     if not text:
         return None
     plain = folded(text)

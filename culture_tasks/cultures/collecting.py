@@ -24,17 +24,10 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
 class Line(NamedTuple):
-    """What became of one row of a file, or of a file that can't be read.
-
-    Attributes:
-        place: The row's place in the file; empty for a whole file.
-        row: Its name; empty where it isn't known.
-        reason: Why it was refused, or with what it is in conflict.
-        content: What it holds.
-    """
+    """What became of one row of a file, or of a file that can't be read."""
 
     file: str
-    place: str
+    place: str  # the row's in the file; empty for a whole file
     step: str
     row: str
     person: str
@@ -44,11 +37,7 @@ class Line(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """What became of every row of all files.
-
-    Attributes:
-        notes: What was read otherwise than it stands there, by file; each says what was done.
-    """
+    """What became of every row of all files, and what was read otherwise than it stands there, by file."""
 
     lines: Sequence[Line]
     notes: Sequence[tuple[str, str]]
@@ -66,15 +55,8 @@ def collect(
 ) -> Collected:
     """Reads files that came back and adds what is new to the project's entries.
 
-    Args:
-        project: The project.
-        files: CSV files, and files that pages saved.
-        data_folder: The user's data folder, for messages that say what of a row was changed.
-        overwrite: Whether another value of the same person for the same row replaces the earlier one; of several in
-            these files, the last one does.
-
-    Raises:
-        DataError: If the project's own files can't be read.
+    Where it may ``overwrite``, another value of the same person for the same row replaces the earlier one; of several
+    in these files, the last one does.
     """
     reader = SheetReader(project, data_folder)
     returned = [row for path in files for row in _read(reader, path, project.folder / COLLECTED)]

@@ -27,13 +27,7 @@ _OPENAI = "openai:"
 
 
 class Drafted(NamedTuple):
-    """What came of asking a model.
-
-    Attributes:
-        saved: Number of rows that it filled in now.
-        before: Number of rows that it had filled in before, which weren't asked again.
-        failed: The other rows, each with the reason.
-    """
+    """How many rows a model filled in now, and before, and which ones it didn't, each with the reason."""
 
     saved: int
     before: int
@@ -43,15 +37,9 @@ class Drafted(NamedTuple):
 def draft(
     project: Project, step: str, model: str, settings: Settings, *, most: int | None = None, progress: Callable[[], Any]
 ) -> Drafted:
-    """Asks a model for every row of a step that it hasn't filled in, and saves each reply as it comes.
+    """Asks a model for every row of a step that it hasn't filled in, or the ``most``, and saves each reply as it comes.
 
-    Args:
-        project: The project.
-        step: Name of the step.
-        model: ``openai:<name>``, asked at the endpoint that the settings name.
-        settings: The user's settings; budget, concurrency, patience and timeout are those of judges.
-        most: Ask for so many rows; None for all.
-        progress: Called after each row.
+    Budget, concurrency, patience and timeout are those of judges.
 
     Raises:
         DataError: If the step isn't one for models.

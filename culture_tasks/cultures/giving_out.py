@@ -19,20 +19,13 @@ from culture_tasks.pages.thumbnails import Thumbnails
 
 
 class GivenOut(NamedTuple):
-    """What was given out.
-
-    Attributes:
-        sheets: The sheets whose files were written.
-        out: Number of places in rows that are on earlier sheets and not back yet.
-        later: As in :class:`~culture_tasks.cultures.assignment.Assignment`, as is ``short``.
-        labels: How many labels a translated ``labels.json`` lacked; they are in it now.
-    """
+    """The sheets whose files were written; ``out``, ``later`` and ``short`` are those of the assignment."""
 
     sheets: Sequence[Sheet]
     out: int
     later: int
     short: Mapping[str, int]
-    labels: int
+    labels: int  # how many a translated ``labels.json`` lacked; they are in it now
 
 
 def give_out(

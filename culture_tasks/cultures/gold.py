@@ -16,11 +16,7 @@ from culture_tasks.errors import DataError
 
 
 class Gold(NamedTuple):
-    """A row whose right values are known.
-
-    Attributes:
-        right: The right values of some columns.
-    """
+    """A row, and the right values of some of its columns."""
 
     row: SheetRow
     right: Mapping[str, Sequence[object]]

@@ -33,18 +33,12 @@ _SLOT = re.compile(r"\{\w+\}")
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of a project.
-
-    Attributes:
-        direction: ``ltr`` or ``rtl``.
-        texts: The translation of each English label; empty where there is none yet.
-        own: Translations that people made at a step, which come before those in the file.
-    """
+    """The labels of a project, with the translation of each English one; empty where there is none yet."""
 
     language: str
-    direction: str
+    direction: str  # ``ltr`` or ``rtl``
     texts: Mapping[str, str] = field(default_factory=dict)
-    own: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, str] = field(default_factory=dict)  # made at a step, which come before those in the file
 
     def __call__(self, label: str) -> str:
         """Returns the translation of an English label, or the label itself."""

@@ -42,16 +42,7 @@ def create(
     title: str = "",
     folder: Path,
 ) -> Project:
-    """Makes a project's folder.
-
-    Args:
-        name: Name of the culture in tasks and files.
-        like: Name of the benchmark that it is made like.
-        language_code: Code of its language.
-        place_code: Code of its country or region; by default that of the country with its name.
-        way: Which of the form's ways; by default the first one.
-        title: Its name for readers; by default made of the name.
-        folder: The folder, which may not be there yet.
+    """Makes a project's folder, by default of the country with its name and in the form's first way.
 
     Raises:
         SettingsError: If the folder is there, or the language or the place isn't known.

@@ -111,11 +111,9 @@ class Project:
         return entries
 
     def add(self, entries: Iterable[Entry], origin: str) -> int:
-        """Appends entries, each on disk when this returns, and returns their number.
+        """Appends entries whose values were checked, each on disk when this returns, and returns their number.
 
-        Args:
-            entries: Entries whose values were checked (:func:`problems_with`).
-            origin: Where they come from, such as the name of a sheet, for whoever looks into the file.
+        Their ``origin``, such as the name of a sheet, is for whoever looks into the file.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         contents = [{**asdict(entry), "time": now, "origin": origin} for entry in entries]
@@ -134,36 +132,34 @@ def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if not path.is_file():
         return
     *lines, last = path.read_bytes().split(b"\n")
-    for number, line in enumerate([*lines, last if _is_object(last) else b""], start=1):
+    for number, line in enumerate([*lines, last if _object(last) is not None else b""], start=1):
         if line.strip():
-            if not _is_object(line):
+            if (content := _object(line)) is None:
                 raise DataError(f"{path}, line {number}: not a JSON object. {_RESTORE}")
-            yield number, json.loads(line)
+            yield number, content
 
 
 def append_objects(path: Path, contents: Iterable[Mapping[str, Any]]) -> None:
     """Appends objects to a file that only grows, each a line, in place of a last line that a crash cut short."""
-    with path.open("ab") as file:
-        if file.tell() and not _ends_a_line(path):
-            last = path.read_bytes().rpartition(b"\n")[2]
-            if _is_object(last):
-                file.write(b"\n")
-            else:
-                file.truncate(file.tell() - len(last))
+    with path.open("a+b") as file:
+        if size := file.seek(0, 2):
+            file.seek(-1, 2)
+            if file.read(1) != b"\n":
+                file.seek(0)
+                last = file.read().rpartition(b"\n")[2]
+                if _object(last) is not None:
+                    file.write(b"\n")
+                else:
+                    file.truncate(size - len(last))
         file.write("".join(json.dumps(content, ensure_ascii=False) + "\n" for content in contents).encode("utf-8"))
 
 
-def _ends_a_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, 2)
-        return file.read(1) == b"\n"
-
-
-def _is_object(line: bytes) -> bool:
+def _object(line: bytes) -> dict[str, Any] | None:
     try:
-        return isinstance(json.loads(line), dict)
+        content = json.loads(line)
     except ValueError:
-        return False
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def form_like(name: object, where: str) -> CultureForm:

@@ -10,9 +10,9 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -35,29 +35,17 @@ _MARKS = ("x", "yes", "true", "1", "✓", "✗")
 
 @dataclass
 class ReturnedRow:
-    """A row of a file that came back.
-
-    Attributes:
-        file: The file, as it was named.
-        place: The row's place in the file; empty for a file that can't be read.
-        content: What the file holds there.
-        sheet: Its sheet; None where no sheet has it.
-        sent: The row as it was sent.
-        values: The values that were filled in.
-        skipped: Why it was skipped; None where it wasn't.
-        empty: Whether nobody has filled it in.
-        problem: Why it can't be used; empty where it can.
-    """
+    """A row of a file that came back."""
 
     file: str
-    place: str = ""
+    place: str = ""  # in the file; empty for a file that can't be read
     content: str = ""
-    sheet: Sheet | None = None
+    sheet: Sheet | None = None  # None where no sheet has it
     sent: SentRow | None = None
     values: dict[str, Any] = field(default_factory=dict)
-    skipped: str | None = None
+    skipped: str | None = None  # why; None where it wasn't
     empty: bool = False
-    problem: str = ""
+    problem: str = ""  # why it can't be used; empty where it can
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -69,6 +57,10 @@ class ReturnedRow:
         """The entry that it makes."""
         step, row, person = self.key
         return Entry(step=step, row=row, person=person, values=self.values, skipped=self.skipped)
+
+
+_Fill = Callable[[ReturnedRow, SentRow, Step], None]
+"""Puts what a file holds into a row; raises DataError where it can't be used."""
 
 
 class SheetReader:
@@ -88,9 +80,7 @@ class SheetReader:
     def read(self, file: str, content: bytes) -> Iterator[ReturnedRow]:
         """Yields every row of a file; one without a row where it can't be read."""
         try:
-            for returned in self._rows_of(file, content):
-                returned.problem = returned.problem or self._unusable(returned)
-                yield returned
+            yield from self._rows_of(file, content)
         except DataError as error:
             yield ReturnedRow(file, problem=str(error))
 
@@ -124,14 +114,33 @@ class SheetReader:
                 f"not UTF-8 at byte {error.start}, so letters are lost. {_SAVE}, from the sheet as it was sent."
             ) from None
 
-    def _unusable(self, returned: ReturnedRow) -> str:
-        """Returns why a row that is on a sheet can't be an entry; empty where it can, or holds nothing."""
-        if returned.empty or returned.sheet is None:
-            return ""
-        if returned.skipped is None:
-            problems = problems_with(self._project.steps[returned.sheet.step].columns, returned.values)
-            return f"{'; '.join(problems)}." if problems else ""
-        return "both skipped and filled in. Expected one of the two: ask the person." if returned.values else ""
+    def _row(self, returned: ReturnedRow, sheet: str, row: str, fill: _Fill) -> ReturnedRow:
+        """Returns a row with its sheet and what ``fill`` puts into it, or with what is wrong with it."""
+        try:
+            returned.sheet = self._sheets.get(sheet)
+            if returned.sheet is None:
+                raise DataError(
+                    f"no sheet {sheet!r:.60} of this project.{nearest(sheet, self._sheets)} Expected one that "
+                    "`culture-tasks culture sheets` wrote: is the file of another project?"
+                )
+            returned.sent = returned.sheet.rows.get(row)
+            if returned.sent is None:
+                hint = nearest(row, returned.sheet.rows) or " Is the file of another project?"
+                raise DataError(f"no row {row!r:.60} on the sheet {sheet}.{hint}")
+            step = self._project.steps.get(returned.sheet.step)
+            if step is None:
+                raise DataError(
+                    f"no step {returned.sheet.step!r} in this project any more. Was 'way' changed in culture.toml?"
+                )
+            fill(returned, returned.sent, step)
+            if returned.skipped is not None and returned.values:
+                raise DataError("both skipped and filled in. Expected one of the two: ask the person.")
+            is_filled = returned.skipped is None and not returned.empty
+            if is_filled and (problems := problems_with(step.columns, returned.values)):
+                raise DataError(f"{'; '.join(problems)}.")
+        except DataError as error:
+            returned.problem = str(error)
+        return returned
 
     # Files that a page saved
 
@@ -144,18 +153,17 @@ class SheetReader:
         if not isinstance(rows, dict) or not isinstance(content.get("sheet"), str):
             raise DataError("JSON of another kind. Expected a file that the page of a sheet saved.")
         for name, given in rows.items():
-            returned = self._placed(file, f"row {name}", content["sheet"], name, json.dumps(given, ensure_ascii=False))
-            values = given.get("values", {}) if isinstance(given, dict) else None
-            skipped = given.get("skipped") if isinstance(given, dict) else None
-            if not isinstance(values, dict) or not isinstance(skipped, str | None):
-                returned.problem = (
-                    returned.problem or "not laid out as a page saves it. Save the answers on the page again."
-                )
-            else:
-                returned.values = {key: _normal(value) for key, value in values.items() if value not in (None, "", [])}
-                returned.skipped = None if skipped is None else normal(skipped)
-                returned.empty = not returned.values and skipped is None
-            yield returned
+            returned = ReturnedRow(file, f"row {name}", json.dumps(given, ensure_ascii=False))
+            yield self._row(returned, content["sheet"], name, partial(self._from_page, given))
+
+    def _from_page(self, given: Any, returned: ReturnedRow, _sent: SentRow, _step: Step) -> None:
+        values = given.get("values", {}) if isinstance(given, dict) else None
+        skipped = given.get("skipped") if isinstance(given, dict) else None
+        if not isinstance(values, dict) or not isinstance(skipped, str | None):
+            raise DataError("not laid out as a page saves it. Save the answers on the page again.")
+        returned.values = {key: _normal(value) for key, value in values.items() if value not in (None, "", [])}
+        returned.skipped = None if skipped is None else normal(skipped)
+        returned.empty = not returned.values and skipped is None
 
     # Files that a spreadsheet saved
 
@@ -176,7 +184,16 @@ class SheetReader:
                 if not header:
                     header = self._checked_header(file, cells)
                 elif any(map(str.strip, cells)):
-                    yield self._from_cells(file, f"row {number}", header, cells)
+                    line = dict(zip(header, cells, strict=False))
+                    returned = ReturnedRow(file, f"row {number}", json.dumps(cells, ensure_ascii=False))
+                    names = line.get(SHEET, "").strip(), line.get(ROW, "").strip()
+                    returned = self._row(returned, *names, partial(self._from_cells, line))
+                    if len(cells) < len(header) or any(cell.strip() for cell in cells[len(header) :]):
+                        returned.problem = (
+                            f"{len(cells)} cells, while the header has {len(header)}. Put cells that hold the "
+                            "separator into quotes, and leave none out."
+                        )
+                    yield returned
         except csv.Error as error:
             raise DataError(
                 f"row {number + 1}: not CSV from here on ({error}). Correct the quotes; what is above was read."
@@ -198,40 +215,25 @@ class SheetReader:
             self.notes.append((file, f"columns that no sheet has aren't read: {', '.join(further)[:200]}"))
         return header
 
-    def _from_cells(self, file: str, place: str, header: Sequence[str], cells: Sequence[str]) -> ReturnedRow:
-        content = json.dumps(cells, ensure_ascii=False)
-        line = dict(zip(header, cells, strict=False))
-        returned = self._placed(file, place, line.get(SHEET, "").strip(), line.get(ROW, "").strip(), content)
-        if len(cells) < len(header) or any(cell.strip() for cell in cells[len(header) :]):
-            returned.problem = (
-                f"{len(cells)} cells, while the header has {len(header)}. Put cells that hold the separator into "
-                "quotes, and leave none out."
-            )
-        if returned.problem or returned.sheet is None or returned.sent is None:
-            return returned
-        step = self._project.steps[returned.sheet.step]
-        returned.problem = self._changed(returned, returned.sent, step, line)
-        returned.values = {name: value for name, value in self._values(returned, step, line) if value is not None}
-        before = {name: _normal(value) for name, value in returned.sent.values.items()}
+    def _from_cells(self, line: Mapping[str, str], returned: ReturnedRow, sent: SentRow, step: Step) -> None:
+        self._check_shown(line, returned, sent, step)
+        values = {}
+        for column in step.columns:
+            text = normal(unguarded(line.get(column.name, "")))
+            value = read_value(column, text, self._labels_by_step[step.name])
+            if value != sent.values.get(column.name) and column.kind != "number" and _DATE.fullmatch(text):
+                place = f"{returned.place}, column {column.name!r}"
+                self.notes.append((returned.file, f"{place}: {text!r} may be a date that a spreadsheet made. Check it"))
+            if value is not None:
+                values[column.name] = value
+        is_as_sent = values == {name: _normal(value) for name, value in sent.values.items()}
         skip, done = (normal(line.get(name, "")) for name in (SKIP, DONE))
         if skip and skip.casefold() not in ("no", "false", "0", self._labels("No").casefold()):
             marks = (*_MARKS, self._labels("Yes").casefold())
             returned.skipped = "" if skip.casefold() in marks else skip
-            if returned.values == before:
-                returned.values = {}
-        elif not done and returned.values == before:
-            returned.values, returned.empty = {}, True
-        return returned
-
-    def _values(self, returned: ReturnedRow, step: Step, line: Mapping[str, str]) -> Iterator[tuple[str, object]]:
-        for column in step.columns:
-            text = normal(unguarded(line.get(column.name, "")))
-            value = read_value(column, text, self._labels_by_step[step.name])
-            sent = returned.sent.values.get(column.name) if returned.sent else None
-            if value != sent and column.kind != "number" and _DATE.fullmatch(text):
-                place = f"{returned.place}, column {column.name!r}"
-                self.notes.append((returned.file, f"{place}: {text!r} may be a date that a spreadsheet made. Check it"))
-            yield column.name, value
+        elif not done and is_as_sent:
+            returned.empty = True
+        returned.values = {} if is_as_sent and (returned.empty or returned.skipped is not None) else values
 
     @cached_property
     def _state(self) -> State:
@@ -242,20 +244,20 @@ class SheetReader:
         steps = self._project.steps.items()
         return {name: replace(self._labels, own=step.labels(self._state)) for name, step in steps}
 
-    def _changed(self, returned: ReturnedRow, row: SentRow, step: Step, line: Mapping[str, str]) -> str:
-        """Returns what is wrong with the columns that nobody fills in; empty where they are as they were sent."""
+    def _check_shown(self, line: Mapping[str, str], returned: ReturnedRow, row: SentRow, step: Step) -> None:
+        """Raises DataError where the columns that nobody fills in aren't as they were sent."""
         name = line[ROW].strip()
-        if line[CHECK].strip() != row.check:
-            return (
+        if line.get(CHECK, "").strip() != row.check:
+            raise DataError(
                 f"{ROW} and {CHECK} don't belong together: one column was sorted by itself. Sort all of them together, "
                 "as they were."
             )
         shown = {key: unguarded(text) for key, text in line.items() if key == IMAGE or re.fullmatch(r"\[\d+\]", key)}
         if check_of(name, shown.values()) == row.check:
-            return ""
+            return
         if not shown:
             self.notes.append((returned.file, "the columns of what is shown are missing, so they weren't compared"))
-            return ""
+            return
         sent = self._shown_now(step).get(row.row)
         changes = []
         if sent is not None and check_of(name, texts_of(sent)) == row.check:
@@ -265,9 +267,9 @@ class SheetReader:
         if changes and all(_converted(one, other) for one, other in changes):
             words = "; ".join(f"{one!r} has become {other!r}" for one, other in changes)
             self.notes.append((returned.file, f"{returned.place}: {words}, as spreadsheets do. The row was read"))
-            return ""
+            return
         change = f": {changes[0][0]!r:.80} has become {changes[0][1]!r:.80}" if changes else ""
-        return (
+        raise DataError(
             f"what is shown isn't what was sent{change}. An answer is to that alone: undo the change (was one column "
             "sorted by itself, or the encoding changed?)."
         )
@@ -281,25 +283,6 @@ class SheetReader:
                 rows = ()
             self._rows[step.name] = {row.name: row for row in rows}
         return self._rows[step.name]
-
-    def _placed(self, file: str, place: str, sheet: str, row: str, content: str) -> ReturnedRow:
-        """Returns a row with its sheet; it has a problem where no sheet has it."""
-        returned = ReturnedRow(file, place, content, sheet=self._sheets.get(sheet))
-        if returned.sheet is None:
-            returned.problem = (
-                f"no sheet {sheet!r:.60} of this project.{nearest(sheet, self._sheets)} Expected one that "
-                "`culture-tasks culture sheets` wrote: is the file of another project?"
-            )
-            return returned
-        returned.sent = returned.sheet.rows.get(row)
-        if returned.sent is None:
-            hint = nearest(row, returned.sheet.rows) or " Is the file of another project?"
-            returned.problem = f"no row {row!r:.60} on the sheet {sheet}.{hint}"
-        elif returned.sheet.step not in self._project.steps:
-            returned.problem = (
-                f"no step {returned.sheet.step!r} in this project any more. Was 'way' changed in culture.toml?"
-            )
-        return returned
 
 
 def _key(cell: str) -> str:

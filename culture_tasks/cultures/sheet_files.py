@@ -47,26 +47,11 @@ def write_sheet(
     folder: Path,
     labels: Labels,
     images: Thumbnails,
-) -> list[Path]:
-    """Writes the two files of a sheet and returns their paths.
-
-    Args:
-        project: The project.
-        step: Its step.
-        sheet: The sheet.
-        rows: Its rows by their names on it, in their order; those of a group follow each other.
-        folder: An existing folder.
-        labels: The project's labels.
-        images: The project's images.
-
-    Raises:
-        DataError: If an image isn't there, or can't be read.
-    """
-    page, table = folder / f"{sheet.name}.html", folder / f"{sheet.name}.csv"
+) -> None:
+    """Writes the two files of a sheet, with its rows by their names on it; raises DataError for an image that lacks."""
     text = _page(project, step, sheet, _screens(rows, images), labels)
-    write_csv(table, *_table(step, sheet, rows, labels))
-    page.write_text(text, encoding="utf-8", newline="\n")
-    return [page, table]
+    write_csv(folder / f"{sheet.name}.csv", *_table(step, sheet, rows, labels))
+    (folder / f"{sheet.name}.html").write_text(text, encoding="utf-8", newline="\n")
 
 
 def _screens(rows: Mapping[str, SheetRow], images: Thumbnails) -> list[_Screen]:

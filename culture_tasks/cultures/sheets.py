@@ -25,31 +25,19 @@ GOLD = "gold:"
 
 @dataclass(frozen=True)
 class SentRow:
-    """A row of a sheet.
-
-    Attributes:
-        step: The step of its entry.
-        row: Its name; sheets call it otherwise, since a name may say who wrote the row.
-        check: Hash of its name on the sheet and of what is shown.
-        values: What its columns held before anybody filled them in.
-    """
+    """A row of a sheet, which calls it otherwise, since its name may say who wrote it."""
 
     step: str
     row: str
-    check: str
-    values: Mapping[str, Any]
+    check: str  # hash of its name on the sheet and of what is shown
+    values: Mapping[str, Any]  # what its columns held before anybody filled them in
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """The rows that one person got at one time.
+    """The rows that one person got at one time, by their names on the sheet, in their order."""
 
-    Attributes:
-        name: Its name, and that of its files: step, person, and a number.
-        rows: Its rows by their names on the sheet, in their order.
-    """
-
-    name: str
+    name: str  # that of its files, too: step, person, and a number
     step: str
     person: str
     rows: Mapping[str, SentRow]

@@ -110,15 +110,6 @@ def test_a_culture_is_what_was_built_or_each_difference_is_named(built, tmp_path
     ]
 
 
-def test_a_culture_is_a_benchmark_beside_the_one_that_it_is_like(built):
-    folder = built.build().folder
-    with cultures_in(folder):
-        assert registry.benchmarks()["care_iran"].title == "CARE, Iran"
-        assert registry.task_named("care_iran").languages == ("fa",)
-        assert registry.check_data("care_iran", None).usable
-    assert "care_iran" not in registry.benchmarks()
-
-
 def test_no_task_file_of_a_stranger_is_run(built, tmp_path):
     """A task file may name any function, and a template may run code."""
     copy = tmp_path / "copy"

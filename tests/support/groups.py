@@ -24,6 +24,28 @@ SKIP = object()
 """What a person answers who skips a row."""
 
 
+def fill_in(project: Project, data: Path | None, step: str, person: str, answer: Callable[[SheetRow], Any]) -> int:
+    """Fills in what a person may of a step and still needs somebody; returns the number of entries.
+
+    An answer is the values, SKIP, or None for what is left open.
+    """
+    state, entries = project.state(data), []
+    rows = project.step(step).rows(state)
+    assert len({row.name for row in rows}) == len(rows)
+    for row in rows:
+        may = row.writer in ("", person) and person not in row.not_for and len(state.of(step, row.name)) < row.people
+        there = {entry.person for entry in state.entries.get(step, {}).get(row.name, ())}
+        if person in there or not (may or person.startswith(MODEL)):
+            continue
+        values = answer(row)
+        if values is SKIP:
+            entries.append(Entry(step=step, row=row.name, person=person, skipped="no reason"))
+        elif values is not None:
+            assert problems_with(project.step(step).columns, values) == []
+            entries.append(Entry(step=step, row=row.name, person=person, values=values))
+    return project.add(entries, "test")
+
+
 class Group:
     """A project, and what its people do."""
 
@@ -43,29 +65,9 @@ class Group:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def open_rows(self, step: str, person: str) -> list[SheetRow]:
-        """Returns the rows that a person may fill in and that still need somebody."""
-        state, rows = self.project.state(), self.project.step(step).rows(self.project.state())
-        assert len({row.name for row in rows}) == len(rows)
-        return [
-            row
-            for row in rows
-            if person.startswith(MODEL)
-            or (row.writer in ("", person) and person not in row.not_for and len(state.of(step, row.name)) < row.people)
-            if person not in {entry.person for entry in state.entries.get(step, {}).get(row.name, ())}
-        ]
-
     def do(self, step: str, person: str, answer: Callable[[SheetRow], Any]) -> int:
-        """Fills in the open rows of a step; an answer is the values, SKIP, or None for what is left open."""
-        entries = []
-        for row in self.open_rows(step, person):
-            values = answer(row)
-            if values is SKIP:
-                entries.append(Entry(step=step, row=row.name, person=person, skipped="no reason"))
-            elif values is not None:
-                assert problems_with(self.project.step(step).columns, values) == []
-                entries.append(Entry(step=step, row=row.name, person=person, values=values))
-        return self.project.add(entries, "test")
+        """Fills in the open rows of a step."""
+        return fill_in(self.project, None, step, person, answer)
 
     def ask(self, step: str, model: str, reply: Callable[[str], str]) -> int:
         """Has a model fill in a step: ``reply`` is given the prompt's texts."""

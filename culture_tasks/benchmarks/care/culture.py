@@ -26,14 +26,15 @@ from culture_tasks.benchmarks.culture_forms import (
     Step,
 )
 from culture_tasks.benchmarks.culture_rows import (
+    ask_by,
     clean,
     figure_of,
     json_object,
     nearest_texts,
     people_of,
-    respond_step,
+    read_response,
 )
-from culture_tasks.benchmarks.interface import Decoding, Prompt
+from culture_tasks.benchmarks.interface import Decoding
 from culture_tasks.errors import DataError
 from culture_tasks.prompt_files import load as prompt_file
 
@@ -60,14 +61,10 @@ _LEAST_QUESTIONS = 5
 def _ask(config: Config) -> Ask:
     from culture_tasks.vocabulary import language
 
-    file = prompt_file(__package__, "culture_draft.v1")
+    labels = {"category": "Category", "definition": "What it is", "number": "Number"}
     of_culture = {"culture": config.title, "language": language(config.language).name}
-
-    def prompt(row: SheetRow) -> Prompt:
-        slots = {"category": "Category", "definition": "What it is", "number": "Number"}
-        return Prompt((file.fill({**of_culture, **{slot: row.shown[label] for slot, label in slots.items()}}),))
-
-    return Ask(prompt=prompt, read=_read_draft, decoding=Decoding(max_tokens=1024, temperature=1.0), version=file.name)
+    prompt = prompt_file(__package__, "culture_draft.v1")
+    return ask_by(prompt, _read_draft, Decoding(max_tokens=1024, temperature=1.0), labels, values=of_culture)
 
 
 def _read_draft(reply: str) -> Mapping[str, Any]:
@@ -346,11 +343,8 @@ class CareForm(CultureForm):
 
     work = CareWork
 
-    def steps(self, config: Config) -> Sequence[Step]:
-        """Returns the steps; without drafts, checkers or translations, theirs are left out."""
-        return list(self._steps(config))
-
-    def _steps(self, config: Config) -> Iterator[Step]:
+    def steps(self, config: Config) -> Iterator[Step]:
+        """Yields the steps; without drafts, checkers or translations, theirs are left out."""
         options, about = config.options, self.texts["categories"]
         lines = "\n".join(f"{title}: {about[name]}".strip() for name, title in _TITLES.items())
         step = partial(self.step, config, slots={"categories": lines}, choices={"category": _TITLES})
@@ -361,8 +355,8 @@ class CareForm(CultureForm):
             yield step("check", CareWork.check_rows)
         if options["translations"]:
             yield step("translate", CareWork.translate_rows)
-        prompt = prompt_file(__package__, "plain.v1")
-        yield respond_step(self, config, CareWork.respond_rows, prompt=prompt, decoding=SAMPLED, shows_images=False)
+        ask = ask_by(prompt_file(__package__, "plain.v1"), read_response, SAMPLED, {"question": "Question"})
+        yield step("respond", CareWork.respond_rows, ask=ask)
         yield step("rate", CareWork.rate_rows)
         if options["second_per_category"] and options["second_raters"]:
             yield step("rate_again", CareWork.second_rows)

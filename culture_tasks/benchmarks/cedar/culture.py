@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 from culture_tasks.benchmarks.cedar.culture_work import LANGUAGE, CedarWork, language_name, values_of
 from culture_tasks.benchmarks.cedar.labels import EMOTIONS
 from culture_tasks.benchmarks.cedar.scenes import NEW_SCENES, ORIGINAL, SENTENCE, Told, published_images
-from culture_tasks.benchmarks.culture_forms import Ask, Config, CultureForm, SheetRow, State, Step
-from culture_tasks.benchmarks.culture_rows import json_object
-from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
+from culture_tasks.benchmarks.culture_forms import Ask, Config, CultureForm, State, Step
+from culture_tasks.benchmarks.culture_rows import ask_by, json_object
+from culture_tasks.benchmarks.interface import Decoding
 from culture_tasks.prompt_files import load as load_prompt
 
 
@@ -21,11 +21,8 @@ class CedarForm(CultureForm):
 
     work = CedarWork
 
-    def steps(self, config: Config) -> Sequence[Step]:
-        """Returns the steps, in order."""
-        return list(self._steps(config))
-
-    def _steps(self, config: Config) -> Iterator[Step]:
+    def steps(self, config: Config) -> Iterator[Step]:
+        """Yields the steps of a way, in order."""
         step = partial(self.step, config, choices={"emotion": dict(zip(EMOTIONS, EMOTIONS, strict=True))})
         yield step("words", CedarWork.words_rows)
         yield step("words_back", CedarWork.words_back_rows)
@@ -50,7 +47,9 @@ class CedarForm(CultureForm):
                 ask = _ask(f"{name}.v1", _read_emotion, shows_image=name == "with_image")
                 yield step(name, CedarWork.image_rows, ask=ask)
         else:
-            ask = _ask("translate.v1", texts, language=language_name(config.language))
+            labels = {name: ORIGINAL[_LABELS[name]] for name in ("narrative", "question")}
+            prompt, slots = load_prompt(__package__, "translate.v1"), {"language": language_name(config.language)}
+            ask = ask_by(prompt, texts, Decoding(max_tokens=512), labels, values=slots)
             yield step("translate", CedarWork.tell_rows, ask=ask, by_people=True)
         yield step("check", CedarWork.check_rows, text=f"check_{config.way}")
         yield step("label", CedarWork.label_rows, labels=_emotion_words)
@@ -71,20 +70,12 @@ def _emotion_words(state: State) -> Mapping[str, str]:
 # What models are asked, and how their replies are read
 
 
-def _ask(
-    prompt_file: str, read: Callable[[str], Mapping[str, Any]], *, language: str = "", shows_image: bool = False
-) -> Ask:
-    """Returns how a model is asked with a prompt file whose slots are filled with what a row shows."""
+_LABELS = {"narrative": "Narrative", "question": "Question", "sentence_form": SENTENCE, "language": LANGUAGE}
+_LABELS |= {f"refined_{name}": _LABELS[name] for name in ("narrative", "question")}
 
-    def prompt(row: SheetRow) -> Prompt:
-        narrative, question = (row.shown.get(label, row.shown.get(ORIGINAL[label], "")) for label in ORIGINAL)
-        values = {"narrative": narrative, "question": question, "sentence_form": row.shown.get(SENTENCE, "")}
-        values |= {"refined_narrative": narrative, "refined_question": question}
-        values["language"] = row.shown.get(LANGUAGE, language)
-        text = load_prompt(__package__, prompt_file).fill(values)
-        return Prompt((Picture(), text) if shows_image else (text,))
 
-    return Ask(prompt=prompt, read=read, decoding=Decoding(max_tokens=512), version=prompt_file)
+def _ask(name: str, read: Callable[[str], Mapping[str, Any]], *, shows_image: bool = False) -> Ask:
+    return ask_by(load_prompt(__package__, name), read, Decoding(max_tokens=512), _LABELS, shows_image=shows_image)
 
 
 def _read_texts(keys: tuple[str, str], reply: str) -> Mapping[str, str]:

@@ -324,11 +324,13 @@ class CrossCultForm(CultureForm):
 
     work = CrossCultWork
 
-    def steps(self, config: Config) -> Sequence[Step]:
-        """Returns the steps, in order; raises DataError for an option without sense."""
+    def steps(self, config: Config) -> Iterator[Step]:
+        """Yields the steps, in order; raises DataError for an option without sense."""
         check_options(config)
-        first = self._scenario_steps(config) if config.way == SCENARIOS else ()
-        return (*first, *(step for one in written_partitions(config) for step in self._writing_steps(config, one)))
+        if config.way == SCENARIOS:
+            yield from self._scenario_steps(config)
+        for partition in written_partitions(config):
+            yield from self._writing_steps(config, partition)
 
     def _scenario_steps(self, config: Config) -> Iterator[Step]:
         """Yields the steps before questions are answered, where the group brings its own scenarios."""

@@ -28,12 +28,13 @@ from culture_tasks.benchmarks.culture_forms import (
 from culture_tasks.benchmarks.culture_rows import (
     QuestionWork,
     answer_row,
+    ask_by,
     clean,
     comparable,
     figure_of,
     people_of,
     random_order,
-    respond_step,
+    read_response,
     responses,
 )
 from culture_tasks.data.images import image_key, image_keys
@@ -391,19 +392,17 @@ class CulturalVqaForm(CultureForm):
 
     work = CulturalVqaWork
 
-    def steps(self, config: Config) -> Sequence[Step]:
-        """Returns the steps; without a look at images or ratings of models' answers, theirs are left out."""
-        return list(self._steps(config))
-
-    def _steps(self, config: Config) -> Iterator[Step]:
+    def steps(self, config: Config) -> Iterator[Step]:
+        """Yields the steps; without a look at images or ratings of models' answers, theirs are left out."""
         step = partial(self.step, config)
         if config.options["screen"]:
             yield step("screen", CulturalVqaWork.screen_rows)
         yield step("write", CulturalVqaWork.write_rows)
         yield step("answer", CulturalVqaWork.answer_rows)
         if config.options["rated_questions"] and config.options["raters"]:
-            prompt, rows = prompt_file(__package__, "vlm.v1"), CulturalVqaWork.respond_rows
-            yield respond_step(self, config, rows, prompt=prompt, decoding=DECODING, shows_images=True)
+            prompt, labels = prompt_file(__package__, "vlm.v1"), {"question": "Question"}
+            ask = ask_by(prompt, read_response, DECODING, labels, shows_image=True)
+            yield step("respond", CulturalVqaWork.respond_rows, ask=ask)
             yield step("rate", CulturalVqaWork.rate_rows)
 
 

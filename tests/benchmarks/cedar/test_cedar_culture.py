@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from support.groups import SKIP, Group, fill_in, with_options
 
 from culture_tasks.benchmarks.cedar.benchmark import BENCHMARK
 from culture_tasks.benchmarks.cedar.culture import FORM
@@ -19,9 +20,10 @@ from culture_tasks.benchmarks.cedar.scenes import PIECES, decide, row_name
 from culture_tasks.benchmarks.culture_forms import MODEL, Config, Entry, NothingBuiltError, State
 from culture_tasks.benchmarks.cultures import BuiltCulture
 from culture_tasks.benchmarks.interface import Picture
+from culture_tasks.cultures.building import build
 from culture_tasks.cultures.collecting import collect
 from culture_tasks.cultures.giving_out import give_out
-from culture_tasks.cultures.project import CONFIG, Project, problems_with
+from culture_tasks.cultures.project import problems_with
 from culture_tasks.errors import DataError
 from culture_tasks.settings import Settings
 from culture_tasks.text_tables import write_csv
@@ -45,29 +47,12 @@ INSTRUCTION = {
     "closing": "اکنون، [پاسخ شما]:",
 }
 GOLD = EMOTIONS[:6]  # of scenes 1 to 12, by turns
-TOML = """
-name = "iran"
-title = "Iran"
-like = "cedar"
-way = "{way}"
-language = "fa"
-place = "IR"
-
-[options]
-second_text = 12
-second_multimodal = 12
-{options}
-
-[people]
-a = []
-b = []
-"""
 
 
-def project(folder, way="language", options=""):
-    folder.mkdir(exist_ok=True)
-    (folder / CONFIG).write_text(TOML.format(way=way, options=options), encoding="utf-8")
-    return Project.open(folder)
+def project(folder, way="language", **options):
+    about = {"name": "iran", "title": "Iran", "way": way, "language": "fa", "place": "IR"}
+    options = {"second_text": 12, "second_multimodal": 12, **options}
+    return Group(folder, "cedar", {"a": [], "b": []}, **about, options=options).project
 
 
 def english(folder, number=12):
@@ -92,25 +77,6 @@ def english(folder, number=12):
     return folder
 
 
-def fill_in(project, data, step, person, answer):
-    """Has a person fill in the rows of a step that they may: ``answer`` gives values, None for a skip."""
-    found, state = project.step(step), project.state(data)
-    entries = []
-    for row in found.rows(state):
-        if person in row.not_for or row.writer not in ("", person):
-            continue
-        if len(state.of(step, row.name)) >= row.people and not person.startswith(MODEL):
-            continue
-        values = answer(row)
-        if values is None:
-            entries.append(Entry(step=step, row=row.name, person=person, skipped="no"))
-        elif values:
-            assert problems_with(found.columns, values) == []
-            entries.append(Entry(step=step, row=row.name, person=person, values=values))
-    project.add(entries, "test")
-    return len(entries)
-
-
 def number_of(row):
     return int(row.name.rpartition("-")[2])
 
@@ -133,7 +99,7 @@ def words(project, data):
 def take_over(project, data):
     """All steps before the labels: a skips scene 11, and b finds scene 12 impossible and corrects scene 1."""
     words(project, data)
-    fill_in(project, data, "translate", "a", lambda row: None if number_of(row) == 11 else translated(row))
+    fill_in(project, data, "translate", "a", lambda row: SKIP if number_of(row) == 11 else translated(row))
 
     def checked(row):
         if number_of(row) == 12:
@@ -155,7 +121,7 @@ def label(project, data):
     for person, answer in (("p1", right), ("p2", right), ("p3", contradicting), ("p4", contradicting)):
         fill_in(project, data, "label", person, answer)
     stopped = iter(range(3))
-    fill_in(project, data, "label", "p5", lambda row: {"emotion": "awe"} if next(stopped, None) is not None else {})
+    fill_in(project, data, "label", "p5", lambda row: {"emotion": "awe"} if next(stopped, None) is not None else None)
     fill_in(project, data, "label", "p6", right)
 
 
@@ -171,8 +137,8 @@ def done(tmp_path):
     return iran, data
 
 
-def built_culture(project, data, folder):
-    """Writes what a form builds, as the engine does."""
+def built_culture(project, data):
+    """Returns what a form builds, and the culture in its folder."""
     state = project.state(data)
     built = project.form.build(state)
     told = "write" if project.config.way == "scenes" else "translate"
@@ -180,27 +146,10 @@ def built_culture(project, data, folder):
     names = [one.row for one in built.dropped]
     assert len(set(names)) == len(names)
     assert len(brought) == len(names) + sum(map(len, built.tables.values()))  # every row is built, or says why not
-    (folder / "data" / "images").mkdir(parents=True)
-    for name, rows in built.tables.items():
-        (folder / "data" / name).write_text(json.dumps(list(rows)), encoding="utf-8")
-    for name, source in built.images.items():
-        (folder / "data" / "images" / name).write_bytes((state.folder / "images" / source).read_bytes())
-    config = project.config
-    return built, BuiltCulture(
-        folder=folder,
-        name=config.name,
-        title=config.title,
-        like=config.like,
-        way=config.way,
-        language=config.language,
-        place=config.place,
-        files={},
-        marks=tuple(built.marks),
-        facts=json.loads(json.dumps(built.facts)),
-    )
+    return built, build(project, Settings(data=data)).culture
 
 
-def test_a_language_goes_through_all_steps(done, tmp_path):
+def test_a_language_goes_through_all_steps(done):
     iran, data = done
     state = iran.state(data)
     scenes = {scene.row: scene for scene in CedarWork(state).scenes}
@@ -208,7 +157,7 @@ def test_a_language_goes_through_all_steps(done, tmp_path):
     # among six (3 disgust, 2 relief, 1 awe), and waits for a seventh.
     assert scenes["text-2"].decision == (None, None, 7)
     assert scenes["image-2"].decision == ("disgust", "relief", 5)
-    built, culture = built_culture(iran, data, tmp_path / "built")
+    built, culture = built_culture(iran, data)
     ids = {name: [row["id"] for row in rows] for name, rows in built.tables.items()}
     every = [str(at) for at in range(1, 11)]
     assert ids == {"iran_nq.json": [at for at in every if at != "2"], "iran_inq.json": every}
@@ -326,13 +275,13 @@ def test_what_falls_out_is_known_before_anything_can_be_built(tmp_path):
 def test_a_scene_that_two_people_skip_is_given_to_nobody_else(tmp_path):
     data, iran = english(tmp_path / "data"), project(tmp_path / "iran")
     for person, people in (("a", 1), ("b", 0)):
-        fill_in(iran, data, "translate", person, lambda row: None if row.name == "text-3" else {})
+        fill_in(iran, data, "translate", person, lambda row: SKIP if row.name == "text-3" else None)
         (row,) = [row for row in iran.step("translate").rows(iran.state(data)) if row.name == "text-3"]
         assert row.people == people
 
 
 def test_scenes_of_people_who_have_left_stay_and_those_without_an_origin_are_listed(tmp_path):
-    new = project(tmp_path / "new", "scenes", NEW)
+    new = project(tmp_path / "new", "scenes", **NEW)
     texts = {"narrative": "مهمان هدیه را نمی‌گیرد.", "question": "چه حسی داری؟"}
     for row, person in (("blank-c-1", "c"), ("seed-1", "a")):
         new.add([Entry(step="write", row=row, person=person, values=texts)], "test")
@@ -360,15 +309,15 @@ def test_words_that_can_t_be_used_are_refused(done, row, word, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("further_words = ['anger']", "Expected 'emotion=form'"),
-        ("further_words = ['angre=x']", "'angre' is no gold label"),
-        ("floor_multimodal = 1.1", "alpha, second labels and gold, multimodal: 1.00. Expected at least 1.1"),
+        ({"further_words": ["anger"]}, "Expected 'emotion=form'"),
+        ({"further_words": ["angre=x"]}, "'angre' is no gold label"),
+        ({"floor_multimodal": 1.1}, "alpha, second labels and gold, multimodal: 1.00. Expected at least 1.1"),
     ],
 )
 def test_options_that_can_t_be_kept_are_refused(done, options, message):
     iran, data = done
     with pytest.raises(DataError, match=message):
-        FORM.build(project(iran.folder, options=options).state(data))
+        FORM.build(with_options(iran.state(data), **options))
 
 
 @pytest.mark.parametrize(
@@ -404,7 +353,7 @@ def test_drafts_that_nobody_changed_are_counted_and_limited(done):
     with pytest.raises(
         DataError, match=r"2 of 7 rows are drafts of a model that nobody changed, more than the share of 0.2"
     ):
-        FORM.build(project(iran.folder, options="most_unchanged_drafts = 0.2").state(data))
+        FORM.build(with_options(iran.state(data), most_unchanged_drafts=0.2))
     # Of the 8 drafts, text-2 isn't built; b corrected text-1.
     assert (
         "2 of 7 drafts of a model (m) stand as they were; people rewrote the others."
@@ -508,7 +457,7 @@ def test_facts_that_can_t_be_used_are_refused(facts):
 
 # New scenes
 
-NEW = "shortest = 10\nlongest = 80\nblanks = 3\ncontrast_languages = ['en']\n"
+NEW = {"shortest": 10, "longest": 80, "blanks": 3, "contrast_languages": ["en"]}
 SEEDS = "id,sentence\n1,Guests leave early.\n2,A gift is refused.\n3,A child sings.\n"
 
 
@@ -529,8 +478,8 @@ def reasons(project, data):
 
 def test_new_scenes_go_through_all_steps(tmp_path):
     data = english(tmp_path / "data")
-    new = project(tmp_path / "new", "scenes", NEW)
-    (problem,) = FORM.check(project(tmp_path / "nobody", "scenes", "blanks = 0").state(None))
+    new = project(tmp_path / "new", "scenes", **NEW)
+    (problem,) = FORM.check(project(tmp_path / "nobody", "scenes", blanks=0).state(None))
     assert "inputs/seeds.csv" in problem
     (new.folder / "inputs").mkdir()
     (new.folder / "inputs" / "seeds.csv").write_text(SEEDS)
@@ -565,9 +514,9 @@ def test_new_scenes_go_through_all_steps(tmp_path):
         "blank-a-3": {"narrative": "مهمان هدیه را نمی‌گیرد.", "question": "چه حسی داری؟"},
         **{row: {"question": "زن کنار در چه حسی دارد؟"} for row in photos.values()},
     }
-    fill_in(new, data, "write", "a", lambda row: None if row.name == "seed-3" else texts.get(row.name, {}))
+    fill_in(new, data, "write", "a", lambda row: SKIP if row.name == "seed-3" else texts.get(row.name))
     unsafe = {"narrative": "همسایه در را می‌شکند.", "question": "چه حسی داری؟"}
-    fill_in(new, data, "write", "b", lambda row: unsafe if row.name == "blank-b-1" else {})
+    fill_in(new, data, "write", "b", lambda row: unsafe if row.name == "blank-b-1" else None)
     # Filters of models; rows without three provisional labels stay.
     written = [row.name for row in new.step("social").rows(new.state(data))]
     assert written == ["seed-1", "seed-2", photos[1], photos[2], "blank-a-1", "blank-a-2", "blank-a-3", "blank-b-1"]
@@ -597,11 +546,11 @@ def test_new_scenes_go_through_all_steps(tmp_path):
     }
     assert reasons(new, data) == expected
     # Without a contrast language the provisional labels say nothing.
-    new = project(new.folder, "scenes", NEW.replace("['en']", "[]"))
+    new = project(new.folder, "scenes", **NEW | {"contrast_languages": []})
     fill_in(new, data, "check", "b", checked)
     for person in ("p1", "p2", "p3", "p4", "p5"):
         fill_in(new, data, "label", person, lambda row: {"emotion": "fear"})
-    built, culture = built_culture(new, data, tmp_path / "built")
+    built, culture = built_culture(new, data)
     del expected["seed-2"]
     expected |= {
         "seed-1": "it names an emotion",
@@ -630,9 +579,9 @@ def test_new_scenes_go_through_all_steps(tmp_path):
         json.dumps([contrast[0] | {"english_ver_answer": "Fear"}])
     )
     assert not any("one culture" in mark for mark in FORM.build(new.state(data)).marks)
-    new = project(new.folder, "scenes", NEW + "same_label = 'drop'\n")
+    new = project(new.folder, "scenes", **NEW, same_label="drop")
     assert reasons(new, data)["seed-2"] == "the same provisional label in all languages"
-    new = project(new.folder, "scenes", NEW.replace("['en']", "[]") + "same_label = 'drop'\n")
+    new = project(new.folder, "scenes", **NEW | {"contrast_languages": [], "same_label": "drop"})
     assert reasons(new, data)["seed-2"] == "the same gold label in all cultures"
 
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import settings as settings_of
 from hypothesis import strategies as st
 from PIL import Image
+from support import groups
 from support.crosscult_cases import rows, write_folder
 from support.cultures import cultures_in
 from support.in_process import run_lm_eval, run_lmms_eval
@@ -37,12 +38,8 @@ DRAFT = "openai-like"
 
 def project(folder: Path, way: str, language: str, place: str, **options: object) -> Project:
     """Makes a project of a culture called ``own``."""
-    folder.mkdir(parents=True)
-    head = {"name": "own", "title": "Own", "like": "crosscult", "way": way, "language": language, "place": place}
-    lines = [f"{name} = {json.dumps(value)}" for name, value in head.items()]
-    lines += ["[options]", *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in options.items())]
-    (folder / "culture.toml").write_text("\n".join(lines), encoding="utf-8")
-    return Project.open(folder)
+    about = {"name": "own", "title": "Own", "way": way, "language": language, "place": place, "options": options}
+    return groups.Group(folder, "crosscult", {}, **about).project
 
 
 def fill(own: Project, data: Path | None, step: str, person: str, values, *, rows=None) -> None:

@@ -10,8 +10,6 @@ import pytest
 from PIL import Image
 from support.cultures import cultures_in
 from support.groups import SKIP, Group, with_options
-from support.in_process import run_lmms_eval
-from support.lmms_models import ChatEcho
 
 from culture_tasks.benchmarks import registry
 from culture_tasks.benchmarks.culturalvqa.benchmark import BENCHMARK
@@ -187,19 +185,3 @@ def test_images_that_can_not_be_used_are_named(tmp_path, table, images, said):
     state = group.project.state()
     assert said in "\n".join(group.project.form.check(state))
     assert not group.project.form.agreement(state)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_lmms_eval_scores_the_culture(group, monkeypatch):
-    monkeypatch.setenv("CULTURE_JUDGE", "lexical")
-    with cultures_in(group.build().folder):
-        model = ChatEcho()
-        results = run_lmms_eval(model, ["culturalvqa_korea", "culturalvqa_korea_blind"], bootstrap_iters=0)
-    counts = {
-        name: results["n-samples"][name]["effective"] for name in ("culturalvqa_korea", "culturalvqa_korea_blind")
-    }
-    assert set(counts.values()) == {len(group.table("test"))}
-    record = results["samples"]["culturalvqa_korea"][0]["lave_lexical"]
-    assert (record["benchmark"], record["groups"]["country"]) == ("culturalvqa_korea", "korea")
-    assert "lave_lexical_korea,none" in results["results"]["culturalvqa_korea"]
