@@ -16,6 +16,7 @@ from culture_tasks.report.numbers.comparisons import scale_of_differences
 from culture_tasks.report.numbers.observations import known
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.wording import P_VALUE
+from culture_tasks.results.runs import TaskRun
 
 _ABOUT = (
     "Effect: how much higher the judge's score is than people's, beside other responses of the same task, culture and "
