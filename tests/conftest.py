@@ -53,8 +53,6 @@ def _forget():
         session._current = None
     if loading := sys.modules.get("culture_tasks.harness.loading"):
         loading._tasks.clear()
-        loading._ahead.clear()
-        loading._to_grade.clear()
     if plugin := sys.modules.get("culture_tasks.harness.lmms_eval.plugin"):
         plugin._in_a_command = False
 

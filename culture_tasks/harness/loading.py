@@ -53,7 +53,7 @@ class Shard(PartOfTask):
         return f"shard {self.number} of {self.of}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LoadedTask:
     """The documents of a task, and the settings that they were loaded with.
 
@@ -65,6 +65,8 @@ class LoadedTask:
         places: The place of each document of the shard among those that are shared out.
         subset: The subset that they are, or that is shared out; None where that is all of them.
         read: The files and commits that they were made of.
+        needs_judge: Whether a judge grades them, and nobody has looked whether it can.
+        is_ahead: Whether :func:`load_ahead` has loaded them.
     """
 
     settings: Settings
@@ -75,6 +77,8 @@ class LoadedTask:
     places: Sequence[int]
     subset: Subset | None
     read: DataRead
+    needs_judge: bool
+    is_ahead: bool = False
 
     @property
     def option_order(self) -> str | None:
@@ -83,19 +87,17 @@ class LoadedTask:
 
 
 _tasks: dict[str, LoadedTask] = {}
-_ahead: set[str] = set()
-_to_grade: set[str] = set()
 _own_data_told: set[tuple[str, Path | None]] = set()
 """The benchmarks and data folders whose own data a warning has named already."""
 
 
 def load_ahead(names: Iterable[str]) -> None:
     """Loads and checks the documents of a run before its model is loaded; :func:`load_for_evaluation` then has them."""
-    _ahead.clear()
-    names = list(dict.fromkeys(names))
-    for name in names:
+    for task in _tasks.values():
+        task.is_ahead = False
+    for name in dict.fromkeys(names):
         load_for_evaluation(name)
-    _ahead.update(names)
+        _tasks[name].is_ahead = True
 
 
 def load_for_evaluation(name: str) -> datasets.Dataset:
@@ -106,7 +108,7 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
     from culture_tasks.harness.decoded import DecodedDataset
 
     settings = renew_session().settings
-    if name in _ahead and _tasks[name].settings == settings:
+    if name in _tasks and _tasks[name].is_ahead and _tasks[name].settings == settings:
         return _tasks[name].data
     with reading_data(settings) as read:
         documents = task_named(name).data.load(settings)
@@ -130,12 +132,9 @@ def load_for_evaluation(name: str) -> datasets.Dataset:
         documents = chosen(documents, places)
     if shard is not None or subset is not None:
         data = DecodedDataset(documents.rows, documents.images)
-    _tasks[name] = LoadedTask(
-        settings, documents, data=data, whole=whole, shard=shard, places=places, subset=subset, read=read
-    )
-    _ahead.discard(name)
-    if scorer_of(name).is_judged:
-        _to_grade.add(name)
+    part: dict[str, Any] = {"shard": shard, "places": places, "subset": subset}
+    is_judged = scorer_of(name).is_judged
+    _tasks[name] = LoadedTask(settings, documents, data, whole, **part, read=read, needs_judge=is_judged)
     return data
 
 
@@ -178,12 +177,13 @@ def all_documents(name: str) -> datasets.Dataset:
 
 def check_judge(name: str | None) -> None:
     """Makes sure, before any inference, that the session's judge can grade a task that needs one; once a loading."""
-    if name not in _to_grade:
+    task = loaded_task(name)
+    if name is None or task is None or not task.needs_judge:
         return
-    rows, scorer, session = _tasks[name].documents.rows, scorer_of(name), current_session()
+    rows, scorer, session = task.documents.rows, scorer_of(name), current_session()
     for model in dict.fromkeys(rubric.model for rubric in benchmark_of(name).rubrics()):
         # One after the other, since a judge without an endpoint looks at none of them.
         items = (item for doc in rows if (item := scorer.expected(doc)) and item[0].model == model)
         if first := next(items, None):
             session.judge(model).check(chain([first], items))
-    _to_grade.remove(name)
+    task.needs_judge = False

@@ -27,7 +27,10 @@ def server():
 
 def run_api(server, tasks, model_options=None, **options):
     model = LocalChatCompletion(base_url=f"{server.url}/chat/completions", model="m", **(model_options or {}))
-    return run_lm_eval(model, tasks, **{"apply_chat_template": True} | options)
+    seed = model._seed
+    results = run_lm_eval(model, tasks, **{"apply_chat_template": True} | options)
+    assert model._seed == seed  # which each repeat has changed
+    return results
 
 
 def images_of(seen):
