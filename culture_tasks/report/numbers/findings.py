@@ -208,12 +208,12 @@ class _Writer:
 
     def cultures(self) -> str:
         """Names the best and the worst country of each model, of those that the tests set apart from its others."""
+        if not self.report.countries:
+            return ""
         leaders = {key: None for mean in self.report.means for key in mean.standing.ranked}
         own: dict[str, list[CountryScore]] = {key: [] for key in (*leaders, *self.report.entrants)}
         for score in self.report.countries:
             own[score.entrant].append(score)
-        if not self.report.countries:
-            return ""
         sentences: list[str] = []
         others: list[str] = []
         for key, scores in own.items():
