@@ -219,7 +219,7 @@ def chosen(
     values: Mapping[str, Any] | None = None,
     **others: Any,
 ) -> Answered:
-    """Returns the score of labels that were read: the share of right ones. No certain choice is wrong, and counted too.
+    """Returns a document with the share of its labels that are right; a reply without a certain choice is wrong.
 
     Args:
         doc: The document, with an ``id`` and the fingerprint of its ``data``.

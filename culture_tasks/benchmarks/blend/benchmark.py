@@ -168,11 +168,29 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
     language, matcher = "English" if english else "the region's language", "; the paper's matcher" if official else ""
     about = f"short answers on everyday life, asked in {language} ({PAPER_NAMES[wording]}){matcher}"
     how = f"asked in {language}{'' if wording == 'inst' else ' as a person from the region'}{matcher.replace(';', ',')}"
-    tasks = [
-        _task(f"{name}_{region.slug}", about, how, region, wording, english=english, tag=name if official else "")
-        for region in REGIONS
-        if (region.language != "en" if english else not official or region.language in OFFICIAL_LANGUAGES)
-    ]
+    tasks = []
+    for region in REGIONS:
+        if region.language == "en" if english else official and region.language not in OFFICIAL_LANGUAGES:
+            continue
+        asked_in = "en" if english else region.language
+        sources = [documents.annotation_source(region), documents.question_source(region)]
+        load = partial(_documents, region, wording, english=english, official=official)
+        task = Task(
+            name=f"{name}_{region.slug}",
+            about=about,
+            title=f"{Blend.title}, {region.label}, {how}",
+            languages=(asked_in,),
+            metric=SEM_B + OFFICIAL if official else SEM_B,
+            metrics=partial(metrics, official=official),
+            data=DataSet((*sources, *([] if asked_in == "en" else [documents.prompt_source(region)])), load),
+            prompt=lambda doc: Prompt((doc["prompt"],)),
+            score=partial(score, official=official),
+            decoding=_DECODING,
+            target=lambda doc: next(iter(doc["annotations"][0]["answers"] or doc["annotations"][0]["en_answers"])),
+            tag=name if official else "",
+            note=_NOTE,
+        )
+        tasks.append(task)
     members = tuple(task.name for task in tasks)
     if official:
         yield Tag(name=name, about=about, members=members)
@@ -180,30 +198,6 @@ def _short_answers(wording: Wording, *, english: bool, official: bool) -> Iterat
         title = f"{Blend.title}, {how}"
         yield Group(name=name, about=about, title=title, members=members, means=(SEM_B, SEM_W), weight_by_size=False)
     yield from tasks
-
-
-def _task(name: str, about: str, how: str, region: Region, wording: Wording, *, english: bool, tag: str = "") -> Task:
-    """Returns a task with short answers; those with a tag are scored by the paper's matcher."""
-    official = bool(tag)
-    language = "en" if english else region.language
-    sources = [documents.annotation_source(region), documents.question_source(region)]
-    if language != "en":
-        sources.append(documents.prompt_source(region))
-    return Task(
-        name=name,
-        about=about,
-        title=f"{Blend.title}, {region.label}, {how}",
-        languages=(language,),
-        metric=SEM_B + OFFICIAL if official else SEM_B,
-        metrics=partial(metrics, official=official),
-        data=DataSet(tuple(sources), partial(_documents, region, wording, english=english, official=official)),
-        prompt=lambda doc: Prompt((doc["prompt"],)),
-        score=partial(score, official=official),
-        decoding=_DECODING,
-        target=lambda doc: next(iter(doc["annotations"][0]["answers"] or doc["annotations"][0]["en_answers"])),
-        tag=tag,
-        note=_NOTE,
-    )
 
 
 def _documents(region: Region, wording: Wording, settings: Settings, *, english: bool, official: bool) -> Documents:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -125,45 +126,28 @@ class Cedar(Benchmark, OffersCultures):
 
 
 def _entries(modality: Modality) -> Iterator[Entry]:
-    name = f"cedar_{modality}"
-    about = f"emotion of a scene, all languages, GEPP and GRQB ({_FIGURE[modality]})"
-    title = f"{Cedar.title}, {_SHOWN[modality]}"
-    yield _task(name, about, title, modality, LANGUAGES)
+    name, title = f"cedar_{modality}", f"{Cedar.title}, {_SHOWN[modality]}"
+
+    def task(
+        ending: str, about: str, words: str, languages: tuple[Language, ...], prompt: Language | None = None
+    ) -> Task:
+        sources = tuple(SOURCES[modality, language] for language in languages)
+        data = DataSet(sources, partial(load_languages, modality, languages, prompt))
+        asked_in = (prompt,) if prompt else languages
+        is_pooled = len(languages) > 1
+        return task_of(f"{name}{ending}", about, f"{title}{words}", modality, asked_in, data, is_pooled=is_pooled)
+
+    yield task("", f"emotion of a scene, all languages, GEPP and GRQB ({_FIGURE[modality]})", "", LANGUAGES)
+    about = "emotion of a scene, one language, LSEPP and LSRQB"
     for language in LANGUAGES:
-        about = "emotion of a scene, one language, LSEPP and LSRQB"
-        yield _task(f"{name}_{language}", about, f"{title}, {LANGUAGE_NAMES[language]}", modality, (language,))
-    about = "every prompt language on every data language (section 4.4)"
-    pairs = [
-        _task(
-            f"{name}_prompt_{prompt}_data_{data}",
-            about,
-            f"{title}, prompt in {LANGUAGE_NAMES[prompt]}, data in {LANGUAGE_NAMES[data]}",
-            modality,
-            (data,),
-            prompt,
-        )
-        for prompt in LANGUAGES
-        for data in LANGUAGES
-    ]
-    yield Tag(name=f"{name}_matrix", about=about, members=tuple(pair.name for pair in pairs))
+        yield task(f"_{language}", about, f", {LANGUAGE_NAMES[language]}", (language,))
+    about, tag = "every prompt language on every data language (section 4.4)", f"{name}_matrix"
+    pairs = []
+    for prompt, data in product(LANGUAGES, LANGUAGES):
+        words = f", prompt in {LANGUAGE_NAMES[prompt]}, data in {LANGUAGE_NAMES[data]}"
+        pairs.append(replace(task(f"_prompt_{prompt}_data_{data}", about, words, (data,), prompt), tag=tag))
+    yield Tag(name=tag, about=about, members=tuple(pair.name for pair in pairs))
     yield from pairs
-
-
-def _task(
-    name: str,
-    about: str,
-    title: str,
-    modality: Modality,
-    languages: tuple[Language, ...],
-    prompt_language: Language | None = None,
-) -> Task:
-    data = DataSet(
-        tuple(SOURCES[modality, language] for language in languages),
-        partial(load_languages, modality, languages, prompt_language),
-    )
-    asked_in = languages if prompt_language is None else (prompt_language,)
-    task = task_of(name, about, title, modality, asked_in, data, is_pooled=len(languages) > 1)
-    return replace(task, tag=f"cedar_{modality}_matrix") if prompt_language else task
 
 
 def task_of(

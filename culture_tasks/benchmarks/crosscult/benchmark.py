@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import argparse
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from culture_tasks.benchmarks.crosscult import documents, draw
 from culture_tasks.benchmarks.crosscult.documents import CrossCultDoc, Release
-from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, TABLE, Edition, Order, Partition
+from culture_tasks.benchmarks.crosscult.editions import PAPER, PARTITION, TABLE, Edition, Partition
 from culture_tasks.benchmarks.crosscult.rubrics import RUBRICS
 from culture_tasks.benchmarks.crosscult.scoring import JUDGED, OVERLAP, Insertions, metrics, score
 from culture_tasks.benchmarks.crosscult.vocabulary import (
@@ -81,25 +80,72 @@ class InsertionBenchmark(Benchmark, OffersTraining):
         """
         edition = self.edition
         single = [
-            _task(edition, f"_{role}", f": {_words(role)}", "single", edition.codes, partial(Release.single, role=role))
+            self._task("single", f"_{role}", f": {_words(role)}", edition.codes, partial(Release.single, role=role))
             for role in SINGLE_ROLES
         ]
-        groups = [_group(edition, "", "", "single", single)]
-        tasks = [_task(edition, "", "", "diagnostic", edition.codes, Release.diagnostic), *single]
-        if not edition.orders:
-            return (*groups, *tasks)
-        sequential = [(f"_{role}", f": {_words(role)}", list(_sequential(edition, role))) for role in SEQUENTIAL_ROLES]
-        retention = [
-            (f"_{'_'.join(order)}", _in_order(edition, order), list(_retention(edition, order)))
-            for order in edition.orders
-        ]
-        chains: tuple[tuple[Setting, list[tuple[str, str, list[Task]]]], ...]
-        chains = ("sequential", sequential), ("retention", retention)
-        for setting, parts in chains:
-            below = [_group(edition, ending, title, setting, members) for ending, title, members in parts]
-            groups += [_group(edition, "", "", setting, below), *below]
-            tasks += chain(*(members for _, _, members in parts))
+        groups = [self._group("single", "", "", single)]
+        tasks = [self._task("diagnostic", "", "", edition.codes, Release.diagnostic), *single]
+        chains: dict[Setting, list[tuple[str, str, list[Task]]]] = {}
+        for role in SEQUENTIAL_ROLES if edition.orders else ():
+            ending, title = f"_{role}", f": {_words(role)}"
+            members = []
+            for code in edition.orders[0]:
+                build = partial(Release.sequential, role=role, partition=code)
+                words = f"{title}, {edition.languages[code]}"
+                members.append(self._task("sequential", f"{ending}_{code}", words, (code,), build))
+            chains.setdefault("sequential", []).append((ending, title, members))
+        for order in edition.orders:
+            ending, title = f"_{'_'.join(order)}", f" in the order {edition.in_order(order)}"
+            members = []
+            for after in range(1, len(order) + 1):
+                for code in order[:after]:
+                    build = partial(Release.retention, order=order, partition=code, after=after)
+                    words = f"{title}: {edition.languages[code]} after step {after}"
+                    members.append(self._task("retention", f"{ending}_{code}_after_{after}", words, (code,), build))
+            chains.setdefault("retention", []).append((ending, title, members))
+        for setting, parts in chains.items():
+            below = [self._group(setting, *part) for part in parts]
+            groups += [self._group(setting, "", "", below), *below]
+            tasks += [task for _, _, members in parts for task in members]
         return (*groups, *tasks)
+
+    def _group(self, setting: Setting, ending: str, title: str, members: Iterable[Task | Group]) -> Group:
+        return Group(
+            name=f"{self.edition.name}_{setting}{ending}",
+            about=_SETTINGS[setting][1],
+            title=f"{self.edition.title}, {_SETTINGS[setting][0]}{title}",
+            members=tuple(member.name for member in members),
+            means=(OVERLAP, JUDGED),
+            weight_by_size=False,
+            harnesses=_INSERTING,
+        )
+
+    def _task(
+        self,
+        setting: Setting,
+        ending: str,
+        title: str,
+        languages: tuple[str, ...],
+        build: Callable[[Release], Iterable[CrossCultDoc]],
+    ) -> Task:
+        edition = self.edition
+        return Task(
+            name=edition.diagnostic if setting == "diagnostic" else f"{edition.name}_{setting}{ending}",
+            about=_SETTINGS[setting][1],
+            title=f"{edition.title}, {_SETTINGS[setting][0]}{title}",
+            languages=languages,
+            metric=JUDGED,
+            metrics=partial(metrics, setting, edition),
+            data=DataSet((edition.source,), partial(_documents, build, edition)),
+            prompt=partial(_prompt, edition),
+            score=partial(score, edition=edition),
+            decoding=Decoding(max_tokens=64),
+            shows_images=True,
+            target=lambda doc: doc["reference"],
+            responses=Insertions,
+            harnesses=HARNESSES if setting == "diagnostic" else _INSERTING,
+            note="Decoding: Appendix E.2.",
+        )
 
     def rubrics(self) -> Sequence[Rubric]:
         """Returns the rubric of Figure 10."""
@@ -170,67 +216,8 @@ class OwnCulture(InsertionBenchmark):
             raise DataError(f"{built.folder / MANIFEST}, field 'facts': {error}. Build the culture again.") from None
 
 
-def _sequential(edition: Edition, role: Role) -> Iterator[Task]:
-    for each in edition.orders[0]:
-        title = f": {_words(role)}, {edition.languages[each]}"
-        build = partial(Release.sequential, role=role, partition=each)
-        yield _task(edition, f"_{role}_{each}", title, "sequential", (each,), build)
-
-
-def _retention(edition: Edition, order: Order) -> Iterator[Task]:
-    for after in range(1, len(order) + 1):
-        for partition in order[:after]:
-            ending = f"_{'_'.join(order)}_{partition}_after_{after}"
-            title = f"{_in_order(edition, order)}: {edition.languages[partition]} after step {after}"
-            build = partial(Release.retention, order=order, partition=partition, after=after)
-            yield _task(edition, ending, title, "retention", (partition,), build)
-
-
 def _words(role: Role) -> str:
     return role.replace("cross_", "cross-").replace("_", " ")
-
-
-def _in_order(edition: Edition, order: Order) -> str:
-    return f" in the order {edition.in_order(order)}"
-
-
-def _group(edition: Edition, ending: str, title: str, setting: Setting, members: Iterable[Task | Group]) -> Group:
-    return Group(
-        name=f"{edition.name}_{setting}{ending}",
-        about=_SETTINGS[setting][1],
-        title=f"{edition.title}, {_SETTINGS[setting][0]}{title}",
-        members=tuple(member.name for member in members),
-        means=(OVERLAP, JUDGED),
-        weight_by_size=False,
-        harnesses=_INSERTING,
-    )
-
-
-def _task(
-    edition: Edition,
-    ending: str,
-    title: str,
-    setting: Setting,
-    languages: tuple[str, ...],
-    build: Callable[[Release], Iterable[CrossCultDoc]],
-) -> Task:
-    return Task(
-        name=edition.diagnostic if setting == "diagnostic" else f"{edition.name}_{setting}{ending}",
-        about=_SETTINGS[setting][1],
-        title=f"{edition.title}, {_SETTINGS[setting][0]}{title}",
-        languages=languages,
-        metric=JUDGED,
-        metrics=partial(metrics, setting, edition),
-        data=DataSet((edition.source,), partial(_documents, build, edition)),
-        prompt=partial(_prompt, edition),
-        score=partial(score, edition=edition),
-        decoding=Decoding(max_tokens=64),
-        shows_images=True,
-        target=lambda doc: doc["reference"],
-        responses=Insertions,
-        harnesses=HARNESSES if setting == "diagnostic" else _INSERTING,
-        note="Decoding: Appendix E.2.",
-    )
 
 
 def _prompt(edition: Edition, doc: CrossCultDoc) -> Prompt:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
 
 import pytest
-from support.in_process import run_lm_eval, run_lmms_eval
+from support.in_process import run_lm_eval
 from support.written_runs import write_lm_eval, write_lmms_eval
 
 from culture_tasks.benchmarks.blend import official
@@ -25,14 +26,14 @@ NATIVE = {"sem_b": 2 / 3, "sem_w": 5 / 12, "sem_b_food": 1.0, "sem_b_sport": 1.0
 # "우유" is no English answer.
 ENGLISH = {"sem_b": 1 / 3, "sem_w": 1 / 3, "sem_b_food": 0.0, "sem_b_sport": 1.0}
 WORDINGS = ["blend_south_korea", "blend_pers_south_korea", "blend_en_pers_south_korea"]
+TASKS = ["blend", *WORDINGS[1:], "blend_en", "blend_mcq"]
 
 
-def run(kind, script, tasks, **options):
-    """Runs tasks; returns the model and the results."""
-    from support.scripted_models import ScriptedChat, ScriptedLM
+def run(script, tasks):
+    """Runs tasks in lm-eval and returns the results."""
+    from support.scripted_models import ScriptedLM
 
-    model, run_tasks = (ScriptedLM(script), run_lm_eval) if kind == "lm_eval" else (ScriptedChat(script), run_lmms_eval)
-    return model, run_tasks(model, tasks, bootstrap_iters=0, **options)
+    return run_lm_eval(ScriptedLM(script), tasks, bootstrap_iters=0)
 
 
 def agrees(results, task, expected):
@@ -45,23 +46,36 @@ def data(fixture_data, monkeypatch):
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def korean_run(request, fixture_data):
-    """The kind, the model and the results of a run of most tasks.
+def say(doc):
+    """Answers in South Korea, and once in China, but knows one question everywhere where ``blend_en`` asks it."""
+    if "choices" in doc:
+        return f"The answer is {doc['answer']}." if doc["question_id"] == "Toy-01" else "Any of them."
+    if doc["prompt_name"] == "inst_4.en.v1" and doc["region"] not in ("UK", "US"):
+        return doc["annotations"][0]["en_answers"][0] if doc["question_id"] == "Toy-01" else "?"
+    if doc["region"] == "China":  # soy milk 3 votes, tea 1
+        return "茶" if doc["question_id"] == "Toy-01" else "?"
+    return SAID[doc["question_id"]] if doc["region"] == "South Korea" else "?"
 
-    The model answers in South Korea alone, but knows one question everywhere where it is asked by ``blend_en``.
-    """
 
-    def say(doc):
-        if "choices" in doc:
-            return f"The answer is {doc['answer']}." if doc["question_id"] == "Toy-01" else "Any of them."
-        if doc["prompt_name"] == "inst_4.en.v1" and doc["region"] not in ("UK", "US"):
-            return doc["annotations"][0]["en_answers"][0] if doc["question_id"] == "Toy-01" else "?"
-        return SAID[doc["question_id"]] if doc["region"] == "South Korea" else "?"
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, fixture_data):
+    """The folder with the results of most tasks in both harnesses, and the models by kind."""
+    from support.scripted_models import ScriptedChat, ScriptedLM
 
+    output, models = tmp_path_factory.mktemp("runs"), {"lm_eval": ScriptedLM(say), "chat": ScriptedChat(say)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-        return request.param, *run(request.param, say, ["blend", *WORDINGS[1:], "blend_en", "blend_mcq"])
+        write_lm_eval(output / "lm_eval", TASKS, None, "lm", models["lm_eval"], bootstrap_iters=0)
+        write_lmms_eval(output / "chat", TASKS, "chat", lmms=models["chat"], bootstrap_iters=0)
+    return output, models
+
+
+@pytest.fixture(params=KINDS)
+def korean_run(request, runs):
+    """The kind, the model and the results of a run."""
+    output, models = runs
+    [path] = (path for path in (output / request.param).rglob("*.json") if "results" in path.name)
+    return request.param, models[request.param], json.loads(path.read_text(encoding="utf-8"))
 
 
 def test_short_answers_score_what_was_worked_out_by_hand(korean_run):
@@ -71,16 +85,18 @@ def test_short_answers_score_what_was_worked_out_by_hand(korean_run):
         if kind == "lm_eval":  # the sample standard deviation of hits over the root of three
             assert results["results"][task]["sem_b_stderr,none"] == pytest.approx(1 / 3)
     assert {f"blend_{region.slug}" for region in REGIONS} <= set(results["results"])
-    agrees(results, "blend", {"sem_b": 2 / 3 / 16, "sem_w": 5 / 12 / 16})  # every region weighs the same
+    agrees(results, "blend", {"sem_b": 1 / 16, "sem_w": (5 / 12 + 1 / 9) / 16})  # every region weighs the same
     shown = "\n===\n".join(str(each) for each in model.seen)
     assert "질문에 몇 단어로 답하세요." in shown
     assert "You are a person from South Korea who is trying to explain" in shown
     assert "What do people in South Korea often drink in the morning?" in shown
 
 
-def test_a_logged_sample_says_what_was_found(korean_run):
-    _, _, results = korean_run
-    records = [sample["sem_b"] for sample in results["samples"]["blend_south_korea"]]
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_logged_sample_says_what_was_found(runs, kind):
+    [path] = (runs[0] / kind).rglob("*samples_blend_south_korea*.jsonl")
+    rows = [json.loads(row) for row in path.read_text(encoding="utf-8").splitlines()]
+    records = [row["sem_b"] for row in sorted(rows, key=lambda row: row["doc_id"])]
     assert [record["score"] for record in records] == [1.0, 1.0, 0.0]
     assert [record["runs"][0]["label"] for record in records] == ["우유", "football", ""]
     assert [record["values"]["sem_w"] for record in records] == [0.25, 1.0, 0.0]
@@ -103,7 +119,7 @@ def test_the_paper_s_matcher_has_metrics_of_its_own_beside_the_default_ones(monk
     monkeypatch.setattr(official, "_LEMMATISERS", {"zh": lambda: str.split, "en": lambda: str.split})
     # China: soy milk 3 votes, tea 1; table tennis; September. The default rule takes characters in any order.
     said = {"Toy-01": "浆豆", "Toy-02": "tennis table", "Toy-03": "?"}
-    _, results = run("lm_eval", lambda doc: said[doc["question_id"]], ["blend_official_china"])
+    results = run(lambda doc: said[doc["question_id"]], ["blend_official_china"])
     expected = {"sem_b_official": 1 / 3, "sem_w_official": 1 / 3, "sem_b": 2 / 3, "sem_w": 2 / 3}
     agrees(results, "blend_official_china", expected)
     official._lemmatiser.cache_clear()
@@ -114,72 +130,42 @@ def test_the_paper_s_matcher_has_metrics_of_its_own_beside_the_default_ones(monk
 def test_a_matcher_that_is_not_installed_stops_the_run_before_the_model_is_asked(monkeypatch):
     monkeypatch.setitem(sys.modules, "jieba", None)
     with pytest.raises(MissingExtraError, match=r"for Chinese needs the package 'jieba'.*culture-tasks\[blend\]"):
-        run("lm_eval", lambda doc: pytest.fail("asked"), ["blend_official_china"])
+        run(lambda doc: pytest.fail("asked"), ["blend_official_china"])
 
 
 # The report
-
-TASKS = ["blend_china", "blend_south_korea", "blend_en_south_korea", "blend_mcq_uk"]
-# China: tea has 1 vote, soy milk 3.
-ANSWERS = {
-    "good": {"South Korea": ("커피", "축구", "삼월"), "China": ("茶", "乒乓球", "?"), "UK": "answer"},
-    "poor": {"South Korea": ("milk", "?", "?"), "China": ("?", "?", "?"), "UK": "none"},
-}
-
-
-def script(name):
-    def say(doc):
-        said = ANSWERS[name][doc["region"]]
-        if "choices" in doc:
-            return f'{{"answer_choice":"{doc["answer"]}"}}' if said == "answer" else "I can't choose."
-        return said[int(doc["question_id"].removeprefix("Toy-")) - 1]
-
-    return say
-
-
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory, fixture_data):
-    """Results of a good model in lm-eval and of a poor one in lmms-eval."""
-    from support.scripted_models import ScriptedChat, ScriptedLM
-
-    output = tmp_path_factory.mktemp("runs")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CULTURE_TASKS_DATA", str(fixture_data))
-        write_lm_eval(output / "lm_eval", TASKS, None, "good", ScriptedLM(script("good")), bootstrap_iters=0)
-        write_lmms_eval(output / "lmms_eval", TASKS, "poor", lmms=ScriptedChat(script("poor")), bootstrap_iters=0)
-    return output
 
 
 @pytest.fixture(scope="module")
 def report(runs, tmp_path_factory):
     """The folder of a report on both."""
     output = tmp_path_factory.mktemp("report")
-    assert main(["report", str(runs), "-o", str(output), "--formats", "csv,markdown,png", "--published"]) == 0
+    assert main(["report", str(runs[0]), "-o", str(output), "--formats", "csv,markdown,png", "--published"]) == 0
     return output
 
 
 @pytest.mark.parametrize(
-    ("table", "name", "good", "poor"),
+    ("table", "expected"),
     [
-        ("blend_south_korea_score_by_region", "Korean: South Korea", 100, 100 / 3),
-        ("blend_south_korea_sem_w_by_region", "Korean: South Korea", 100, 100 / 12),  # a quarter of one of three
-        ("blend_south_korea_by_topic", "Food", 100, 100),
-        ("blend_south_korea_by_topic", "Sport", 100, 0),
-        ("blend_china_sem_w_by_region", "Chinese: China", 400 / 9, 0),  # a third and one, of three
-        ("blend_en_south_korea_score_by_region", "English: South Korea", 0, 100 / 3),
-        ("blend_mcq_uk_score_by_region", "English: UK", 100, 0),
-        ("blend_mcq_uk_score_by_region", "Unparsed", 0, 100),
-        ("blend_mcq_uk_unparsed_by_region", "English: UK", 0, 100),
-        ("blend_as_in_care", "blend_china: Chinese", 200 / 3, 0),
-        ("blend_languages", "South Korea: English", 0, 100 / 3),
-        ("blend_languages", "South Korea: Native", 100, 100 / 3),
-        ("blend_languages", "South Korea: Difference", 100, 0),
+        ("blend_score_by_region", {"Korean: South Korea": 200 / 3, "Average": 100 / 16}),
+        ("blend_sem_w_by_region", {"Korean: South Korea": 500 / 12, "Chinese: China": 100 / 9}),
+        ("blend_pers_south_korea_by_topic", {"Food": 100, "Sport": 100, "Education": 0}),
+        ("blend_en_pers_south_korea_score_by_region", {"English: South Korea": 100 / 3}),
+        ("blend_mcq_score_by_region", {"English: UK": 50, "Unparsed": 50}),
+        ("blend_mcq_unparsed_by_region", {"English: UK": 50}),
+        ("blend_as_in_care", {"blend: Chinese": 100 / 3, "blend: Arabic": 0}),
+        (
+            "blend_languages",
+            {"South Korea: English": 100 / 3, "South Korea: Native": 200 / 3, "South Korea: Difference": 100 / 3},
+        ),
     ],
 )
-def test_tables_show_what_was_worked_out_by_hand_in_percent(report, table, name, good, poor):
+def test_tables_show_what_was_worked_out_by_hand_in_percent(report, table, expected):
     with (report / "csv" / f"{table}.csv").open(encoding="utf-8-sig", newline="") as file:
-        column = {row["Model"]: float(row[name]) for row in csv.DictReader(file)}
-    assert column == {"good": pytest.approx(good), "poor": pytest.approx(poor)}
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2
+    for row in rows:
+        assert {name: float(row[name]) for name in expected} == pytest.approx(expected, abs=0.05)
 
 
 def test_care_s_published_numbers_stand_in_a_table_of_their_own_and_figures_are_drawn(report):
@@ -191,7 +177,7 @@ def test_care_s_published_numbers_stand_in_a_table_of_their_own_and_figures_are_
 
 
 def test_there_is_nothing_for_a_judge_to_grade(runs, capsys):
-    files = {path: path.read_bytes() for path in runs.rglob("*") if path.is_file()}
-    assert main(["rejudge", str(runs), "--judge", "lexical"]) != 0
+    files = {path: path.read_bytes() for path in runs[0].rglob("*") if path.is_file()}
+    assert main(["rejudge", str(runs[0]), "--judge", "lexical"]) != 0
     assert "none of these runs has logged samples that a judge grades" in capsys.readouterr().err
-    assert {path: path.read_bytes() for path in runs.rglob("*") if path.is_file()} == files
+    assert {path: path.read_bytes() for path in runs[0].rglob("*") if path.is_file()} == files
