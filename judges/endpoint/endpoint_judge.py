@@ -134,9 +134,6 @@ class EndpointJudge(Judge):
     @property
     def engine(self) -> Engine:
         """What answers this process's jobs, made on first use."""
-        engine = self._engine
-        if engine is not None and engine.pid == os.getpid():
-            return engine
         with self._lock:
             if self._engine is None or self._engine.pid != os.getpid():
                 self._engine = Engine(self.address, self._settings, self._patience, self._by.adaptations)
