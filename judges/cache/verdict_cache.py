@@ -203,8 +203,8 @@ class CacheThread:
         self._file = file
         self._lock = threading.Lock()
         self._arrived: list[CachedRow] = []
-        # Keys to look up, with the future that takes what is there; none where only a commit is due; None ends it.
-        self._calls: SimpleQueue[tuple[Sequence[bytes], Future[dict[bytes, Answer]] | None] | None] = SimpleQueue()
+        # Keys to look up, with the future that takes what is there; None ends the thread.
+        self._calls: SimpleQueue[tuple[Sequence[bytes], Future[dict[bytes, Answer]]] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="culture-tasks-cache", daemon=True)
         self._thread.start()
 
@@ -214,10 +214,10 @@ class CacheThread:
             wakes = not self._arrived
             self._arrived += rows
         if wakes:
-            self._calls.put(([], None))
+            self.get_many([])
 
     def get_many(self, keys: Sequence[bytes]) -> Future[dict[bytes, Answer]]:
-        """Reads the completions of these keys, as far as they are there."""
+        """Commits all rows that were put, then reads the completions of these keys, as far as they are there."""
         future: Future[dict[bytes, Answer]] = Future()
         self._calls.put((keys, future))
         return future
@@ -228,15 +228,15 @@ class CacheThread:
 
     def close(self) -> None:
         """Commits all rows that were put, closes the file and ends the thread."""
+        self.get_many([])
         self._calls.put(None)
         self._thread.join()
         self.claims.close()
 
     def _run(self) -> None:
         cache = VerdictCache(self._file)
-        while True:
-            call = self._calls.get()
-            keys, future = call or ((), None)
+        while (call := self._calls.get()) is not None:
+            keys, future = call
             with self._lock:
                 rows, self._arrived = self._arrived, []
             completions: dict[bytes, Answer] = {}
@@ -248,11 +248,9 @@ class CacheThread:
                 logger.exception("verdict cache: completions can't be kept or looked up")
             for row in rows:
                 self.claims.release(row.request.key)
-            if future is not None and future.set_running_or_notify_cancel():
+            if future.set_running_or_notify_cancel():
                 future.set_result(completions)
-            if call is None:
-                cache.close()
-                return
+        cache.close()
 
 
 _lock = threading.Lock()

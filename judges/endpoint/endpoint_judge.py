@@ -134,9 +134,6 @@ class EndpointJudge(Judge):
     @property
     def engine(self) -> Engine:
         """What answers this process's jobs, made on first use."""
-        engine = self._engine
-        if engine is not None and engine.pid == os.getpid():
-            return engine
         with self._lock:
             if self._engine is None or self._engine.pid != os.getpid():
                 self._engine = Engine(self.address, self._settings, self._patience, self._by.adaptations)
@@ -195,11 +192,10 @@ class Engine:
         self._loop = _shared_loop()
         atexit.register(self.close)
         self._is_closed = False
-        self._lock = threading.Lock()
         self._inbox: deque[VerdictJob] = deque()
         self._unfinished: set[VerdictJob] = set()
-        self._is_loading = False
-        self._loader: asyncio.Task[None] | None = None
+        self._is_woken = False  # whether the loader will look into the inbox
+        self._has_jobs = asyncio.Event()
         self._ready: deque[VerdictJob] = deque()
         self._elsewhere: list[VerdictJob] = []
         self._watcher: asyncio.Task[None] | None = None
@@ -207,15 +203,15 @@ class Engine:
         self._workers: set[asyncio.Task[None]] = set()
         self._followers: dict[bytes, list[VerdictJob]] = {}
         self._answered: list[tuple[VerdictJob, Answer]] = []
+        self._loader = self.run(self._begin())
 
     def submit(self, job: VerdictJob) -> None:
         """Takes a job; returns at once."""
-        with self._lock:
-            self._inbox.append(job)
-            self._unfinished.add(job)
-            was_loading, self._is_loading = self._is_loading, True
-        if not was_loading:
-            self._loop.call_soon_threadsafe(self._start_loading)
+        self._unfinished.add(job)
+        self._inbox.append(job)
+        if not self._is_woken:  # once for many jobs
+            self._is_woken = True
+            self._loop.call_soon_threadsafe(self._has_jobs.set)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine in the event loop and waits for its result."""
@@ -229,42 +225,36 @@ class Engine:
             self.run(self._close())
             released(self._file)
 
-    def _start_loading(self) -> None:
-        self._loader = self._loop.create_task(self._load())
+    async def _begin(self) -> asyncio.Task[None]:
+        return self._loop.create_task(self._load())
 
     async def _close(self) -> None:
         """Ends every job: with an answer where one is on its way and comes soon, for it is paid for; else without."""
-        if self._loader is not None:
-            self._loader.cancel()
+        self._loader.cancel()
         self._ready.clear()
         self.asker.gate.close()
         if self._workers:
             await asyncio.wait(self._workers, timeout=_SECONDS_FOR_REPLIES_ON_THEIR_WAY)
-        tasks = [*self._workers, *(task for task in (self._loader, self._watcher) if task is not None)]
+        tasks = [self._loader, *self._workers, *([] if self._watcher is None else [self._watcher])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._hand_over()
         for key in self._followers:
             self.cache.claims.release(key)
-        with self._lock:
-            unfinished = list(self._unfinished)
-            self._unfinished.clear()
-        for job in unfinished:
+        for job in list(self._unfinished):
             job.abandon("the judge was closed before it answered", quietly=True)
         await self.asker.close()
 
     async def _load(self) -> None:
-        while True:
-            with self._lock:
-                jobs = [self._inbox.popleft() for _ in range(min(_JOBS_A_BATCH, len(self._inbox)))]
-                self._is_loading = bool(jobs)
-            if not jobs:
-                return
-            while len(self._ready) > 2 * self.asker.concurrency:
-                self._room.clear()
-                await self._room.wait()
-            await self._route(jobs)
+        while await self._has_jobs.wait():
+            self._has_jobs.clear()
+            self._is_woken = False  # before it looks: a job that comes later wakes it again
+            while jobs := [self._inbox.popleft() for _ in range(min(_JOBS_A_BATCH, len(self._inbox)))]:
+                while len(self._ready) > 2 * self.asker.concurrency:
+                    self._room.clear()
+                    await self._room.wait()
+                await self._route(jobs)
 
     async def _route(self, jobs: Iterable[VerdictJob]) -> None:
         """Has each job follow an identical one, wait for another process, be answered from the cache, or be asked.
@@ -358,11 +348,8 @@ class Engine:
         if rows:
             self.cache.put(rows)
         if rest := [job for leader, answer in answered for job in self._settle(leader, answer)]:
-            with self._lock:
-                self._inbox.extendleft(reversed(rest))  # before all others
-                was_loading, self._is_loading = self._is_loading, True
-            if not was_loading:
-                self._start_loading()
+            self._inbox.extendleft(reversed(rest))  # before all others
+            self._has_jobs.set()
 
 
 _starting = threading.Lock()
