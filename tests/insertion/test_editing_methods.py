@@ -36,7 +36,7 @@ OPTIONS = {
 BATCHED = {"finetune": {}, "mend": {"edit_rate": 0.5}}
 """Options with which edits change answers."""
 
-OF_OUTPUTS = {"lora": {}, "grace": {"radius": 1e3}, "wise": {"activation_ratio": 0.1}}
+OF_OUTPUTS = {"lora": {}, "grace": {"radius": 1e3, "steps": 4}, "wise": {"activation_ratio": 0.1, "steps": 4}}
 """Options with which a tiny model uses an insertion for other requests too."""
 
 each_method = pytest.mark.parametrize("name", sorted(OPTIONS))

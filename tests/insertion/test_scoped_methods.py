@@ -248,14 +248,16 @@ def test_the_papers_replacement_models_are_taken_for_their_architectures(internv
     assert serac.models_of(serac.read_config({"replacement": "a"}), "llava")["replacement"] == "a"
 
 
-def test_replacement_models_that_cannot_be_used_are_refused(internvl, folders, tiny_lm, tmp_path):
-    folder = save_family("internvl", tmp_path)
+def test_replacement_models_that_cannot_be_used_are_refused(internvl, folders, tmp_path):
+    folder, unknown = save_family("internvl", tmp_path / "model"), tmp_path / "unknown"
     (folder / "chat_template.jinja").unlink()
+    unknown.mkdir()
+    (unknown / "config.json").write_text('{"model_type": "nothing"}')
     for name, layer, message in (
         (None, -1, r"serac: .*'tiny internvl' \(architecture 'internvl'\).*--set replacement="),
         ("no/such/model", -1, r"'no/such/model' can't be loaded.*replacement=MODEL names it"),
         (str(folder), -1, r"serac: the replacement model can't be used\. .*no chat template"),
-        (str(tiny_lm), -1, r"serac: the replacement model can't be used\. .*images and text"),
+        (str(unknown), -1, r"serac: the replacement model can't be used\. .*images and text"),
         (str(folders["replacement"]), 2, r"replacement_layer=2, but .* has 2 layers. Name one from -2 to 1"),
     ):
         with pytest.raises(SettingsError, match=message):
