@@ -127,7 +127,13 @@ def _print(models: TwoModels) -> None:
     contradicted: dict[str, list[str]] = {}
     for tested in (*models.tests, *models.cultures):
         if tested.test.correction is not None and tested.test.contradicts_judge:
-            contradicted.setdefault(tested.test.correction.by, []).append(_contradiction(tested))
+            test, points = tested.test, scale_of_differences(tested.scale)
+            ends = interval(Cell(test.difference, points, test.low, test.high), " to ", signed=True)
+            corrected, judge = (
+                amount(one, points, signed=True) for one in (test.difference, tested.test.correction.judge)
+            )
+            said = f"on {tested.title} B - A is {corrected} ({ends}), and not {judge}"
+            contradicted.setdefault(tested.test.correction.by, []).append(said)
     for by, differences in contradicted.items():
         what = "People's ratings contradict the judge's" if by == PEOPLE else f"{by} contradicts the other judge's"
         print(plain(f"{what} difference: {'; '.join(differences)}."))
@@ -163,11 +169,3 @@ def _row(tested: Tested, header: Sequence[str]) -> tuple[str, ...]:
         "verdict": f"{test.verdict}{by_judge}{needed}{f' [{explain(test.flags)}]' if test.flags else ''}",
     }
     return (tested.title, *(texts[column] for column in header))
-
-
-def _contradiction(tested: Tested) -> str:
-    """Returns a corrected difference beside the judge's own, which lies outside its interval."""
-    test, points = tested.test, scale_of_differences(tested.scale)
-    ends = interval(Cell(test.difference, points, test.low, test.high), " to ", signed=True)
-    judge = amount(test.correction.judge if test.correction else None, points, signed=True)
-    return f"on {tested.title} B - A is {amount(test.difference, points, signed=True)} ({ends}), and not {judge}"

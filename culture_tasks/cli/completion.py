@@ -37,7 +37,11 @@ def _print_script(options: argparse.Namespace) -> int:
     for action in _actions(parser):
         if action.dest in names:
             action.choices = names[action.dest]
-        elif _is_a_path(action):
+            continue
+        # Reports and others take paths as text, since they may be patterns.
+        is_text = action.type is None and action.choices is None and action.nargs != 0
+        is_shown = action.metavar in ("FILE", "DIR", "PATH", "RESULTS") or not action.option_strings
+        if action.type is Path or (is_text and is_shown):
             action.complete = shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(parser, options.shell))
     return 0
@@ -51,10 +55,3 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
             for name, inner in action.choices.items():
                 inner.description = about.get(name)  # shtab shows the first line of it beside a command
                 yield from _actions(inner)
-
-
-def _is_a_path(action: argparse.Action) -> bool:
-    """Whether an argument is a path, which report and others take as text, since it may be a pattern."""
-    is_text = action.type is None and action.choices is None and action.nargs != 0
-    is_shown = action.metavar in ("FILE", "DIR", "PATH", "RESULTS") or not action.option_strings
-    return action.type is Path or (is_text and is_shown)

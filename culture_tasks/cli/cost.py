@@ -143,8 +143,13 @@ def _run(options: argparse.Namespace) -> int:
         print_json(content | entries | ({"ways": side_by_side} if options.sample is not None else {}))
         return 0
     header = ("task", "judge", "questions", "verdicts", "kept", "requests", "tokens in", "tokens out", prices.currency)
-    shown = [*estimates, *(totals if len(estimates) > 1 else ())]
-    print(as_markdown(header, [_row(each, _money(each, prices, options)) for each in shown], numbers=7))
+    rows: list[tuple[str, ...]] = []
+    for each in (*estimates, *(totals if len(estimates) > 1 else ())):
+        numbers = (each.questions, each.verdicts, each.kept, each.requests)
+        tokens = (each.tokens_in.text("{:,.0f}".format), each.tokens_out.text("{:,.0f}".format))
+        judge, money = each.judge or "none needed", _money(each, prices, options) if each.judge else Bounds()
+        rows.append((each.task, printable(judge), *(f"{one:,.0f}" for one in numbers), *tokens, money_text(money)))
+    print(as_markdown(header, rows, numbers=7))
     print(f"Tokens are counted by {counter}.")
     _explain(totals, options, settings, prices)
     if side_by_side:
@@ -216,14 +221,6 @@ def _print_ways(found: Sequence[Way], currency: str) -> None:
             f"No results tell how scores of {', '.join(assumed_for)} vary: they are taken to vary as much as plan "
             "assumes."
         )
-
-
-def _row(each: Estimate, money: Bounds | None) -> tuple[str, ...]:
-    if not each.judge:
-        return (each.task, "none needed", f"{each.questions:,}", "0", "0", "0", "0", "0", "0.00")
-    numbers = (each.questions, each.verdicts, each.kept, each.requests)
-    tokens = (each.tokens_in.text("{:,.0f}".format), each.tokens_out.text("{:,.0f}".format))
-    return (each.task, printable(each.judge), *(f"{one:,.0f}" for one in numbers), *tokens, money_text(money))
 
 
 def _explain(totals: Iterable[Estimate], options: argparse.Namespace, settings: Settings, prices: Prices) -> None:

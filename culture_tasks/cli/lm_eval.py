@@ -70,6 +70,8 @@ def _with_our_folders(original: Callable[..., Any]) -> staticmethod[..., Any]:
 def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def process_tasks(self: Any, *args: Any, **kwargs: Any) -> Any:
+        from lm_eval.api.registry import get_model
+
         from culture_tasks.harness.engines import check_engine
         from culture_tasks.harness.lm_eval.task import refuse_examples
         from culture_tasks.harness.loading import check_judge, load_ahead
@@ -78,7 +80,12 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
         manager = original(self, *args, **kwargs)
         tasks = dict(_ours(manager.task_index, self.tasks))
         with_images = {name: config for name, config in tasks.items() if config.get("doc_to_image")}
-        _check_model(self.model, list(with_images))
+        if with_images and isinstance(self.model, str) and not getattr(get_model(self.model), "MULTIMODAL", False):
+            listed = ", ".join([*with_images][:3]) + (", …" if len(with_images) > 3 else "")
+            raise ImagesNotShownError(  # which lm-eval itself does only once the model is loaded
+                f"{listed}: the model type {self.model!r} takes no images. Use hf-multimodal, vllm-vlm or an API model "
+                "of chat completions, or leave these tasks out."
+            )
         for name, config in with_images.items():
             shots = config.get("num_fewshot")  # 0 in a task's file stays 0, whatever the command says
             refuse_examples(name, shots if shots == 0 or self.num_fewshot is None else self.num_fewshot)
@@ -89,17 +96,6 @@ def _with_checks(original: Callable[..., Any]) -> Callable[..., Any]:
         return manager
 
     return process_tasks
-
-
-def _check_model(model: Any, with_images: list[str]) -> None:
-    """Refuses image tasks for a text-only model type, which lm-eval itself does only once the model is loaded."""
-    from lm_eval.api.registry import get_model
-
-    if with_images and isinstance(model, str) and not getattr(get_model(model), "MULTIMODAL", False):
-        raise ImagesNotShownError(
-            f"{', '.join(with_images[:3])}{', …' if len(with_images) > 3 else ''}: the model type {model!r} takes no "
-            "images. Use hf-multimodal, vllm-vlm or an API model of chat completions, or leave these tasks out."
-        )
 
 
 def _ours(index: Mapping[str, Any], selected: Iterable[Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

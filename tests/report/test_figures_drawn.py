@@ -17,9 +17,8 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.pages import pictures
 from culture_tasks.pages.pictures import cleaned, shown, styled
 from culture_tasks.report.figures.charts import Chart, ChartPanel, Series, by_mean, limited
-from culture_tasks.report.figures.drawing import draw, svg_images, write_figures
+from culture_tasks.report.figures.drawing import draw, lowest_ratio, svg_images, write_figures
 from culture_tasks.report.figures.selecting import charts
-from culture_tasks.report.figures.style import lowest_ratio
 from culture_tasks.report.model import Cell
 
 FIGURES = {

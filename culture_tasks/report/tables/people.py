@@ -42,7 +42,6 @@ from culture_tasks.report.tables.judge_bias import JudgedResponse, judge_biases
 from culture_tasks.report.tables.judge_panels import ALPHA
 from culture_tasks.results.loaded_runs import LoadedRun
 
-_HEADERS = ("Model", "Judge", "Benchmark", "Culture")
 _WEIGHT = Scale("weight", 0.0, None, better=None)
 Numbers = Sequence[Cell | float | None]
 """The numbers of a row, in the order of its columns."""
@@ -96,7 +95,8 @@ def checked_by_people(
     ]
 
     def table(key: str, title: str, columns: Sequence[Column], rows: Iterable[Row], *notes: str) -> Table:
-        return Table(key, title, _HEADERS, tuple(columns), tuple(rows), notes=notes, question="judges")
+        headers = ("Model", "Judge", "Benchmark", "Culture")
+        return Table(key, title, headers, tuple(columns), tuple(rows), notes=notes, question="judges")
 
     def row(unit: CheckedUnit, judge: str, culture: str | None, values: Numbers, columns: Sequence[Column]) -> Row:
         return row_of((unit.label, judge, unit.title, culture or ALL), values, columns, unit.key)
