@@ -265,10 +265,10 @@ def test_a_changed_answer_is_checked_again(persian, data):
 
 def test_agreement_has_an_interval_or_says_why_not(persian, data):
     alpha, accepted = FORM.agreement(persian.state(data))
-    assert (alpha.n, accepted.n) == (19, 19)
-    assert alpha.value == 0.0  # as often as by chance: one of 38 verdicts isn't that the answer holds
-    assert math.isnan(alpha.low)  # and in a third of resamples none is
-    assert accepted.value == pytest.approx(18 / 19)
+    assert (alpha.number.n, accepted.number.n) == (19, 19)
+    assert alpha.number.value == 0.0  # as often as by chance: one of 38 verdicts isn't that the answer holds
+    assert math.isnan(alpha.number.low)  # and in a third of resamples none is
+    assert accepted.number.value == pytest.approx(18 / 19)
     empty = FORM.agreement(State(config=persian.config, folder=persian.folder, data_folder=data))
     assert [figure.missing for figure in empty] == [
         "0 answers have two checks; 10 are needed",
