@@ -413,8 +413,8 @@ class CultureForm(ABC):
             rows: Gives its rows, by what the entries have come to (:attr:`work`).
             text: Name of its texts, where this is another one.
             ask: How a model does it.
-            slots: As in :meth:`columns`, as are ``choices``.
-            choices: Choices of columns.
+            slots: Values of slots beside the language and the options.
+            choices: Those of columns, by name, where other code needs them, too.
             **fields: Further fields of :class:`Step`.
         """
         texts = self.texts["steps"][text or name]
@@ -438,8 +438,8 @@ class CultureForm(ABC):
         Args:
             config: What the group decided.
             described: The fields of each.
-            slots: Values of slots beside the language and the options.
-            choices: Those of columns, by name, where other code needs them, too.
+            slots: As in :meth:`step`, as are ``choices``.
+            choices: Choices of columns.
         """
         columns: dict[str, SheetColumn] = {}
         known = {**config.options, **slots}

@@ -154,11 +154,11 @@ class CedarWork(CedarScenes):
         return [SheetRow(name=scene.row, shown=_shown(told), image=scene.image) for scene, told in scenes if told]
 
     def image_rows(self) -> list[SheetRow]:
-        """Returns those of them that have an image."""
+        """Returns the told scenes with an image."""
         return [row for row in self.told_rows() if row.image]
 
     def language_rows(self) -> list[SheetRow]:
-        """Returns the others, in each language as whose speaker a model chooses."""
+        """Returns the told scenes without image, in each language as whose speaker a model chooses."""
         languages = contrast_languages(self.config)
         return [
             replace(row, name=f"{row.name}-{code}", shown={**row.shown, LANGUAGE: language_name(code)}, group=row.name)

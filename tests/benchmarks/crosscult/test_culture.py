@@ -184,11 +184,6 @@ def test_agree_tells_what_falls_out_of_too_little(tmp_path, data, monkeypatch, c
     assert table.read_text("utf-8").count("nobody filled it in") == len(own.step("answer").rows(own.state(data))) - 1
 
 
-def test_the_same_entries_make_the_same_files(persian, data, monkeypatch):
-    chosen = settings(monkeypatch, data)
-    assert build(persian, chosen).culture.files == build(persian, chosen).culture.files
-
-
 def test_methods_are_trained_on_the_published_cases_unless_a_culture_is_named(persian, data, monkeypatch):
     own = OwnCulture(build(persian, settings(monkeypatch, data)).culture)
     monkeypatch.setattr(training_data, "benchmarks", lambda: {"crosscult": BENCHMARK, own.name: own})
