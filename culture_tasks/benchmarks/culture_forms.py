@@ -6,6 +6,7 @@ configuration alone.
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from abc import ABC, abstractmethod
@@ -15,11 +16,14 @@ from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from culture_tasks.benchmarks.cultures import Identity
 from culture_tasks.benchmarks.interface import Decoding, Prompt
 from culture_tasks.errors import DataError
+
+if TYPE_CHECKING:
+    from culture_tasks.metrics.intervals import Interval
 
 MODEL = "model:"
 """How the code of a model begins that filled in a step, such as ``model:gpt-4o``; those of people have no colon."""
@@ -254,29 +258,26 @@ class Figure(NamedTuple):
     Attributes:
         name: What it measures, such as ``alpha, second raters``.
         of: What it is of: ``all``, a category, a step.
-        value: The number; NaN where there is none.
-        n: How many rows it is computed from.
-        low: Lower end of its 95 % interval; NaN where there is none.
-        high: Upper end.
+        number: The number of so many rows, with its 95 % interval; where there is none, with the reason.
         printed: The paper's value beside which it stands; empty without one.
         floor: Value that it should reach; None where there is none.
-        missing: Why there is no number; empty where there is one.
     """
 
     name: str
     of: str
-    value: float
-    n: int
-    low: float = float("nan")
-    high: float = float("nan")
+    number: Interval
     printed: str = ""
     floor: float | None = None
-    missing: str = ""
+
+    @property
+    def missing(self) -> str:
+        """Why there is no number; empty where there is one."""
+        return self.number.reason or "" if math.isnan(self.number.value) else ""
 
     @property
     def passes(self) -> bool | None:
         """Whether it reaches its floor; None where it has none, or no value."""
-        return None if self.floor is None or self.value != self.value else self.value >= self.floor
+        return None if self.floor is None or math.isnan(self.number.value) else self.number.value >= self.floor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -412,8 +413,8 @@ class CultureForm(ABC):
             rows: Gives its rows, by what the entries have come to (:attr:`work`).
             text: Name of its texts, where this is another one.
             ask: How a model does it.
-            slots: As in :meth:`columns`, as are ``choices``.
-            choices: Choices of columns.
+            slots: Values of slots beside the language and the options.
+            choices: Those of columns, by name, where other code needs them, too.
             **fields: Further fields of :class:`Step`.
         """
         texts = self.texts["steps"][text or name]
@@ -437,8 +438,8 @@ class CultureForm(ABC):
         Args:
             config: What the group decided.
             described: The fields of each.
-            slots: Values of slots beside the language and the options.
-            choices: Those of columns, by name, where other code needs them, too.
+            slots: As in :meth:`step`, as are ``choices``.
+            choices: Choices of columns.
         """
         columns: dict[str, SheetColumn] = {}
         known = {**config.options, **slots}

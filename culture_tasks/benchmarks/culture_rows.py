@@ -18,7 +18,6 @@ from culture_tasks.benchmarks.culture_forms import (
     MODEL,
     Ask,
     CultureWork,
-    Figure,
     SheetRow,
     State,
 )
@@ -92,13 +91,6 @@ def people_of(state: State, *steps: str) -> set[str]:
     return {entry.person for entries in rows for entry in entries if entry.skipped is None and not entry.by_model}
 
 
-def figure_of(name: str, of: str, number: Interval, *, missing: str = "", **about: Any) -> Figure:
-    """Returns a number with its interval as a figure; without a value where it is missing or has none."""
-    if missing := missing or (number.reason or "" if math.isnan(number.value) else ""):
-        return Figure(name, of, math.nan, number.n, missing=missing, **about)
-    return Figure(name, of, number.value, number.n, number.low, number.high, **about)
-
-
 def resampled(measure: Callable[[NDArray[np.int64]], float], n: int) -> Interval:
     """Returns a measure of some items, by their places, with an interval by resampling the items."""
     import numpy as np
@@ -106,11 +98,11 @@ def resampled(measure: Callable[[NDArray[np.int64]], float], n: int) -> Interval
     from culture_tasks.metrics.intervals import Interval
     from culture_tasks.metrics.resampling import LEAST_DEFINED, replicates
 
-    draws = replicates(measure, range(n))
+    value, draws = measure(np.arange(n)), replicates(measure, range(n))
     defined = draws[np.isfinite(draws)]
     is_enough = defined.size >= LEAST_DEFINED * draws.size
     low, high = np.quantile(defined, [0.025, 0.975]).tolist() if is_enough else (math.nan, math.nan)
-    return Interval(measure(np.arange(n)), low, high, n=n, clusters=n)
+    return Interval(value, low, high, n=n, clusters=n, reason="all labels are alike" if math.isnan(value) else None)
 
 
 def nominal_alpha(labels: Sequence[Sequence[str]], vocabulary: Iterable[str]) -> Interval:

@@ -282,14 +282,12 @@ def _agree(options: argparse.Namespace) -> int:
 
 
 def _figures(figures: Sequence[Figure]) -> list[list[str]]:
-    def shown(value: float) -> str:
-        return "" if math.isnan(value) else f"{value:.3f}"
-
     rows = []
     for one in figures:
-        interval = f"{one.low:.3f} to {one.high:.3f}" if one.low == one.low else ""
+        value, low, high, n = one.number[:4]
+        interval = "" if math.isnan(low) else f"{low:.3f} to {high:.3f}"
         floor = "" if one.floor is None else f"{one.floor:g}" + ("" if one.passes is not False else ", not reached")
-        rows.append([one.name, one.of, str(one.n), shown(one.value) or one.missing, interval, one.printed, floor])
+        rows.append([one.name, one.of, str(n), one.missing or f"{value:.3f}", interval, one.printed, floor])
     return rows
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from culture_tasks.benchmarks.culture_forms import SheetRow, State, Step
@@ -52,7 +51,7 @@ def assign(
     doers = state.config.doers(step.name)
     _check_people(step, doers, people)
     rows, now = list(step.rows(state)), set(people or doers)
-    standing = _standing(step, state, rows, sheets, doers, now if again else set())
+    places = _Places(step, state, rows, sheets, set(doers), now if again else set())
     units: dict[str, list[SheetRow]] = {}
     for row in rows:
         units.setdefault(f"group {row.group}" if row.group else f"row {row.name}", []).append(row)
@@ -60,20 +59,20 @@ def assign(
     turns = {key: f"{turn:09}" for turn, key in enumerate(units)}
 
     def scarcity(key: str) -> tuple[int, int, str]:
-        free = min(len(standing.allowed(row)) - standing.places[row.name] for row in units[key])
+        free = min(len(places.allowed(row)) - places.open[row.name] for row in units[key])
         return free, -len(units[key]), turns[key] if units[key][0].writer else digest(f"{seed}\n{key}")
 
-    load = Counter(person for row in rows for person in standing.involved(row))
+    load = Counter(person for row in rows for person in places.involved(row))
     given: dict[str, list[tuple[str, list[SheetRow]]]] = defaultdict(list)
     shares = Counter[str]()
     later = 0
     for key in sorted(units, key=scarcity):
-        involved = Counter(person for row in units[key] for person in standing.involved(row))
-        returned = Counter(person for row in units[key] for person in standing.back[row.name])
+        involved = Counter(person for row in units[key] for person in places.involved(row))
+        returned = Counter(person for row in units[key] for person in places.back[row.name])
         turn = {person: digest(f"{seed}\n{key}\n{person}") for person in doers}
         for person in sorted(doers, key=lambda one: (-returned[one], -involved[one], load[one], turn[one])):
-            mine = standing.take(units[key], person)
-            load[person] += sum(person not in standing.back[row.name] for row in mine)
+            mine = places.take(units[key], person)
+            load[person] += sum(person not in places.back[row.name] for row in mine)
             full = most is not None and shares[person] and shares[person] + len(mine) > most
             if person not in now or full:
                 later += len(mine)
@@ -81,18 +80,33 @@ def assign(
                 shares[person] += len(mine)
                 given[person].append((key, mine))
     ordered = {person: _ordered(given[person], f"{seed}\n{person}", turns) for person in doers if given[person]}
-    return Assignment(ordered, sum(map(len, standing.out.values())), later, standing.short(rows))
+    return Assignment(ordered, sum(map(len, places.out.values())), later, places.short(rows))
 
 
-@dataclass(frozen=True)
-class _Standing:
-    """How far the rows of a step are, by their names."""
+class _Places:
+    """How far the rows of a step are, by their names: who had, has or gets back each, and how many more it needs."""
 
-    doers: Sequence[str]
-    had: Mapping[str, set[str]]  # people who filled a row in or skipped it
-    out: Mapping[str, set[str]]  # who have it on a sheet
-    back: Mapping[str, set[str]]  # who have it on a sheet, and are to get it once more
-    places: dict[str, int]  # how many more people it needs
+    def __init__(
+        self,
+        step: Step,
+        state: State,
+        rows: Iterable[SheetRow],
+        sheets: Iterable[Sheet],
+        doers: set[str],
+        again: set[str],
+    ) -> None:
+        entries = state.entries.get(step.name, {})
+        self.doers = doers
+        self.had = {row.name: {one.person for one in entries.get(row.name, ()) if not one.by_model} for row in rows}
+        holders = {name: set[str]() for name in self.had}
+        for sheet in sheets:
+            for each in sheet.rows.values():
+                if sheet.person in doers and each.step == step.name and each.row in self.had:
+                    holders[each.row] |= {sheet.person} - self.had[each.row]
+        self.out = {name: people - again for name, people in holders.items()}
+        self.back = {name: people & again for name, people in holders.items()}
+        done = {row.name: len(state.of(step.name, row.name)) + len(self.out[row.name]) for row in rows}
+        self.open = {row.name: row.people - done[row.name] for row in rows}
 
     def involved(self, row: SheetRow) -> set[str]:
         """Returns everybody who has or had a row."""
@@ -100,36 +114,20 @@ class _Standing:
 
     def allowed(self, row: SheetRow) -> set[str]:
         """Returns everybody who may get a row now."""
-        own = {row.writer}.intersection(self.doers) if row.writer else set(self.doers)
+        own = {row.writer} & self.doers if row.writer else self.doers
         return own - row.not_for - self.had[row.name] - self.out[row.name]
 
     def take(self, unit: Iterable[SheetRow], person: str) -> list[SheetRow]:
         """Gives a person the rows of a unit that they may get and that need somebody."""
-        mine = [row for row in unit if self.places[row.name] > 0 and person in self.allowed(row)]
+        mine = [row for row in unit if self.open[row.name] > 0 and person in self.allowed(row)]
         for row in mine:
-            self.places[row.name] -= 1
+            self.open[row.name] -= 1
         return mine
 
     def short(self, rows: Iterable[SheetRow]) -> dict[str, int]:
         """Returns the rows that lack people; a blank that its writer skipped lacks nobody."""
-        lacking = (row for row in rows if self.places[row.name] > 0 and row.writer not in self.had[row.name])
-        return {row.name: self.places[row.name] for row in lacking}
-
-
-def _standing(
-    step: Step, state: State, rows: Iterable[SheetRow], sheets: Iterable[Sheet], doers: Sequence[str], again: set[str]
-) -> _Standing:
-    entries = state.entries.get(step.name, {})
-    had = {row.name: {one.person for one in entries.get(row.name, ()) if not one.by_model} for row in rows}
-    holders = {name: set[str]() for name in had}
-    for sheet in sheets:
-        for each in sheet.rows.values():
-            if sheet.person in doers and each.step == step.name and each.row in had:
-                holders[each.row] |= {sheet.person} - had[each.row]
-    out = {name: people - again for name, people in holders.items()}
-    back = {name: people & again for name, people in holders.items()}
-    places = {row.name: row.people - len(state.of(step.name, row.name)) - len(out[row.name]) for row in rows}
-    return _Standing(doers, had, out, back, places)
+        lacking = (row for row in rows if self.open[row.name] > 0 and row.writer not in self.had[row.name])
+        return {row.name: self.open[row.name] for row in lacking}
 
 
 def _check_people(step: Step, doers: Sequence[str], people: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from culture_tasks.benchmarks.culture_forms import MODEL, Ask, Entry, SheetRow
-from culture_tasks.benchmarks.interface import Decoding, Picture
+from culture_tasks.benchmarks.interface import Picture
 from culture_tasks.cultures.project import Project, problems_with
 from culture_tasks.errors import DataError, JudgeError, SettingsError
 from culture_tasks.judges.completions import ChatRequest, Problem
@@ -92,7 +92,9 @@ async def _ask_all(
         patience=Patience(settings.judge_patience),
         budget=shared_budget(settings),
     )
-    sampling = _sampling(ask.decoding)
+    decoding = ask.decoding
+    top_p = {} if decoding.top_p is None else {"top_p": decoding.top_p}
+    sampling = {"temperature": decoding.temperature, **top_p, "max_tokens": decoding.max_tokens}
     failed: list[tuple[str, str]] = []
     waiting = list(reversed(rows))
 
@@ -120,11 +122,6 @@ async def _ask_all(
     finally:
         await asker.close()
     return failed
-
-
-def _sampling(decoding: Decoding) -> dict[str, Any]:
-    top_p = {} if decoding.top_p is None else {"top_p": decoding.top_p}
-    return {"temperature": decoding.temperature, **top_p, "max_tokens": decoding.max_tokens}
 
 
 def _messages(folder: Path, row: SheetRow, ask: Ask) -> list[Message]:

@@ -48,7 +48,7 @@ def write_sheet(
     labels: Labels,
     images: Thumbnails,
 ) -> None:
-    """Writes the two files of a sheet, with its rows by their names on it; raises DataError for an image that lacks."""
+    """Writes the two files of a sheet, with its rows by their names on it; raises DataError for a missing image."""
     text = _page(project, step, sheet, _screens(rows, images), labels)
     write_csv(folder / f"{sheet.name}.csv", *_table(step, sheet, rows, labels))
     (folder / f"{sheet.name}.html").write_text(text, encoding="utf-8", newline="\n")

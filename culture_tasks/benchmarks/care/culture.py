@@ -28,7 +28,6 @@ from culture_tasks.benchmarks.culture_forms import (
 from culture_tasks.benchmarks.culture_rows import (
     ask_by,
     clean,
-    figure_of,
     json_object,
     nearest_texts,
     people_of,
@@ -165,11 +164,12 @@ class CareWork(CareQuestions):
         ]
         if same:
             share = share_interval([value for _, value in same], [name for name, _ in same])
-            yield figure_of("same category, writer and checker", "all", share)
+            yield Figure("same category, writer and checker", "all", share)
         yield from self._agreement_of_raters()
 
     def _agreement_of_raters(self) -> Iterator[Figure]:
         """Yields the agreement of the first raters with the second ones (Tables 2 and 11)."""
+        from culture_tasks.metrics.intervals import Interval
         from culture_tasks.metrics.rater_agreement import agreement
 
         pairs: list[tuple[CultureQuestion, int, int]] = []
@@ -187,11 +187,13 @@ class CareWork(CareQuestions):
             few = f"{found.clusters} questions were rated twice, and {_LEAST_QUESTIONS} are the least"
             for name, (statistic, printed, floor) in _STATISTICS.items():
                 if not category or name == "spearman":  # the one statistic of Table 11
-                    yield figure_of(
+                    number = found.estimates[name]._replace(n=found.pairs)  # type: ignore[index]
+                    if found.clusters < _LEAST_QUESTIONS:
+                        number = Interval(n=found.pairs, reason=few)
+                    yield Figure(
                         f"{statistic}, second raters",
                         category or "all",
-                        found.estimates[name]._replace(n=found.pairs),  # type: ignore[index]
-                        missing=few if found.clusters < _LEAST_QUESTIONS else "",
+                        number,
                         printed="0.84 to 0.99 (Table 11)" if category else f"{printed} (Table 2)",
                         floor=self.options[floor] if floor and not category else None,
                     )
@@ -211,9 +213,9 @@ class CareWork(CareQuestions):
         for figure in CareWork(self.state).agreement():
             if figure.passes is False:
                 raise DataError(
-                    f"culture: {figure.name}: {figure.value:.3f}. Expected {figure.floor:g} at least. Talk about the "
-                    "responses on which raters differ, and have them rated anew; or lower the options least_alpha and "
-                    "least_pearson, which the data card shows."
+                    f"culture: {figure.name}: {figure.number.value:.3f}. Expected {figure.floor:g} at least. Talk "
+                    "about the responses on which raters differ, and have them rated anew; or lower the options "
+                    "least_alpha and least_pearson, which the data card shows."
                 )
         others = [question for question in questions if question not in test]
         near = _near(test, "outside of the test", [question.text for question in others])

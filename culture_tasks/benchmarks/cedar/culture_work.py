@@ -25,7 +25,7 @@ from culture_tasks.benchmarks.cedar.scenes import (
     published_images,
 )
 from culture_tasks.benchmarks.culture_forms import MODEL, Built, Figure, SheetRow
-from culture_tasks.benchmarks.culture_rows import figure_of, nominal_alpha, resampled
+from culture_tasks.benchmarks.culture_rows import nominal_alpha, resampled
 from culture_tasks.errors import DataError
 from culture_tasks.metrics.intervals import Interval, mean_interval, proportion_interval
 from culture_tasks.metrics.near_duplicates import near_duplicates
@@ -154,11 +154,11 @@ class CedarWork(CedarScenes):
         return [SheetRow(name=scene.row, shown=_shown(told), image=scene.image) for scene, told in scenes if told]
 
     def image_rows(self) -> list[SheetRow]:
-        """Returns those of them that have an image."""
+        """Returns the told scenes with an image."""
         return [row for row in self.told_rows() if row.image]
 
     def language_rows(self) -> list[SheetRow]:
-        """Returns the others, in each language as whose speaker a model chooses."""
+        """Returns the told scenes without image, in each language as whose speaker a model chooses."""
         languages = contrast_languages(self.config)
         return [
             replace(row, name=f"{row.name}-{code}", shown={**row.shown, LANGUAGE: language_name(code)}, group=row.name)
@@ -222,7 +222,7 @@ class CedarWork(CedarScenes):
         for figure in figures:
             if figure.passes is False:
                 raise DataError(
-                    f"{state.folder}: {figure.name}, {figure.of}: {figure.value:.2f}. Expected at least "
+                    f"{state.folder}: {figure.name}, {figure.of}: {figure.number.value:.2f}. Expected at least "
                     f"{figure.floor:g}. Look for scenes and people that stand out, or set another floor in [options] "
                     "of culture.toml."
                 )
@@ -355,14 +355,13 @@ def language_name(code: str) -> str:
 
 
 def _figure(name: str, of: str, interval: Interval, printed: str = "", floor: float | None = None) -> Figure:
-    missing = f"{interval.n} of the {_FEWEST} that it needs at least" if interval.n < _FEWEST else ""
-    return figure_of(name, of, interval, missing=missing, printed=printed, floor=floor)
+    few = Interval(n=interval.n, reason=f"{interval.n} of the {_FEWEST} that it needs at least")
+    return Figure(name, of, few if interval.n < _FEWEST else interval, printed, floor)
 
 
 def _measured(measure: Callable[[_Labels], Interval], labels: _Labels) -> Interval:
     """Returns a measure of the labels of scenes, where they are enough."""
-    interval = measure(labels) if len(labels) >= _FEWEST else Interval(n=len(labels))
-    return interval._replace(reason="all labels are alike")
+    return measure(labels) if len(labels) >= _FEWEST else Interval(n=len(labels))
 
 
 def _alpha(labels: _Labels) -> Interval:

@@ -8,7 +8,6 @@ others check them, for which the paper has no step.
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +46,7 @@ from culture_tasks.benchmarks.culture_forms import (
     State,
     Step,
 )
-from culture_tasks.benchmarks.culture_rows import figure_of, json_object, nearest_texts, nominal_alpha
+from culture_tasks.benchmarks.culture_rows import json_object, nearest_texts, nominal_alpha
 from culture_tasks.benchmarks.interface import Decoding, Picture, Prompt
 from culture_tasks.data.sources import local_file
 from culture_tasks.errors import DataError
@@ -270,21 +269,23 @@ class CrossCultWork(CrossCultEntries):
 
 def _alpha(name: str, step: str, verdicts: Sequence[Sequence[str]]) -> Figure:
     """Returns the alpha of those who checked an answer."""
+    from culture_tasks.metrics.intervals import Interval
+
     both = [found for found in verdicts if len(found) > 1]
     distinct = set().union(*verdicts)
     if len(both) < _FEWEST_CHECKED:
-        missing = f"{len(both)} answers have two checks; {_FEWEST_CHECKED} are needed"
+        reason = f"{len(both)} answers have two checks; {_FEWEST_CHECKED} are needed"
     elif len(distinct) == 1:
-        missing = f"every verdict is that {VERDICTS[distinct.pop()]}"
+        reason = f"every verdict is that {VERDICTS[distinct.pop()]}"
     else:
-        return figure_of(name, step, nominal_alpha(both, VERDICTS))
-    return Figure(name, step, math.nan, len(both), missing=missing)
+        return Figure(name, step, nominal_alpha(both, VERDICTS))
+    return Figure(name, step, Interval(n=len(both), reason=reason))
 
 
 def _share(name: str, step: str, values: Sequence[bool]) -> Figure:
-    from culture_tasks.metrics.intervals import share_interval
+    from culture_tasks.metrics.intervals import Interval, share_interval
 
-    return figure_of(name, step, share_interval(values), missing="" if values else "nobody has done it yet")
+    return Figure(name, step, share_interval(values) if values else Interval(reason="nobody has done it yet"))
 
 
 class Wording(NamedTuple):

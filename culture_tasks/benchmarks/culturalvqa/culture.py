@@ -31,7 +31,6 @@ from culture_tasks.benchmarks.culture_rows import (
     ask_by,
     clean,
     comparable,
-    figure_of,
     people_of,
     random_order,
     read_response,
@@ -302,7 +301,7 @@ class CulturalVqaWork(QuestionWork):
 
         The paper prints neither. Its 73 to 79 % are of a judge with people, which a spot check of scores tells.
         """
-        from culture_tasks.metrics.intervals import share_interval
+        from culture_tasks.metrics.intervals import Interval, share_interval
         from culture_tasks.metrics.rater_agreement import krippendorff_alpha
 
         questions = [question for question in self.usable if len(question.answers) > 1]
@@ -311,16 +310,15 @@ class CulturalVqaWork(QuestionWork):
         same = [[bool(one & other) for one, other in combinations(each, 2)] for each in answers]
         counted_in = {"two people give the same answer": any, "all people give the same answer": all}
         for name, counted in counted_in.items() if questions else ():
-            yield figure_of(name, "all", share_interval([float(counted(pairs)) for pairs in same], clusters))
+            yield Figure(name, "all", share_interval([float(counted(pairs)) for pairs in same], clusters))
         rated = [entries for row in self.rate_rows() if len(entries := self.state.of("rate", row.name)) > 1]
         if rated:
             people = sorted({entry.person for entries in rated for entry in entries})
             by_person = [{entry.person: float(entry.values["rating"]) for entry in entries} for entries in rated]
             table = [[ratings.get(person, float("nan")) for ratings in by_person] for person in people]
             few = f"{len(rated)} answers were rated twice, and {_LEAST_RATED} are the least"
-            alpha = krippendorff_alpha(table)._replace(n=len(rated))
-            missing = few if len(rated) < _LEAST_RATED else ""
-            yield figure_of("Krippendorff's alpha, ratings of models' answers", "all", alpha, missing=missing)
+            alpha = krippendorff_alpha(table) if len(rated) >= _LEAST_RATED else Interval(reason=few)
+            yield Figure("Krippendorff's alpha, ratings of models' answers", "all", alpha._replace(n=len(rated)))
 
     # What is built
 

@@ -150,9 +150,9 @@ def test_second_raters_took_no_part_and_agreement_is_the_papers(group):
     figures = {(figure.name, figure.of): figure for figure in project.form.agreement(state)}
     alpha = figures["Krippendorff's alpha, second raters", "all"]
     assert (alpha.passes, alpha.floor, alpha.printed) == (True, 0.84, "0.84 to 0.92 (Table 2)")
-    assert alpha.low < alpha.value < alpha.high
+    assert alpha.number.low < alpha.number.value < alpha.number.high
     few = figures["Spearman's rho, second raters", "entities"]
-    assert few.value != few.value
+    assert few.number.value != few.number.value
     assert "were rated twice" in few.missing
     with pytest.raises(DataError, match=r"Krippendorff's alpha.*Expected 0.99 at least"):
         project.form.build(with_options(state, least_alpha=0.99))

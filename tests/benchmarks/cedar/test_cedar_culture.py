@@ -178,12 +178,12 @@ def test_a_language_goes_through_all_steps(done):
         *((f"{kind}-12", "impossible in the culture") for kind in ("image", "text")),
     }
     figures = {(one.name, one.of): one for one in FORM.agreement(state)}
-    assert figures["mean fluency", "check"].value == 9.0
+    assert figures["mean fluency", "check"].number.value == 9.0
     assert figures["mean fidelity", "check"].printed == "9.16"
-    assert figures["alpha, second labels and gold", "multimodal"][2:4] == (1.0, 10)
+    assert figures["alpha, second labels and gold", "multimodal"].number[::3] == (1.0, 10)
     assert figures["alpha, second labels and gold", "text"].missing == "9 of the 10 that it needs at least"
     raw = figures["raw agreement of the first labels", "multimodal"]
-    assert raw.value == pytest.approx((9 + 0.4) / 10)  # scene 2: 4 of 10 pairs agree (3 of disgust, 1 of relief)
+    assert raw.number.value == pytest.approx((9 + 0.4) / 10)  # scene 2: 4 of 10 pairs agree (3 of disgust, 1 of relief)
     assert built.marks == [
         "How well other people agree with its labels (text) isn't known: 9 of the 10 that it needs at least."
     ]

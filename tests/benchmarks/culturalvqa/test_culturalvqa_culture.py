@@ -112,8 +112,8 @@ def test_a_question_needs_others_answers_and_its_writer_gives_none(group):
 def test_agreement_compares_answers_by_their_words(group):
     figures = {figure.name: figure for figure in group.project.form.agreement(group.project.state())}
     two, every = figures["two people give the same answer"], figures["all people give the same answer"]
-    assert two.value > every.value == 0
-    assert two.low < two.value
+    assert two.number.value > every.number.value == 0
+    assert two.number.low < two.number.value
     assert figures["Krippendorff's alpha, ratings of models' answers"].missing.endswith("5 are the least")
 
 
