@@ -144,7 +144,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class HarnessRun:
+class Run:
     """What a harness is running, for metrics that write files.
 
     Attributes:
@@ -214,7 +214,7 @@ class ComputedScore(Metric):
     value: Callable[[Sequence[Any]], float]
     stderr: Callable[[Sequence[Any]], float] | None = None
     is_score: bool = True
-    finish: Callable[[Sequence[Any], str, HarnessRun], None] | None = None
+    finish: Callable[[Sequence[Any], str, Run], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

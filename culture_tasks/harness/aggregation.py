@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from culture_tasks.benchmarks.interface import ComputedScore, HarnessRun, JudgedScore, MeanScore, Metric
+from culture_tasks.benchmarks.interface import ComputedScore, JudgedScore, MeanScore, Metric, Run
 from culture_tasks.benchmarks.reporting import Floats
 from culture_tasks.harness.records import PartRecord
 from culture_tasks.harness.session import current_session
@@ -49,7 +49,7 @@ class Aggregation:
         *,
         is_score: bool = True,
         is_of_documents: bool = True,
-        finish: Callable[[Sequence[Any], str, HarnessRun], None] | None = None,
+        finish: Callable[[Sequence[Any], str, Run], None] | None = None,
     ) -> None:
         self.name = name
         self.is_score = is_score
@@ -69,7 +69,7 @@ class Aggregation:
         """Returns the standard error of the value, or "N/A" where it has none or too few records."""
         return "N/A" if self._stderr is None else _shown(self._stderr(records))
 
-    def finish(self, records: Sequence[Any], task: str, run: HarnessRun) -> None:
+    def finish(self, records: Sequence[Any], task: str, run: Run) -> None:
         """Does what is left to do with a task's records, such as writing a file, once a harness has its results."""
         if self._finish is not None:
             self._finish(records, task, run)
@@ -258,7 +258,7 @@ def aggregation_of(metric: Metric, *, is_main: bool) -> Aggregation:
         again = replicates(lambda places: metric.value([values[place] for place in places]), clusters)
         return bootstrapped(metric.value(values), again, n=len(values), clusters=len(set(clusters))).error
 
-    def finish(records: Sequence[Any], task: str, run: HarnessRun) -> None:
+    def finish(records: Sequence[Any], task: str, run: Run) -> None:
         if metric.finish is not None:
             metric.finish(given(records), task, run)
 

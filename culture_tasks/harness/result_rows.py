@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.interface import HarnessRun
+from culture_tasks.benchmarks.interface import Run
 from culture_tasks.costs.prices import read_prices
 from culture_tasks.harness.aggregation import Aggregation
 from culture_tasks.harness.hooks import name_of
@@ -147,7 +147,7 @@ def finish(
     The settings name commits and own data; they and the directions leave out metrics that the samples don't have.
     """
     running = _running.get(None) or Running("", None)
-    run = HarnessRun(running.model, running.output, current_session().settings)
+    run = Run(running.model, running.output, current_session().settings)
     for name, task in tasks.items():
         if not task.written:
             continue

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from culture_tasks.benchmarks.interface import HarnessRun
+from culture_tasks.benchmarks.interface import Run
 from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError
 from culture_tasks.harness import model_costs
@@ -90,7 +90,7 @@ def merge(paths: Sequence[Path], folder: Path, settings: Settings, prices: Price
     if costs := judge_costs(judged, prices):
         new.content[JUDGE_COSTS] = costs
     folder.mkdir(parents=True, exist_ok=True)
-    run = HarnessRun(next(iter(shards.values())).result.model, folder, settings)
+    run = Run(next(iter(shards.values())).result.model, folder, settings)
     for task, of_task in records.items():
         write_samples(new.samples_file(task), [sample.content for sample in samples[task]])
         for aggregation, values, _ in of_task.written.values():

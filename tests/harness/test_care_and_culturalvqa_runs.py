@@ -18,7 +18,7 @@ from support.scripted_judge import ScriptedJudge, install
 from support.scripted_lm import ScriptedLM
 
 from culture_tasks.benchmarks.culturalvqa.benchmark import write_submission
-from culture_tasks.benchmarks.interface import HarnessRun
+from culture_tasks.benchmarks.interface import Run
 from culture_tasks.errors import SettingsError
 from culture_tasks.judges.rubric.verdicts import Verdict
 from culture_tasks.settings import Settings
@@ -254,7 +254,7 @@ def test_the_setting_names_the_folder_of_submissions_before_the_harness_does(
     tmp_path, monkeypatch, setting, output, folder
 ):
     monkeypatch.chdir(tmp_path)
-    run = HarnessRun("org/some model:v1", output and Path(output), Settings(submissions=setting))
+    run = Run("org/some model:v1", output and Path(output), Settings(submissions=setting))
     write_submission([{"id": "1", "pred": "naan"}], "culturalvqa", run)
     [file] = (tmp_path / folder).glob("*.json")
     assert file.name.startswith("culturalvqa_org_some_model_v1_")

@@ -38,12 +38,12 @@ from culture_tasks.benchmarks.interface import (
     DataSet,
     Decoding,
     Entry,
-    HarnessRun,
     JudgedScore,
     MeanScore,
     Metric,
     Picture,
     Prompt,
+    Run,
     Scale,
     Task,
 )
@@ -221,7 +221,7 @@ def score(rubric: RubricName, doc: CulturalVqaDoc, responses: Sequence[str]) -> 
     )
 
 
-def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: HarnessRun) -> None:
+def write_submission(predictions: Sequence[Mapping[str, str]], task: str, run: Run) -> None:
     """Writes predictions, mappings with ``id`` and ``pred``, into a file named after task, model and time.
 
     ``CULTURE_TASKS_SUBMISSIONS`` names the folder. Where it isn't set, that is ``submissions`` below the folder that
