@@ -213,7 +213,7 @@ class CrossCultWork(CrossCultEntries):
         if folder is not None and local_file(PAPER.source, folder):
             cases = open_release(folder).raw.cases
             published = [sample.question for case in cases for sample in case.samples.values()]
-        questions = [Wording(item.name, text.values["question"]) for item in items for text in item.texts.values()]
+        questions = [CaseQuestion(item.name, text.values["question"]) for item in items for text in item.texts.values()]
         left = Counter(question.name for question in self.unpublished("question", questions, published))
         items = [item for item in items if left[item.name] == len(item.texts)]
         names = {item.name for item in items}
@@ -288,7 +288,7 @@ def _share(name: str, step: str, values: Sequence[bool]) -> Figure:
     return Figure(name, step, share_interval(values) if values else Interval(reason="nobody has done it yet"))
 
 
-class Wording(NamedTuple):
+class CaseQuestion(NamedTuple):
     """A question of a case."""
 
     name: str
