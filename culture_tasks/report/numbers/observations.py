@@ -125,7 +125,7 @@ def observe(
 
     With ``equal_parts`` the tasks weigh the same, rather than the items.
     """
-    used = [(each, mask) for each in runs if (mask := columns_of(each).where(where)).any()]
+    used = [(each, mask) for each in runs_of(runs, statistic) if (mask := columns_of(each).where(where)).any()]
     if not used:
         nothing = np.zeros(0, dtype=np.int32)
         return Observations((), nothing.astype(np.int64), np.zeros(0), nothing, strata=None, coverage=None)
@@ -161,6 +161,22 @@ def observe(
         values=np.concatenate(records) if records else None,
         compute=compute if records else None,
     )
+
+
+def runs_of(runs: Sequence[LoadedRun], statistic: str) -> list[LoadedRun]:
+    """Returns the runs to observe a statistic of.
+
+    Where a judge graded a sample of the responses, statistics that need no judge are known of all of them.
+    """
+    return [
+        each.whole
+        if statistic != SCORE
+        and each.whole is not None
+        and each.whole.columns is not None
+        and statistic in each.whole.columns.further
+        else each
+        for each in runs
+    ]
 
 
 def _drawn_parts(runs: Mapping[int, LoadedRun], statistic: str) -> dict[int, LoadedRun]:
@@ -245,6 +261,8 @@ def unlike_its_file(each: LoadedRun) -> str:
         statistic = SCORE if name == each.kind.metric else name
         if statistic != SCORE and (isinstance(metric, ComputedScore) or name not in each.columns.further):
             continue
+        if statistic != SCORE and each.result.subset is not None and each.result.graded_from is not None:
+            continue  # a grading of a sample keeps the numbers of all responses that need no judge
         places: list[tuple[str, Where]] = [(part.metric, ((part.field, part.group),)) for part in parts_of(metric)]
         for label, where in ((name, ()), *places):
             lexical = label.replace(name, f"{name}{LEXICAL}", 1)
@@ -259,7 +277,7 @@ def unlike_its_file(each: LoadedRun) -> str:
 def answers_of(runs: Sequence[LoadedRun], statistic: str = SCORE) -> Answers | None:
     """Returns the samples with a score, or with a further score, as columns; None without any."""
     parts: list[Answers] = []
-    for columns in map(columns_of, runs):
+    for columns in map(columns_of, runs_of(runs, statistic)):
         scores = columns.scores if statistic == SCORE else columns.further[statistic]
         part = Answers(scores, columns.clusters, columns.groups).only(~np.isnan(scores))
         parts += [part] if part.scores.size else []

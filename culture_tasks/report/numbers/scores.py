@@ -26,6 +26,7 @@ from culture_tasks.report.numbers.observations import (
     from_interval,
     observe,
     ordered,
+    runs_of,
     unlike_its_file,
 )
 from culture_tasks.results import comparability
@@ -339,7 +340,9 @@ def _further(measured: Measured, entrant: str, where: Where, flags: set[Flag]) -
         equal_parts = measured.equal_parts and not (further.is_share and where)
         observed = observe(runs, tasks, where, statistic=further.name, equal_parts=equal_parts)
         if observed.n or further.read is None:
-            yield further.name, cell_of(observed, further.scale, tuple(flags - OF_JUDGES), where)
+            is_sampled = any(each.result.subset is not None for each in runs_of(runs, further.name))
+            own = flags - OF_JUDGES - (set() if is_sampled else {"subset"})
+            yield further.name, cell_of(observed, further.scale, tuple(own), where)
 
 
 def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
