@@ -13,6 +13,7 @@ import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -61,18 +62,12 @@ def _dpo(pairs: Sequence[PreferencePair]) -> Iterator[Row]:
         }
 
 
-Labelled = dict[tuple[str, str], tuple[RatedQuestion, RatedAnswer]]
-"""Responses by their question's fingerprint and their text."""
-
-
-def _labelled(pairs: Iterable[PreferencePair]) -> tuple[Labelled, Labelled]:
-    """Returns the responses that are the better ones of some pair, and those that are the worse ones of some."""
-    better: Labelled = {}
-    worse: Labelled = {}
-    for question, chosen, rejected in pairs:
-        better[question.fingerprint, chosen.text] = question, chosen
-        worse[question.fingerprint, rejected.text] = question, rejected
-    return better, worse
+def _labelled(pairs: Sequence[PreferencePair]) -> list[dict[tuple[str, str], tuple[RatedQuestion, RatedAnswer]]]:
+    """Returns the better responses of all pairs, and the worse ones, by their question's fingerprint and their text."""
+    return [
+        {(pair.question.fingerprint, answer_of(pair).text): (pair.question, answer_of(pair)) for pair in pairs}
+        for answer_of in (attrgetter("chosen"), attrgetter("rejected"))
+    ]
 
 
 def _kto(pairs: Sequence[PreferencePair], seed: int) -> Iterator[Row]:

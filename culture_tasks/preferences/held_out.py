@@ -91,20 +91,13 @@ def overlap(questions: Sequence[RatedQuestion], tests: Sequence[Question]) -> Ov
     asked = {question.fingerprint for question in questions}
     same = {fingerprint: frozenset(items[fingerprint]) for fingerprint in asked & items.keys()}
     others = [question for question in questions if question.fingerprint not in same]
-    near = sorted(_near(others, tests), key=lambda each: (-each.similarity, each.question, each.task, each.item))
+    nearest: dict[tuple[str, str], NearDuplicate] = {}  # of each question the first, which is the nearest, in each test
+    for alike in near_duplicates([question.text for question in others], [test.text for test in tests]):
+        question, test, similarity = others[alike.first].fingerprint, tests[alike.second], round(alike.similarity, 3)
+        duplicate = NearDuplicate(question=question, task=test.task, item=test.item, similarity=similarity)
+        nearest.setdefault((question, test.task), duplicate)
+    near = sorted(nearest.values(), key=lambda each: (-each.similarity, each.question, each.task, each.item))
     return Overlap(same, near, {(test.task, test.item): test.text for test in tests})
-
-
-def _near(questions: Sequence[RatedQuestion], tests: Sequence[Question]) -> Iterator[NearDuplicate]:
-    """Yields near duplicates, of each question the nearest in each test."""
-    seen: set[tuple[str, str]] = set()
-    for alike in near_duplicates([question.text for question in questions], [test.text for test in tests]):
-        question, test = questions[alike.first].fingerprint, tests[alike.second]
-        if (question, test.task) not in seen:
-            seen.add((question, test.task))
-            yield NearDuplicate(
-                question=question, task=test.task, item=test.item, similarity=round(alike.similarity, 3)
-            )
 
 
 def items_by_task(items: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:

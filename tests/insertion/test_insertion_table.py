@@ -27,7 +27,7 @@ from culture_tasks.insertion.estimates import (
     RowEstimator,
 )
 from culture_tasks.insertion.methods import labels, paper_rows
-from culture_tasks.insertion.model_files import Located, locate, without_weights
+from culture_tasks.insertion.model_files import Located, explained, locate, without_weights
 from culture_tasks.insertion.table import MethodRow, TableOptions, rows_of
 
 TASKS = "crosscult_single_reliability,crosscult_single_cross_scenario_locality"
@@ -264,6 +264,12 @@ def test_without_a_connection_the_cache_counts(hub, monkeypatch, tmp_path):
     assert locate("one/model") == Located("cache")
     with pytest.raises(SettingsError, match=r"one/other: not in the cache .* and the Hub can't be reached"):
         locate("one/other")
+
+
+def test_an_error_without_a_text_is_explained_by_its_kind():
+    with pytest.raises(SettingsError, match=r"^x can't be loaded \(OSError\)\. Name another\.$"):  # noqa: SIM117
+        with explained("x can't be loaded", "Name another."):
+            raise OSError
 
 
 FIT = "import sys; sys.exit('layers=99, but the model has 2')"
