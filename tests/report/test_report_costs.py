@@ -123,7 +123,7 @@ def test_discounts_that_make_no_sense_leave_a_sample_out_and_several_judges_have
     rows, table = costs(tmp_path / "c", PRICES)
     assert rows["org/a", "CulturalVQA"]["judge_money"] is None
     assert table.notes[-1] == "Without a price: judge-2."
-    [judges] = [each.text for each in report_of(tmp_path).findings if each.question == "judges"]
+    [judges] = [each.text for each in report_of(tmp_path / "c").findings if each.question == "judges"]
     assert judges.startswith("judge-1 and judge-2 graded 1 of 1 scores")
 
 
