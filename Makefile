@@ -100,7 +100,7 @@ dist: ## Build sdist and wheel in dist/, and check them (TAG=v0.2.0: that this i
 .PHONY: release
 release: .venv/installed ## Cut VERSION=0.2.0: version, changelog, dist/, commit and tag; pushing the tag publishes it
 	$(PYTHON) tools/release.py cut "$(VERSION)"
-	$(MAKE) --no-print-directory dist TAG="v$(VERSION)"
+	$(MAKE) --no-print-directory dist TAG="v$(VERSION)" || { git checkout --quiet -- .; exit 1; }
 	git commit --quiet --all --message "Release $(VERSION)"
 	git tag --annotate "v$(VERSION)" --message "culture-tasks $(VERSION)"
 	@echo "To publish: git push origin HEAD v$(VERSION)"
