@@ -287,9 +287,9 @@ _LINK = (
 _AFTER_LABEL = re.compile(_SCOPE + _LINK + _OPEN + _ABOUT + _NUMBER)
 _AFTER_BRACKET = re.compile(_OPEN + _ABOUT + _NUMBER)
 _BRACKETS = ("[[", "\\boxed{")
-# What a statement begins with: brackets, or a word for a rating that is no part of another word.
+# What a statement begins with: brackets or a word for a rating, in ASCII after no letter. Words may overlap: 得分数.
 _FOREIGN_RATINGS = "|".join(filterfalse(str.isascii, _RATINGS.split("|")))
-_LABEL = re.compile(rf"\[\[|\\boxed\{{|(?<![a-z])(?:{_RATINGS})|{_FOREIGN_RATINGS}")
+_LABEL = re.compile(rf"(?=((?<![a-z])(?:\[\[|\\boxed\{{|{_RATINGS})|{_FOREIGN_RATINGS}))")
 # "I would give this response a 7", "it deserves 7": a verdict in prose, between giver and number no other number.
 _GIVEN = re.compile(
     r"(?:\b(?:i(?:['’]d| would|['’]ll| will| must)? (?:[a-z]{3,12}ly )?(?:rate|give|score|assign|award|grade|put)|"
@@ -359,8 +359,8 @@ def _statements_in(text: str, scale: OfferedScale) -> list[Statement]:
     statements: list[Statement] = []
     position = 0
     for label in labels:
-        start, is_bracket = label.start(), label.group() in _BRACKETS
-        match = (_AFTER_BRACKET if is_bracket else _AFTER_LABEL).match(text, label.end())
+        start, is_bracket = label.start(), label[1] in _BRACKETS
+        match = (_AFTER_BRACKET if is_bracket else _AFTER_LABEL).match(text, label.end(1))
         if match is None or start < position:
             continue
         value, end = _value(text, match, scale)
@@ -373,7 +373,8 @@ def _statements_in(text: str, scale: OfferedScale) -> list[Statement]:
             if _CRITERION.search(about) or (mentioned and match["verb"]):
                 continue
         statements.append(Statement(start, end, value, mentioned))
-    return [*statements, *_given_in(text, scale)]
+    given = _given_in(text, scale)
+    return statements + [one for one in given if all(one.end <= s.start or s.end <= one.start for s in statements)]
 
 
 def _given_in(text: str, scale: OfferedScale) -> Iterator[Statement]:
@@ -449,7 +450,7 @@ def _value(text: str, match: re.Match[str], scale: OfferedScale) -> tuple[int | 
         end = full.end()
     after = _after_closing(text, end)
     closing = text[match.end() : after]
-    unclosed = "[[" in text[max(match.start() - 2, 0) : match.start("number")] and "]" not in closing
+    unclosed = "[[" in text[max(match.start() - 2, 0) : match.start()] + (match["open"] or "") and "]" not in closing
     if _ATTACHED.match(text, end) or _DOUBT.match(text, after) or unclosed:
         offered = False
     before = text[match.start() : match.start("number")]

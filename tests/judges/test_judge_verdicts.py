@@ -50,6 +50,7 @@ def test_a_reply_is_read_as_a_careful_person_reads_it(file):
         ("lave", "rating=2\n\nBoth name Biryani.", Reading(2, "Both name Biryani.")),
         ("lave", "评分：2\n候选答案正确。", Reading(2, "候选答案正确。")),
         ("lave", '{"rating": 2, "rationale": "Both name Biryani."}', Reading(2, "Both name Biryani.")),
+        ("lave", "I would give this response a score of 2.", Reading(2, "I would give this response a .")),
         ("crosscult", '{"score": 7, "reason": " Same stance. "}', Reading(7, "Same stance.")),
     ],
 )
