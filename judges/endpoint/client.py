@@ -76,7 +76,7 @@ class Client:
             async with asyncio.timeout(self._timeout):
                 post = self._session.post(self._url, data=body, proxy=self._proxy, allow_redirects=False)
                 async with post as response:
-                    text = (await _body(response)).decode("utf-8", "replace")
+                    content = await _body(response)
         except TimeoutError:
             return Reply(Problem(f"no reply within {self._timeout:g} s", retry=True, overload=True))
         except (ssl.SSLCertVerificationError, aiohttp.ClientConnectorCertificateError) as error:
@@ -84,6 +84,9 @@ class Client:
         except (aiohttp.ClientError, OSError) as error:
             unsent = isinstance(error, aiohttp.ClientConnectorError)
             return Reply(Problem(f"no reply: {self._described(error)}", retry=True, unsent=unsent))
+        if len(content) > _LONGEST_BODY and response.status < 400:
+            return Reply(Problem(f"unreadable reply: the body is too long: over {_LONGEST_BODY:,} bytes", retry=False))
+        text = content.decode("utf-8", "replace")
         wait = asked_to_wait(response.status, response.headers, time.time())
         return Reply(read_reply(response.status, response.headers, text, self._address.secrets), wait)
 
@@ -101,7 +104,7 @@ class Client:
 async def _body(response: aiohttp.ClientResponse) -> bytes:
     """Reads a body, unpacked where a server packed it unasked, and no further than a completion can reach."""
     try:
-        return await response.content.readexactly(_LONGEST_BODY)
+        return await response.content.readexactly(_LONGEST_BODY + 1)
     except asyncio.IncompleteReadError as whole:
         return whole.partial
 
