@@ -114,6 +114,7 @@ class InProcessJudge(Judge):
         self._model: LocalModel | None = None
         self._broken: str | None = None
         self._cache: CacheThread | None = None
+        self._cache_pid = 0  # a forked child needs another cache thread
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric."""
@@ -139,9 +140,9 @@ class InProcessJudge(Judge):
             if self._model is not None:
                 self._model.close()
                 self._model = None
-            if self._cache is not None:
-                self._cache = None
+            if self._cache is not None and self._cache_pid == os.getpid():
                 released(self._settings.cache_file)
+            self._cache = None
 
     def _flush(self) -> None:
         """Grades all that was submitted."""
@@ -225,7 +226,8 @@ class InProcessJudge(Judge):
         return f"the judge broke down: {type(error).__name__}: {' '.join(text.split())[:300]}"
 
     def _opened_cache(self) -> CacheThread:
-        self._cache = self._cache or opened_cache(self._settings.cache_file)
+        if self._cache is None or self._cache_pid != os.getpid():
+            self._cache, self._cache_pid = opened_cache(self._settings.cache_file), os.getpid()
         return self._cache
 
 

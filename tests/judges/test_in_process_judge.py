@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import shutil
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
@@ -37,6 +38,22 @@ def test_everything_is_graded_in_one_call_a_rubric_at_the_first_verdict(double, 
     judge.close()
     assert ask(local_judge_for(), items(1)[0]).cached
     assert (double.made, len(double.calls)) == (1, 2)
+
+
+def test_a_forked_child_has_a_cache_thread_of_its_own(double, local_judge_for, items):
+    judge = local_judge_for()
+    assert ask(judge, items(1)[0]).outcome == "scored"
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        found = []
+        try:
+            found = [ask(judge, item).outcome for item in items(2)]
+            judge.close()
+        finally:
+            os._exit(found != ["scored"] * 2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert [ask(judge, item).cached for item in items(3)] == [True, True, False]
 
 
 def test_a_model_that_can_not_be_loaded_fails_all_once(double, local_judge_for, items, caplog):
