@@ -147,10 +147,10 @@ def finish(
     The settings name commits and own data; they and the directions leave out metrics that the samples don't have.
     """
     running = _running.get(None) or Running("", None)
-    run = Run(running.model, running.output, current_session().settings)
     for name, task in tasks.items():
         if not task.written:
             continue
+        run = Run(running.model, running.output, current_session().settings)
         mark(rows[name], [task])
         loaded = task.loaded
         is_shard = loaded is not None and loaded.shard is not None

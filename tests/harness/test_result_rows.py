@@ -187,6 +187,13 @@ def test_the_rows_of_others_are_left_alone_and_a_group_weighs_items_or_tasks():
     assert counts.of_group(tasks, weight_by_size=False) == (9.0, "N/A")
 
 
+def test_a_run_of_others_alone_needs_no_settings_of_ours(monkeypatch):
+    monkeypatch.setenv("CULTURE_JUDGE_CONCURRENCY", "many")
+    configs, better = {"mme": {"metric_list": []}}, {"mme": {}}
+    result_rows.finish({"mme": result_rows.OF_OTHERS}, rows={}, samples={}, configs=configs, better=better)
+    assert configs == {"mme": {"metric_list": []}}
+
+
 def test_an_aggregation_is_logged_without_an_address_and_a_harness_without_a_function_is_named():
     assert str(aggregation.COVERAGE) == "culture_tasks: share of verdicts that were scored"
     with pytest.raises(CultureTasksError, match=r"found no _process_results in .*version of the harness"):
