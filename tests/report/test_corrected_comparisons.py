@@ -117,6 +117,8 @@ def test_the_gate_rests_on_the_corrected_difference(runs, capsys):
 @pytest.mark.parametrize(("seed", "test"), [(0, "corrected, paired"), (1, "corrected, unpaired")])
 def test_a_candidate_that_is_drawn_later_is_rated_on_the_same_items(runs, seed, test):
     first = rate(runs, "baseline", sides=("a",), number=60)
+    of_one = checks(runs, "--spotcheck", runs / "baseline")[1]["care"]["correction"]
+    assert of_one["reason"] == "the responses of one of the two have no ratings"
     second = rate(runs, "candidate", sides=("b",), number=60, seed=seed)
     assert ({item for _, item in first} == {item for _, item in second}) == (seed == 0)
     status, found = checks(runs, "--spotcheck", runs / "baseline", "--spotcheck", runs / "candidate")

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from support.checked_runs import write_sample
 from support.reports import charts_of, report_of, row_of, tables_of, values_of
 from support.sample_files import crosscult_sample, write_inserted, write_run
 
@@ -191,6 +192,26 @@ def test_other_thresholds_are_worked_out_from_the_similarities_and_drawn(routing
     ends = ("Reliability (abstained)", "Generality (abstained)", "Lang. Loc. (activated)", "Scen. Loc. (activated)")
     assert all(series.label.endswith(end) for series, end in zip(panel.series, ends, strict=True))
     assert panel.series[2].cells["0.15"].value == 50.0
+
+
+def test_a_judge_s_sample_leaves_rates_and_other_thresholds_those_of_all_requests(tmp_path):
+    tasks = single(
+        lambda role: [
+            crosscult_sample(number, 5.0, 50.0, role=role, facts=routed(similarity))
+            for number, similarity in enumerate(SIMILARITIES[role])
+        ]
+    )
+    whole = write_run(tmp_path, "m", tasks)
+    write_sample(whole, "m", {task: own[:2] for task, own in tasks.items()}, "20260102_000000")
+    report = report_of(tmp_path)
+    [key] = [key for key, cell in report.units["crosscult_single"].cells.items() if "subset" in cell.flags]
+    for statistic in ("routing_error", "routing_error_by_threshold"):
+        found = [one.cell for one in report.groups if (one.entrant, one.statistic) == (key, statistic)]
+        of_roles = [cell for cell in found if {name for name, _ in cell.where} <= {"role", "threshold"}]
+        assert {cell.n for cell in of_roles} == {6}
+        assert not any("subset" in cell.flags for cell in found)
+        items = {report.samples.rows(run, cell.where[:1]).items.size for cell in of_roles for run in cell.runs}
+        assert items <= {0, 6}  # whose samples open
 
 
 def test_in_chains_the_wrong_entry_is_told_from_abstention(tmp_path):

@@ -340,9 +340,14 @@ def _further(measured: Measured, entrant: str, where: Where, flags: set[Flag]) -
         equal_parts = measured.equal_parts and not (further.is_share and where)
         observed = observe(runs, tasks, where, statistic=further.name, equal_parts=equal_parts)
         if observed.n or further.read is None:
-            is_sampled = any(each.result.subset is not None for each in runs_of(runs, further.name))
-            own = flags - OF_JUDGES - (set() if is_sampled else {"subset"})
+            own = _without_judge(flags, runs_of(runs, further.name))
             yield further.name, cell_of(observed, further.scale, tuple(own), where)
+
+
+def _without_judge(flags: set[Flag], runs: Sequence[LoadedRun]) -> set[Flag]:
+    """Returns the flags of a score that needs no judge, from those of a row and the runs that the score is of."""
+    is_sampled = any(each.result.subset is not None for each in runs)
+    return flags - OF_JUDGES - (set() if is_sampled else {"subset"})
 
 
 def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
@@ -350,8 +355,9 @@ def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:
         answers = answers_of(runs, derived.of)
         if answers is None:
             continue
-        flags = set(measured.flags[entrant] - (OF_JUDGES if derived.of != SCORE else set()))
-        keys = tuple(each.run.key for each in runs)
+        behind, flags = runs_of(runs, derived.of), set(measured.flags[entrant])
+        flags = flags if derived.of == SCORE else _without_judge(flags, behind)
+        keys = tuple(each.run.key for each in behind)
         for where in measured.combinations(entrant, derived.within):
             own = answers
             for name, group in where:
