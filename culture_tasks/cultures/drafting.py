@@ -37,7 +37,7 @@ class Drafted(NamedTuple):
 def draft(
     project: Project, step: str, model: str, settings: Settings, *, most: int | None = None, progress: Callable[[], Any]
 ) -> Drafted:
-    """Asks a model for every row of a step that it hasn't filled in, or the ``most``, and saves each reply as it comes.
+    """Asks a model for the rows of a step that it hasn't filled in, at most ``most``, and saves each reply as it comes.
 
     Budget, concurrency, patience and timeout are those of judges.
 

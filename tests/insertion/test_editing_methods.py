@@ -187,7 +187,7 @@ def test_a_layer_that_is_not_of_linear_maps_alone_is_answered_chain_by_chain():
     assert answers[0] == answers[1]
 
 
-def test_edits_that_do_not_fit_together_are_made_in_halves(internvl, monkeypatch):
+def test_edits_that_do_not_fit_together_are_made_in_halves(internvl, monkeypatch, caplog):
     samples = [insertion(number, number) for number in range(5)]
     method = made("finetune", internvl, steps=1, optimizer="sgd")
     edit, sizes = method.edited, []
@@ -202,6 +202,7 @@ def test_edits_that_do_not_fit_together_are_made_in_halves(internvl, monkeypatch
     whole = [edit([sample], [method.weights])[0] for sample in samples]
     halved = method.insert_each(samples, [method.weights] * 5)
     assert sizes == [5, 2, 3, 1, 2]
+    assert "5 edits of finetune at once don't fit into the memory; halved" in caplog.text
     for one, other in zip(whole, halved, strict=True):
         assert all(torch.allclose(one[name], other[name], atol=1e-5) for name in one)
 

@@ -67,7 +67,7 @@ class WeightMethod(InsertionMethod):
         def edited(places: Sequence[int]) -> list[Weights]:
             return self.edited([insertions[place] for place in places], [before[place] for place in places])
 
-        return list(in_halves(range(len(insertions)), edited, "edits"))
+        return list(in_halves(range(len(insertions)), edited, f"edits of {self.name}"))
 
     def _rounded(self, values: Weights) -> dict[str, torch.Tensor]:
         """Returns values in the types of the weights that they replace, rounded to the nearest."""

@@ -184,7 +184,8 @@ def _alone(reply: FoldedReply) -> Labels:
     several = len({mention.emotion for mention in reply.mentions}) > 1
     for sentence in reply.sentences:
         last = sentence.mentions[-1].end
-        if sentence.end - sentence.start > _LONGEST_STATEMENT:
+        is_heading = reply.text[last : sentence.end].strip(" *_\n") == ":"
+        if is_heading or sentence.end - sentence.start > _LONGEST_STATEMENT:
             continue
         if len({mention.emotion for mention in sentence.mentions}) > 1 and any(
             _cue(key).search(reply.text, sentence.start, last) for key in ("answer", "choice")

@@ -60,6 +60,7 @@ _SWAHILI_PREFIX: Final = re.compile(
     r"|ku|hu|ni|u|a|tu|m|wa)?(?:m|mw|ku|wa|ni|tu|ji|ki|i)?"
 )
 _KANA: Final = re.compile("[ぁ-ゖァ-ヺー]+")
+_LONG_KANA: Final = 4
 _PARTICLES: Final = ("です", "でし", "だ", "を", "が", "の", "と", "で", "な", "に", "は", "も", "よ", "ね")
 
 
@@ -190,8 +191,10 @@ def _look_up(word: str) -> Entry | None:
         return None
     if known := _words(SPACED).get(word):
         return known
-    if "-" in word:
-        return None  # a compound such as "pain-free" is another word
+    first, hyphen, rest = word.partition("-")
+    if hyphen:
+        # A compound such as "pain-free" is another word; "b-anger" is an enumerated option.
+        return _look_up(rest) if len(first) == 1 or first.isdigit() else None
     if _ARABIC.fullmatch(word):
         return _arabic(word)
     return _swahili(word) if word.isascii() else None
@@ -229,7 +232,7 @@ def _spaced(text: str) -> Iterator[Mention]:
 def _stands_by_itself(text: str, start: int, end: int) -> bool:
     """Whether an unspaced word is no part of a known other word.
 
-    Of words in kana, or of one character, particles alone may follow.
+    Of words in kana, or of one character, particles alone may follow, and precede a long one.
     """
     word, after = text[start:end], text[end : end + 2]
     if text.startswith(_other_words("not_before").get(word, ()), end):
@@ -240,7 +243,8 @@ def _stands_by_itself(text: str, start: int, end: int) -> bool:
     if len(word) > 1 and not kana:
         return True
     before = text[max(0, start - 1) : start]
-    if (_KANA if kana else RUN).match(before):
+    follows_particle = len(word) >= _LONG_KANA and before in _PARTICLES
+    if (_KANA if kana else RUN).match(before) and not follows_particle:
         return False
     return not RUN.match(after) or after.startswith(_PARTICLES)
 
