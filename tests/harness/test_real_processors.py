@@ -225,6 +225,8 @@ def test_every_method_shows_the_model_each_prompt_and_image_once(name, folders, 
     check_placeholders(name, calls)
     prompts = {call.text for call in calls}
     for method, chosen in METHODS.items():
+        if method_class(method).edits_weights and name != "internvl":
+            continue  # the model is shown what the plain one is shown: one family tells
         with recorded(name) as calls:
             if method_class(method).needs_state:
                 chosen = [f"state={fitted(folders(name), method, world, tmp_path / method)}"]

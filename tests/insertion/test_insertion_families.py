@@ -22,7 +22,7 @@ DECODING = AnswerDecoding(max_new_tokens=12)
 PLAIN = Query("Why ?", lambda: [{"role": "user", "content": [text_part("Why ?")]}])  # without an image
 
 
-def queries(count=18):
+def queries(count=10):
     """Requests of many lengths: with wide images, with a second image, and with a text before them."""
     made = []
     for number in range(count):
@@ -71,7 +71,7 @@ class TestBatches:
     def test_answers_and_features_in_a_batch_are_those_on_their_own(self, model):
         asked = [PLAIN, *queries(), PLAIN]
         alone = {place: model.generate(query, DECODING) for place, query in enumerate(asked)}
-        assert dict(model.answers(asked, DECODING, 16)) == alone
+        assert dict(model.answers(asked, DECODING, 8)) == alone
         shown = asked[1:10]
         together = dict(model.features_of(shown, 8))
         assert all(

@@ -5,7 +5,6 @@ generated answers tell whether training turned it: the control, with chosen and 
 """
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -14,17 +13,17 @@ from pathlib import Path
 import pytest
 import tiny_models
 from support.rated_data import write_rows
+from support.written_runs import write_lm_eval
 
 from culture_tasks.cli.main import main
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
 
 RUNNER = Path(__file__).parents[1] / "support" / "train_toy.py"
 WRONG = {"Arabic": "لا أعرف.", "Chinese": "我不知道。", "Japanese": "わかりません。"}
 ON_A_CPU = ["--use_cpu", "true", "--bf16", "false", "--dtype", "float32", "--gradient_checkpointing", "false"]
-SHORT = ["--per_device_train_batch_size", "4", "--gradient_accumulation_steps", "3", "--warmup_steps", "0"]
-SHORT += ["--learning_rate", "5e-4", "--max_steps"]
-TASKS = ["--tasks", "care_greedy", "--apply_chat_template", "--gen_kwargs", "max_gen_toks=48", "--log_samples"]
+SHORT = ["--per_device_train_batch_size", "12", "--gradient_accumulation_steps", "1", "--warmup_steps", "0"]
+SHORT += ["--learning_rate", "1e-3", "--max_steps"]
 ADAPTERS = {"dpo": "prefs/models/dpo.lora", "kto": "prefs/models/kto.lora", "simpo": "prefs/models/simpo.lora"}
 ADAPTERS |= {"control": "control/models/dpo.lora"}
 
@@ -32,16 +31,31 @@ ADAPTERS |= {"control": "control/models/dpo.lora"}
 def build(ratings, folder):
     # The toy can't generalise, so it is trained on what it is tested on.
     options = ["--dev", "0", "--train-on-test", "--model", "./toy"]
-    return ["culture-tasks", "preferences", "build", ratings, "-o", folder, *options]
+    assert main(["preferences", "build", ratings, "-o", folder, *options]) == 0
 
 
-def evaluate(name, arguments):
-    model = ["--model", "hf", "--model_args", arguments, "--device", "cpu", "--batch_size", "12"]
-    return ["culture-tasks", "lm-eval", "run", *model, *TASKS, "--output_path", f"runs/{name}"]
+def evaluate(name, arguments, model):
+    options = {"apply_chat_template": True, "gen_kwargs": "max_gen_toks=48", "bootstrap_iters": 0}
+    options |= {"lm": "hf", "model_args": arguments, "device": "cpu", "batch_size": 12}
+    write_lm_eval(Path("runs", name), ["care_greedy"], None, model, **options)
+
+
+def train(*commands):
+    """Runs scripts of TRL, which set up accelerate for the whole process, in one of their own."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", str(RUNNER)],
+        input="".join(json.dumps(command) + "\n" for command in commands),
+        capture_output=True,
+        text=True,
+        timeout=800,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
 
 
 class World:
-    """A folder with test questions, a toy, and models trained from it; it is the working directory of all commands.
+    """The working directory, with test questions, a toy, and models trained from it.
 
     ``right`` and ``wrong`` are answers by question, ``margins`` the last ones that training by DPO logged.
     """
@@ -63,7 +77,7 @@ class World:
                 "completion": [{"role": "assistant", "content": some[question]}],
             }
             for question in self.right
-            for some in 3 * [self.wrong] + 2 * [self.right]
+            for some in (self.wrong, self.wrong, self.right)
         ]
         write_rows(folder / "learnt" / "train.jsonl", messages)
         for name, best, worst in (("ratings", 9, 2), ("swapped", 2, 9)):
@@ -73,41 +87,25 @@ class World:
                 for some, rating in ((self.right, best), (self.wrong, worst))
             ]
             write_rows(folder / f"{name}.jsonl", rows)
-        learning = ["--num_train_epochs", "50", "--learning_rate", "5e-3", "--per_device_train_batch_size", "20"]
+        build("ratings.jsonl", "prefs")
+        build("swapped.jsonl", "control")
+        learning = ["--num_train_epochs", "35", "--learning_rate", "5e-3", "--per_device_train_batch_size", "12"]
         learning += ["--gradient_accumulation_steps", "1", "--use_peft", "false"]
         learning += ["--model_name_or_path", "untrained", "--dataset_name", "./learnt", "--output_dir", "toy"]
-        said = self.run(
-            build("ratings.jsonl", "prefs"),
-            build("swapped.jsonl", "control"),
+        said = train(
             ["sft", "--config", "prefs/sft.lora.yaml", *ON_A_CPU, *learning],
-            ["kto", "--config", "prefs/kto.lora.yaml", *ON_A_CPU, *SHORT, "24"],
-            ["prefs/simpo.py", "--config", "prefs/simpo.lora.yaml", *ON_A_CPU, *SHORT, "40"],
-            ["dpo", "--config", "prefs/dpo.lora.yaml", *ON_A_CPU, *SHORT, "24"],
-            ["dpo", "--config", "control/dpo.lora.yaml", *ON_A_CPU, *SHORT, "24"],
+            ["kto", "--config", "prefs/kto.lora.yaml", *ON_A_CPU, *SHORT, "22"],
+            ["prefs/simpo.py", "--config", "prefs/simpo.lora.yaml", *ON_A_CPU, *SHORT, "24"],
+            ["dpo", "--config", "prefs/dpo.lora.yaml", *ON_A_CPU, *SHORT, "18"],
+            ["dpo", "--config", "control/dpo.lora.yaml", *ON_A_CPU, *SHORT, "18"],
         )
         self.margins = [
             float(re.findall(r"'rewards/margins': '([^']+)'", part)[-1]) for part in said.split("\n$ ")[-2:]
         ]
-        self.run(
-            evaluate("toy", "pretrained=toy"),
-            *(evaluate(name, f"pretrained=toy,peft={adapter}") for name, adapter in ADAPTERS.items()),
-            ["culture-tasks", "report", "runs", "-o", "report", "--formats", "json"],
-        )
-
-    def run(self, *commands):
-        environment = os.environ | {"CULTURE_JUDGE": "lexical", "CULTURE_TASKS_DATA": str(self.folder / "data")}
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", str(RUNNER)],
-            cwd=self.folder,
-            env=environment,
-            input="".join(json.dumps(command) + "\n" for command in commands),
-            capture_output=True,
-            text=True,
-            timeout=800,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout
+        evaluate("toy", "pretrained=toy", "toy")
+        for name, adapter in ADAPTERS.items():
+            evaluate(name, f"pretrained=toy,peft={adapter}", adapter)
+        assert main(["report", "runs", "-o", "report", "--formats", "json"]) == 0
 
     def count(self, model, expected):
         """How many answers of a model in its run of `care_greedy` are those expected."""
@@ -118,7 +116,12 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory, fixture_data):
-    return World(tmp_path_factory.mktemp("circle"), fixture_data)
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("circle")
+        patch.chdir(folder)
+        patch.setenv("CULTURE_JUDGE", "lexical")
+        patch.setenv("CULTURE_TASKS_DATA", str(folder / "data"))
+        return World(folder, fixture_data)
 
 
 def test_training_turns_the_toy_and_with_chosen_and_rejected_swapped_it_is_not_turned(world):
