@@ -19,7 +19,7 @@ demo: .venv/installed ## Run both harnesses on the bundled toy data with toy mod
 
 .PHONY: test
 test: .venv/installed ## Run the whole test suite (ARGS=--cov measures coverage; ARGS='-m "not slow"' leaves slow tests out)
-	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+	OMP_NUM_THREADS=1 $(PYTHON) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: engines
 engines: build/engines/installed ## Run the tests that need vLLM, with its CPU build in an environment made for that alone

@@ -28,6 +28,12 @@ settings.register_profile("steady", deadline=None, suppress_health_check=[Health
 settings.load_profile("steady")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts files with slow tests first, so that no worker is left with a long one at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 def pytest_unconfigure() -> None:
     shutil.rmtree(HF_HOME, ignore_errors=True)
     gc.unfreeze()  # what support.in_process froze, so that it is cleared away before Python ends

@@ -9,34 +9,33 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support import another_package
 
+TESTS = Path(__file__).parents[1]
 COMMANDS = """
-import functools, sys
-from lm_eval.tasks import TaskManager
+import runpy, sys
 from culture_tasks.cli.main import main
-
-# the harness's own tasks, which it takes long to index, are not our subject
-TaskManager.__init__ = functools.partialmethod(TaskManager.__init__, include_defaults=False)
+from support import run_lm_eval
 
 output = sys.argv[1]
 assert main(["tasks", "--json"]) == main(["data", "check", "proverbs"]) == 0
 options = ["--model", "dummy", "--tasks", "proverbs", "--log_samples", "--output_path"]
-main(["lm-eval", "run", *options, f"{output}/lm_eval"])
-from lmms_eval.__main__ import cli_evaluate
+run_lm_eval.run("run", *options, f"{output}/lm_eval")
 sys.argv = ["lmms_eval", *options, f"{output}/lmms_eval", "--model_args", "response=run deep"]
-cli_evaluate()
+runpy.run_module("support.run_lmms_eval", run_name="__main__")
 """
 
 
 @pytest.mark.slow
 def test_both_harnesses_run_it_and_it_is_listed_and_checked(tmp_path):
     with another_package.installed(tmp_path / "site") as site:
+        path = os.pathsep.join(map(str, (site, TESTS)))
         done = subprocess.run(
             [sys.executable, "-c", COMMANDS, str(tmp_path)],
-            env=os.environ | {"PYTHONPATH": str(site), "CULTURE_JUDGE": "lexical", "OMP_NUM_THREADS": "1"},
+            env=os.environ | {"PYTHONPATH": path, "CULTURE_JUDGE": "lexical", "OMP_NUM_THREADS": "1"},
             capture_output=True,
             text=True,
             timeout=280,

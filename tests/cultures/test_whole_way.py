@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny_models
 from PIL import Image
 from support.cultures import cultures_in
 from support.fault_server import Behaviour, FaultServer, Seen, says
@@ -97,16 +96,17 @@ class Commands:
 
 
 @pytest.fixture
-def user(tmp_path, monkeypatch):
+def user(tmp_path, monkeypatch, tiny_lm, tiny_vlm):
     monkeypatch.setattr("culture_tasks.cultures.project.benchmarks", benchmarks)  # in place of the toy
     server = FaultServer()
     server.decide = respond
-    tiny_models.make_tiny_lm(tmp_path / "lm")
-    tiny_models.make_tiny_vlm(tmp_path / "vlm")
+    (tmp_path / "lm").symlink_to(tiny_lm)
+    (tmp_path / "vlm").symlink_to(tiny_vlm)
     yield Commands(
         tmp_path,
         monkeypatch,
         OMP_NUM_THREADS="1",
+        PYTHONPATH=str(ROOT / "tests"),
         OPENAI_BASE_URL=server.url,
         OPENAI_API_KEY="sk-never-written",
         CULTURE_TASKS_DATA=str(ROOT / "examples" / "data"),
@@ -225,12 +225,13 @@ def test_two_cultures_go_from_an_empty_folder_to_a_report(user):
         assert "care_isfahan" in listed
         assert "culturalvqa_nepal_blind" in listed
         user.harness(
-            *("culture_tasks.cli.main", "lm-eval", "run", "--model", "hf", "--model_args", "pretrained=lm"),
+            *("support.run_lm_eval", "run", "--model", "hf", "--model_args", "pretrained=lm"),
             *("--device", "cpu", "--gen_kwargs", "max_gen_toks=8", "--tasks", "care_isfahan,care_ar"),
             "--apply_chat_template",
         )
         user.harness(
-            *("lmms_eval", "--model", "internvl_hf", "--model_args", "pretrained=vlm,device=cpu,device_map=cpu"),
+            *("support.run_lmms_eval", "--model", "internvl_hf"),
+            *("--model_args", "pretrained=vlm,device=cpu,device_map=cpu"),
             *("--batch_size", "1", "--tasks", "culturalvqa_nepal", "--gen_kwargs", "max_new_tokens=8"),
         )
         user("report", "results", "-o", "report", "--formats", "json,markdown")

@@ -7,7 +7,6 @@ from pathlib import Path
 import nbclient
 import nbformat
 import pytest
-import tiny_models
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -15,9 +14,10 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-def test_the_notebook_runs_and_shows_scores(tmp_path, monkeypatch):
-    tiny_models.make_tiny_lm(tmp_path / "models" / "lm")
-    tiny_models.make_tiny_vlm(tmp_path / "models" / "vlm")
+def test_the_notebook_runs_and_shows_scores(tmp_path, monkeypatch, tiny_lm, tiny_vlm):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "lm").symlink_to(tiny_lm)
+    (tmp_path / "models" / "vlm").symlink_to(tiny_vlm)
     monkeypatch.setenv("CULTURE_JUDGE", "lexical")
     monkeypatch.setenv("CULTURE_TASKS_DATA", str(ROOT / "examples" / "data"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

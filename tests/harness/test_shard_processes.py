@@ -20,7 +20,7 @@ def started(model, folder, shard, data):
     arguments += ["--log_samples", "--output_path", str(folder)]
     variables = {"CULTURE_TASKS_DATA": str(data), "CULTURE_JUDGE": "lexical", "CULTURE_SHARD": shard}
     return subprocess.Popen(
-        [sys.executable, "-m", "culture_tasks.cli.main", "lm-eval", "run", *arguments],
+        [sys.executable, "-m", "support.run_lm_eval", "run", *arguments],
         env=environment(**variables),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
