@@ -50,15 +50,16 @@ def _of_task(records: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, 
             part = KEPT if run.get("kept") else ASKED
             verdicts[part] += 1
             usages[part][model] = usages[part].get(model, Usage()) + Usage(*run["tokens"], **run.get("discounts", {}))
+    totals = {part: sum(by_model.values(), start=Usage()) for part, by_model in usages.items()}
+    if not any(total.prompt_tokens or total.completion_tokens for total in totals.values()):
+        return {}  # before prices are looked up: reading their list takes a quarter of a second
     costs: dict[str, Any] = {"judge": ", ".join(models)}
     for part, by_model in usages.items():
-        total = sum(by_model.values(), start=Usage())
         costs[part] = {
             "verdicts": verdicts[part],
-            "prompt_tokens": total.prompt_tokens,
-            "completion_tokens": total.completion_tokens,
-            **total.discounts,
+            "prompt_tokens": totals[part].prompt_tokens,
+            "completion_tokens": totals[part].completion_tokens,
+            **totals[part].discounts,
             "money": whole_sum(starmap(prices.of_requests, by_model.items())) if by_model else 0.0,
         }
-    has_tokens = any(costs[part]["prompt_tokens"] or costs[part]["completion_tokens"] for part in usages)
-    return costs if has_tokens else {}
+    return costs

@@ -1,7 +1,11 @@
-"""What a run with knowledge insertion cost, over ranks and files."""
+"""What a run with knowledge insertion cost, over ranks and files, and what its judge did."""
 
 from __future__ import annotations
 
+import pytest
+
+from culture_tasks.costs.prices import Prices, list_prices
+from culture_tasks.harness.judge_costs import judge_costs
 from culture_tasks.harness.model_costs import KEY, ModelCosts, combined
 
 
@@ -33,3 +37,9 @@ def test_costs_are_read_as_they_were_written_and_files_without_costs_have_none()
     assert ModelCosts.read({KEY: costs.model_dump(mode="json")}) == costs
     for content in ({}, {KEY: None}, {KEY: []}, {KEY: {"device": "CPU", "request_ms": "NaN"}}):
         assert ModelCosts.read(content) is None
+
+
+def test_prices_of_a_judge_that_counts_no_tokens_are_not_looked_up(monkeypatch):
+    record = {"judge": {"model": "lexical"}, "runs": [{"outcome": "scored", "tokens": [0, 0]}]}
+    monkeypatch.setattr(Prices, "of_requests", lambda *_: pytest.fail("the list of prices takes long to read"))
+    assert judge_costs({"care_zh": [record]}, list_prices()) == {}
