@@ -128,11 +128,11 @@ def parse_exports(text: str) -> tuple[Export, ...]:
     return _parsed(text, EXPORTS, "export")
 
 
-def _parsed(text: str, known: Sequence[Name], kind: str) -> tuple[Name, ...]:
+def _parsed(text: str, allowed: Sequence[Name], kind: str) -> tuple[Name, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in known and names != ["all"]:
+        if name not in allowed and names != ["all"]:
             raise SettingsError(
-                f"report: unknown {kind} {name!r}.{nearest(name, known)} Known are {', '.join(known)}, or all."
+                f"report: unknown {kind} {name!r}.{nearest(name, allowed)} Known are {', '.join(allowed)}, or all."
             )
-    return tuple(each for each in known if each in names or names == ["all"])
+    return tuple(name for name in allowed if name in names or names == ["all"])

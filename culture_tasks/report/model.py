@@ -347,10 +347,10 @@ class CheckedScore:
     @property
     def times_its_interval(self) -> float:
         """How far the judge's score is from the people's, in half widths of their interval: over 1 is outside."""
-        own, value, low = self.judge.value, self.people.value, self.people.low
-        if own is None or value is None or low is None or not value > low:
+        judge, people, low = self.judge.value, self.people.value, self.people.low
+        if judge is None or people is None or low is None or not people > low:
             return 0.0
-        return abs(own - value) / (value - low)
+        return abs(judge - people) / (people - low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -521,8 +521,8 @@ class Report:
     @property
     def labels(self) -> dict[str, str]:
         """The label of each run's row, by the key of the run."""
-        found = {key: run.model for key, run in self.runs.items()}
+        labels = {key: run.model for key, run in self.runs.items()}
         for unit in self.units.values():
             for entrant, cell in unit.cells.items():
-                found |= dict.fromkeys(cell.runs, self.entrants[entrant].label)
-        return found
+                labels |= dict.fromkeys(cell.runs, self.entrants[entrant].label)
+        return labels

@@ -67,8 +67,8 @@ def counted(count: int, noun: str) -> str:
 
 def p_value(p: float) -> str:
     """Returns ``p = 0.0312``, or ``p < 0.0001`` where it is smaller."""
-    shown = number(p, P_VALUE)
-    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
+    text = number(p, P_VALUE)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def interval(cell: Cell, between: str = ", ", *, signed: bool = False) -> str:
@@ -86,8 +86,8 @@ def marks_of(cell: Cell) -> str:
 def flag_words(flags: Sequence[Flag]) -> list[str]:
     """Returns the flags of a cell in words, the reasons not to compare it first and as one."""
     reasons = [short_name(flag) for flag in flags if flag in NOT_COMPARABLE]
-    others = [short_name(flag) for flag in flags if flag not in NOT_COMPARABLE]
-    return [f"not comparable: {', '.join(reasons)}", *others] if reasons else others
+    further = [short_name(flag) for flag in flags if flag not in NOT_COMPARABLE]
+    return [f"not comparable: {', '.join(reasons)}", *further] if reasons else further
 
 
 def short_name(name: str) -> str:
@@ -110,8 +110,8 @@ def legend(tables: Iterable[Table]) -> Iterator[tuple[str, str]]:
 
 def headers(table: Table) -> list[str]:
     """Returns the headers of a table in one line, those that columns share before their own."""
-    own = [f"{column.over}: {column.label}" if column.over else column.label for column in table.columns]
-    return [*table.row_headers, *own]
+    labels = [f"{column.over}: {column.label}" if column.over else column.label for column in table.columns]
+    return [*table.row_headers, *labels]
 
 
 class Span(NamedTuple):
@@ -124,7 +124,7 @@ class Span(NamedTuple):
 
 def spans(table: Table) -> list[Span]:
     """Returns the headers that columns share, from left to right."""
-    found: list[Span] = []
+    header_spans: list[Span] = []
     for title, columns in groupby(table.columns, key=lambda column: column.over):
-        found.append(Span(title, sum(span.width for span in found), len(list(columns))))
-    return found
+        header_spans.append(Span(title, sum(span.width for span in header_spans), len(list(columns))))
+    return header_spans

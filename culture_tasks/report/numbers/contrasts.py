@@ -20,17 +20,17 @@ from culture_tasks.results.runs import TaskRun
 
 def run_facts(row: str, label: str, runs: Sequence[TaskRun]) -> RunFacts:
     """Returns the facts of a model's runs of a unit; the first run gives task and arguments."""
-    given = runs[0].model_args.split(", ") if runs else []
-    arguments = dict(text.split("=", 1) for text in given if "=" in text)
+    texts = runs[0].model_args.split(", ") if runs else []
+    arguments = dict(text.split("=", 1) for text in texts if "=" in text)
     method = arguments.get("method", "")
-    named = labels().get(method, method)
+    method_label = labels().get(method, method)
     return RunFacts(
         row=row,
         label=label,
         task=runs[0].task if runs else "",
         arguments=arguments,
         judges=" + ".join(dict.fromkeys(judge.label for run in runs for judge in run.settings.judges)) or "unknown",
-        method=named if method in ("", *paper_rows()) else f"{named} (not in the paper)",
+        method=method_label if method in ("", *paper_rows()) else f"{method_label} (not in the paper)",
         timing=" + ".join(dict.fromkeys(run.measured for run in runs if run.measured)),
     )
 
@@ -58,10 +58,10 @@ def contrasts(scores: Scores, *, anyway: bool = False) -> list[Contrast]:
     for measured in scores.units.values():
         of_benchmarks.setdefault(measured.unit.benchmark, []).append(measured)
     return [
-        found
+        contrast
         for units in of_benchmarks.values()
-        for contrast in units[0].reported.contrasts
-        for found in _contrasts(scores, units, contrast, anyway=anyway)
+        for kind in units[0].reported.contrasts
+        for contrast in _contrasts(scores, units, kind, anyway=anyway)
     ]
 
 
@@ -109,14 +109,14 @@ def _why_not_beside(first: _Side, second: _Side) -> set[Flag]:
 def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: set[Flag], *, anyway: bool) -> Contrast:
     """Returns a contrast with the second number less the first, on the items that both have a score for."""
     flags = flags if value.statistic == SCORE else flags - OF_JUDGES - {"low_coverage"}
-    one, two = aligned(first.observe(value.statistic), second.observe(value.statistic))
-    is_mean = one.compute is None
-    tested = paired_difference(two.scores, one.scores, two.shared_clusters) if is_mean else two.less(one)
+    before, after = aligned(first.observe(value.statistic), second.observe(value.statistic))
+    is_mean = before.compute is None
+    test = paired_difference(after.scores, before.scores, after.shared_clusters) if is_mean else after.less(before)
     scale, runs = scale_of_differences(second.cell.scale), (*first.cell.runs, *second.cell.runs)
-    note = "" if tested.n else "no items in common"
+    note = "" if test.n else "no items in common"
     difference = Cell(None, scale, flags=ordered(flags), runs=runs, where=second.cell.where, note=note)
     if anyway or not NOT_COMPARABLE.intersection(flags):
-        low, high = known(tested.low), known(tested.high)
-        difference = replace(difference, value=known(tested.difference), low=low, high=high, n=tested.n)
+        low, high = known(test.low), known(test.high)
+        difference = replace(difference, value=known(test.difference), low=low, high=high, n=test.n)
     place = (value.unit, value.entrant, value.statistic, value.dimension, value.group)
     return Contrast(kind, *place, first=first.cell, second=second.cell, difference=difference)

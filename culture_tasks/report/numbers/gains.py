@@ -63,15 +63,17 @@ class Training:
 
         The tests of each lineage are adjusted over all of them (Holm).
         """
-        places = [_Place(self, at, self.measured[at.unit]) for at in addresses if at.unit in self.measured]
-        changes: list[Gain] = []
+        places = [
+            _Place(self, address, self.measured[address.unit]) for address in addresses if address.unit in self.measured
+        ]
+        gains: list[Gain] = []
         for lineage in self.lineages:
-            own = [pair for place in places for pair in place.side_by_side(lineage, table)]
-            trials = [trial for gain, _ in own for trial in (gain.base, gain.trained)]
+            changes = [pair for place in places for pair in place.side_by_side(lineage, table)]
+            trials = [trial for gain, _ in changes for trial in (gain.base, gain.trained)]
             labels = {key: trial.label for trial in trials for key in trial.entrants}
-            tests = iter(adjusted([pair for _, pair in own if pair is not None], labels))
-            changes += [gain if pair is None else _tested(gain, next(tests)) for gain, pair in own]
-        return changes
+            tests = iter(adjusted([pair for _, pair in changes if pair is not None], labels))
+            gains += [gain if pair is None else _tested(gain, next(tests)) for gain, pair in changes]
+        return gains
 
 
 def _tested(gain: Gain, test: Comparison) -> Gain:
@@ -94,30 +96,41 @@ class _Place:
     def side_by_side(self, lineage: Lineage, table: str) -> Iterator[tuple[Gain, Pair | None]]:
         """Yields a gain before its test, and what to test, once for each way in which the trained model was run."""
         base, trained = (
-            self._alike([key for key in side.entrants if key in self._cells])
+            self._groups([key for key in side.entrants if key in self._cells])
             for side in (lineage.base, lineage.trained)
         )
         for after in trained if base else ():
 
-            def distance(key: str, of: str = after[0]) -> tuple[int, int]:
-                return len(self._why_not(key, of)), len(self._arguments(key) ^ self._arguments(of))
+            def distance(key: str, entrant: str = after[0]) -> tuple[int, int]:
+                return len(self._why_not(key, entrant)), len(self._arguments(key) ^ self._arguments(entrant))
 
             nearest = min((key for key in lineage.base.entrants if key in self._cells), key=distance)
-            before = next(same for same in base if nearest in same)
-            one, two = self._observed(before), self._observed(after)
+            before = next(group for group in base if nearest in group)
+            samples_before, samples_after = self._observed(before), self._observed(after)
             flags = ordered(self._why_not(nearest, after[0]))
-            trials = self._trial(before, one, lineage.base), self._trial(after, two, lineage.trained)
+            trials = (
+                self._trial(before, samples_before, lineage.base),
+                self._trial(after, samples_after, lineage.trained),
+            )
             pair = None
-            if one is not None and two is not None and (self._training.anyway or not flags):
+            if samples_before is not None and samples_after is not None and (self._training.anyway or not flags):
                 scale = self._cells[after[0]].scale
-                pair = Pair(self._address.unit, before[0], after[0], in_order(one), in_order(two), scale, flags)
+                pair = Pair(
+                    self._address.unit,
+                    before[0],
+                    after[0],
+                    in_order(samples_before),
+                    in_order(samples_after),
+                    scale,
+                    flags,
+                )
             yield self._untested(table, *trials, flags), pair
 
     def _untested(self, table: str, base: Trial, trained: Trial, flags: Sequence[Flag]) -> Gain:
         before, after = base.cell, trained.cell
-        shown = ordered(({*before.flags, *after.flags} - NOT_COMPARABLE).union(flags))
-        percent, runs = Cell(None, PERCENT, flags=shown), (*before.runs, *after.runs)
-        difference = Cell(None, scale_of_differences(after.scale), flags=shown, runs=runs, where=after.where)
+        all_flags = ordered(({*before.flags, *after.flags} - NOT_COMPARABLE).union(flags))
+        percent, runs = Cell(None, PERCENT, flags=all_flags), (*before.runs, *after.runs)
+        difference = Cell(None, scale_of_differences(after.scale), flags=all_flags, runs=runs, where=after.where)
         if before.value is not None and after.value is not None and (self._training.anyway or not flags):
             change, better = after.value - before.value, before.scale.better
             difference = replace(difference, value=change, note="there are no samples to test")
@@ -127,31 +140,33 @@ class _Place:
                 percent = replace(percent, note="the base's number isn't above 0")
             else:
                 percent = replace(percent, value=(-100.0 if better == "lower" else 100.0) * change / before.value)
-        at = self._address
-        return Gain(table, at.unit, at.statistic, at.where, base, trained, percent, difference, test=None)
+        address = self._address
+        return Gain(
+            table, address.unit, address.statistic, address.where, base, trained, percent, difference, test=None
+        )
 
-    def _alike(self, keys: Sequence[str]) -> list[list[str]]:
+    def _groups(self, keys: Sequence[str]) -> list[list[str]]:
         """Returns the entrants, those together that are runs of one model under the same settings and arguments."""
         groups: list[list[str]] = []
         for key in keys:
-            for one in groups:
-                flags = [BY_ITSELF.intersection(self._cells[each].flags) for each in (one[0], key)]
-                same = flags[0] == flags[1] and self._arguments(one[0]) == self._arguments(key)
-                if same and not reasons_against((), self._runs(one[0]), self._runs(key)):
-                    one.append(key)
+            for group in groups:
+                flags = [BY_ITSELF.intersection(self._cells[entrant].flags) for entrant in (group[0], key)]
+                is_same = flags[0] == flags[1] and self._arguments(group[0]) == self._arguments(key)
+                if is_same and not reasons_against((), self._runs(group[0]), self._runs(key)):
+                    group.append(key)
                     break
             else:
                 groups.append([key])
         return groups
 
-    def _why_not(self, one: str, two: str) -> set[Flag]:
+    def _why_not(self, first: str, second: str) -> set[Flag]:
         """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
-        flags = reasons_against([self._cells[one], self._cells[two]], self._runs(one), self._runs(two))
+        flags = reasons_against([self._cells[first], self._cells[second]], self._runs(first), self._runs(second))
         return flags - (OF_JUDGES if self._is_further else set())
 
     def _runs(self, entrant: str) -> list[TaskRun]:
         samples = self._measured.runs[entrant]
-        return [one.run for one in samples] or [self._training.runs[key] for key in self._cells[entrant].runs]
+        return [run.run for run in samples] or [self._training.runs[key] for key in self._cells[entrant].runs]
 
     def _arguments(self, entrant: str) -> frozenset[str]:
         parts = (part for run in self._runs(entrant) for part in run.model_args.split(", "))
