@@ -46,7 +46,7 @@ class Observations:
         shares: Weight of each part, by its number; None where all count the same.
         values: What each item has for a score that is no mean of the scores; None for a mean.
         compute: Works that score out; None for a mean.
-        drawn: The runs whose samples are all of a subset's, by the number of the part; other parts have all samples.
+        subset_runs: The runs whose samples are all of a subset's, by the number of the part; other parts have all samples.
     """
 
     runs: tuple[str, ...]
@@ -58,7 +58,7 @@ class Observations:
     shares: Floats | None = None
     values: NDArray[np.object_] | None = None
     compute: Compute | None = None
-    drawn: Mapping[int, LoadedRun] = field(default_factory=dict)
+    subset_runs: Mapping[int, LoadedRun] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -78,9 +78,9 @@ class Observations:
         return self._computed(np.flatnonzero(~np.isnan(self.scores)))
 
     @cached_property
-    def is_drawn(self) -> bool:
+    def has_subset_interval(self) -> bool:
         """Whether a part is of a subset, and no two parts have clusters in common: then a draw's interval is known."""
-        if not self.drawn:
+        if not self.subset_runs:
             return False
         parts_of_clusters = np.unique(np.stack([self.clusters, self.items >> 32]), axis=1)
         return bool(np.unique(parts_of_clusters[0]).size == parts_of_clusters.shape[1])
@@ -165,7 +165,7 @@ def observe(
         strata=parts if equal_parts or shares is not None else None,
         coverage=scored / verdicts if verdicts else None,
         shares=shares,
-        drawn={} if where else subset_runs,
+        subset_runs={} if where else subset_runs,
         values=np.concatenate(records) if records else None,
         compute=compute if records else None,
     )
@@ -389,7 +389,7 @@ def interval(observed: Observations, scale: Scale) -> Interval:
         many = np.unique(scored.clusters).size
         return interval_of(bootstrapped(scored.score, scored.replicates, n=scored.n, clusters=many))
     width = observed.right_or_wrong(scale)
-    if observed.is_drawn:
+    if observed.has_subset_interval:
         return _subset_interval(observed, scale, width)
     if width is None:
         return mean_interval(contributions(observed.scores, observed.strata, observed.shares), observed.shared_clusters)
@@ -416,7 +416,7 @@ def _subset_interval(observed: Observations, scale: Scale, width: float | None) 
 
 def _part_interval(observed: Observations, part: int, scale: Scale, width: float | None) -> Interval:
     """Returns the score of a part of the documents; one that all have an answer to has no error."""
-    is_of_part, run = observed.items >> 32 == part, observed.drawn.get(part)
+    is_of_part, run = observed.items >> 32 == part, observed.subset_runs.get(part)
     scores, items = observed.scores[is_of_part], (observed.items[is_of_part] & 0xFFFFFFFF).astype(np.int32)
     clusters = None if observed.shared_clusters is None else observed.clusters[is_of_part]
     if run is None or run.result.subset is None:
@@ -533,7 +533,7 @@ def cell_of(
     """Returns the cell of some observations; low coverage and other models' scores add flags."""
     estimate = interval(observed, scale) if observed.scores.size else None
     all_flags: set[Flag] = set(flags) - {"low_coverage", "control_variates"}
-    if observed.is_drawn and any(run.others for run in observed.drawn.values()):
+    if observed.has_subset_interval and any(run.others for run in observed.subset_runs.values()):
         all_flags.add("control_variates")
     if observed.coverage is not None and observed.coverage < min_coverage:
         all_flags.add("low_coverage")
