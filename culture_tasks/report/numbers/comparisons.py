@@ -28,7 +28,7 @@ from culture_tasks.report.model import (
     Standing,
 )
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
-from culture_tasks.report.numbers.observations import SCORE, Observations, aligned, in_order, known, ordered
+from culture_tasks.report.numbers.observations import SCORE, Observations, aligned, in_order, nan_to_none, ordered
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.results.comparability import between, explain
 from culture_tasks.results.runs import TaskRun
@@ -236,8 +236,8 @@ def _comparison(
         difference=test.difference if test.n else 0.0,
         low=test.low if math.isfinite(test.low) else None,
         high=test.high if math.isfinite(test.high) else None,
-        p=known(test.p),
-        p_holm=known(p_holm),
+        p=nan_to_none(test.p),
+        p_holm=nan_to_none(p_holm),
         test=test.method,
         n=test.n,
         clusters=test.clusters if 0 < test.clusters < test.n else None,

@@ -11,7 +11,15 @@ from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
 from culture_tasks.report.numbers.comparisons import BY_ITSELF, scale_of_differences
-from culture_tasks.report.numbers.observations import SCORE, Observations, aligned, in_order, known, observe, ordered
+from culture_tasks.report.numbers.observations import (
+    SCORE,
+    Observations,
+    aligned,
+    in_order,
+    nan_to_none,
+    observe,
+    ordered,
+)
 from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
 from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import LoadedRun
@@ -116,7 +124,7 @@ def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: 
     note = "" if test.n else "no items in common"
     difference = Cell(None, scale, flags=ordered(flags), runs=runs, where=second.cell.where, note=note)
     if anyway or not NOT_COMPARABLE.intersection(flags):
-        low, high = known(test.low), known(test.high)
-        difference = replace(difference, value=known(test.difference), low=low, high=high, n=test.n)
+        low, high = nan_to_none(test.low), nan_to_none(test.high)
+        difference = replace(difference, value=nan_to_none(test.difference), low=low, high=high, n=test.n)
     place = (value.unit, value.entrant, value.statistic, value.dimension, value.group)
     return Contrast(kind, *place, first=first.cell, second=second.cell, difference=difference)

@@ -28,7 +28,7 @@ from culture_tasks.report.numbers.observations import (
     averaged,
     cell_of,
     in_order,
-    known,
+    nan_to_none,
     ordered,
     repeat_means,
 )
@@ -79,7 +79,8 @@ class Training:
 def _tested(gain: Gain, test: Comparison) -> Gain:
     difference = replace(gain.difference, value=None, note="no items in common")
     if test.n:
-        value, best = known(test.difference), test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0
+        best = test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0
+        value = nan_to_none(test.difference)
         difference = replace(difference, value=value, low=test.low, high=test.high, n=test.n, best=best, note="")
     return replace(gain, difference=difference, test=test)
 

@@ -46,7 +46,7 @@ class Observations:
         shares: Weight of each part, by its number; None where all count the same.
         values: What each item has for a score that is no mean of the scores; None for a mean.
         compute: Works that score out; None for a mean.
-        subset_runs: The runs whose samples are all of a subset's, by the number of the part; other parts have all samples.
+        subset_runs: The runs of a subset, by the number of their part; other parts have all samples.
     """
 
     runs: tuple[str, ...]
@@ -555,13 +555,13 @@ def from_interval(
     cell = Cell(None, scale, flags=ordered(flags), runs=runs, where=where, coverage=coverage)
     if estimate is None or math.isnan(estimate.value):
         return cell
-    low = known(estimate.low if scale.low is None else max(estimate.low, scale.low))
-    high = known(estimate.high if scale.high is None else min(estimate.high, scale.high))
+    low = nan_to_none(estimate.low if scale.low is None else max(estimate.low, scale.low))
+    high = nan_to_none(estimate.high if scale.high is None else min(estimate.high, scale.high))
     note = f"no interval: {estimate.reason}" if estimate.reason and math.isnan(estimate.low) else ""
     return replace(cell, value=estimate.value, low=low, high=high, n=estimate.n, note=note)
 
 
-def known(value: float) -> float | None:
+def nan_to_none(value: float) -> float | None:
     """Returns a number, or None for NaN."""
     return None if math.isnan(value) else float(value)
 

@@ -31,7 +31,7 @@ from culture_tasks.report.numbers.observations import (
     CultureInTask,
     cell_of,
     from_interval,
-    known,
+    nan_to_none,
     observe,
     ordered,
     pooled,
@@ -385,7 +385,7 @@ class CheckedUnit:
             self._cell(alone, culture),
             corrected.rated,
             corrected.size,
-            Cell(known(corrected.weight), _WEIGHT) if culture is None else None,
+            Cell(nan_to_none(corrected.weight), _WEIGHT) if culture is None else None,
         ]
 
     def _own(self, culture: str | None) -> Cell:
@@ -421,9 +421,16 @@ class CheckedUnit:
         estimates = ((found.estimates[name], scale) for name, scale in statistics.items())
         return [
             found.pairs,
-            None if between is None else Cell(known(between.value), ALPHA, note=between.reason or ""),
+            None if between is None else Cell(nan_to_none(between.value), ALPHA, note=between.reason or ""),
             *(
-                Cell(known(one.value), scale, known(one.low), known(one.high), n=found.pairs, note=one.reason or "")
+                Cell(
+                    nan_to_none(one.value),
+                    scale,
+                    nan_to_none(one.low),
+                    nan_to_none(one.high),
+                    n=found.pairs,
+                    note=one.reason or "",
+                )
                 for one, scale in estimates
             ),
         ]
