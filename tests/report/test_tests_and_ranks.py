@@ -29,7 +29,7 @@ def observed(scores, clusters=None, strata=None, shares=None):
 def compared(models, scale):
     """Tests all pairs of models, given the samples of each."""
     pairs = [
-        Pair("u", str(first), str(second), one=models[first], two=models[second], scale=scale)
+        Pair("u", str(first), str(second), first_samples=models[first], second_samples=models[second], scale=scale)
         for first, second in itertools.combinations(range(len(models)), 2)
     ]
     return adjusted(pairs, {str(key): str(key) for key in range(len(models))})

@@ -71,8 +71,8 @@ class Pair:
     unit: str
     first: str
     second: str
-    one: Observations
-    two: Observations
+    first_samples: Observations
+    second_samples: Observations
     scale: Scale
     flags: tuple[Flag, ...] = ()
     correction: PairCorrection | None = None
@@ -82,8 +82,8 @@ class Pair:
         """The pair as the judge has scored it that is corrected."""
         if self.correction is None or self.correction.missing or self.correction.judged is None:
             return self
-        one, two = self.correction.judged
-        return replace(self, one=one, two=two)
+        first_samples, second_samples = self.correction.judged
+        return replace(self, first_samples=first_samples, second_samples=second_samples)
 
     def test(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
         """Tests the second less the first: the corrected difference, or that of the scores where there is none."""
@@ -97,9 +97,11 @@ class Pair:
         The family is the number of pairs that p will be adjusted for, the level is one less the confidence of the
         interval, and Student's t is used from ``many`` differing clusters on.
         """
-        one, two = aligned(self.one, self.two)
+        first_samples, second_samples = aligned(self.first_samples, self.second_samples)
         swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
-        return self._within_scale(_test(two, one, self.scale, confidence=1.0 - level, swaps=swaps, many=many))
+        return self._within_scale(
+            _test(second_samples, first_samples, self.scale, confidence=1.0 - level, swaps=swaps, many=many)
+        )
 
     def _within_scale(self, difference: Difference) -> Difference:
         if self.scale.ends is None or math.isnan(difference.low):
@@ -125,11 +127,11 @@ def comparisons(
                     unit=unit.key,
                     first=first,
                     second=second,
-                    one=observed[first],
-                    two=observed[second],
+                    first_samples=observed[first],
+                    second_samples=observed[second],
                     scale=unit.scale,
                     flags=ordered(flags),
-                    correction=corrections.of(measured, first, second),
+                    correction=corrections.correction(measured, first, second),
                 )
                 for first, second in combinations(keys, 2)
                 if not (flags := why_not(measured, first, second)) or anyway
@@ -161,30 +163,30 @@ def reasons_against(cells: Sequence[Cell], first: Sequence[TaskRun], second: Seq
 
 
 def _test(
-    first: Observations, second: Observations, scale: Scale, confidence: float, swaps: int, many: int
+    samples: Observations, baseline: Observations, scale: Scale, confidence: float, swaps: int, many: int
 ) -> Difference:
     """McNemar for right and wrong; for other means Student's t, or sign flips where few clusters differ.
 
     What is no mean has the bootstrap over clusters.
     """
-    if first.compute is not None:
-        return first.less(second, confidence)
-    numbers = numbered(first.clusters)[1]
+    if samples.compute is not None:
+        return samples.less(baseline, confidence)
+    numbers = numbered(samples.clusters)[1]
     clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
-    width = first.right_or_wrong(scale) if clusters is None and second.right_or_wrong(scale) else None
+    width = samples.right_or_wrong(scale) if clusters is None and baseline.right_or_wrong(scale) else None
     if width is not None:
-        test = mcnemar(first.scores / width, second.scores / width, confidence)
+        test = mcnemar(samples.scores / width, baseline.scores / width, confidence)
         return test._replace(
             difference=test.difference * width, low=test.low * width, high=test.high * width, sd=test.sd * width
         )
-    differences = first.scores - second.scores
-    item_weights = None if first.strata is None else counts(first.strata, first.shares)
+    differences = samples.scores - baseline.scores
+    item_weights = None if samples.strata is None else counts(samples.strata, samples.shares)
     sums = np.bincount(numbers, differences if item_weights is None else item_weights * differences)
     if np.count_nonzero(sums) >= many:
-        values = contributions(differences, first.strata, first.shares)
+        values = contributions(differences, samples.strata, samples.shares)
         return paired_difference(values, np.zeros(values.size), clusters, confidence)
     return paired_permutation(
-        first.scores, second.scores, clusters, resamples=swaps, confidence=confidence, weights=item_weights
+        samples.scores, baseline.scores, clusters, resamples=swaps, confidence=confidence, weights=item_weights
     )
 
 
@@ -326,7 +328,7 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
 
     Source: Hsu (1984) for comparisons with the best.
     """
-    cells, scale, measured = scores.at(address), scores.scale(address), scores.units.get(address.unit)
+    cells, scale, measured = scores.cells_at(address), scores.scale(address), scores.units.get(address.unit)
     derived = measured is not None and any(
         statistic.name == address.statistic for statistic in measured.reported.derived
     )

@@ -87,7 +87,7 @@ def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, 
         sides = (
             _side(measured, entrant, cell)
             for measured in units
-            for entrant, cell in scores.at(At(measured.unit.key, value.statistic, where)).items()
+            for entrant, cell in scores.cells_at(At(measured.unit.key, value.statistic, where)).items()
         )
         flagged = [
             (first, _why_not_beside(first, second))

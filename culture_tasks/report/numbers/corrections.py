@@ -71,7 +71,9 @@ class Corrections:
     _pairs: dict[tuple[str, str, str, str], _CheckedPair] = field(default_factory=dict)
     _sampled: dict[tuple[str, str], CheckedResponses | None] = field(default_factory=dict)
 
-    def of(self, measured: Measured, first: str, second: str, culture: str | None = None) -> PairCorrection | None:
+    def correction(
+        self, measured: Measured, first: str, second: str, culture: str | None = None
+    ) -> PairCorrection | None:
         """Returns the correction for two entrants on a unit, or for a culture; None where no response is rated."""
         people = self._from_people(measured, first, second, culture)
         if people is not None and not people.missing:

@@ -91,7 +91,7 @@ class _Place:
     def __init__(self, training: Training, address: At, measured: Measured) -> None:
         is_whole = address.statistic == SCORE and not address.where
         self._training, self._address, self._measured = training, address, measured
-        self._cells = measured.unit.cells if is_whole else training.scores.at(address)
+        self._cells = measured.unit.cells if is_whole else training.scores.cells_at(address)
         self._is_further = any(further.name == address.statistic for further in measured.reported.further)
 
     def side_by_side(self, lineage: Lineage, table: str) -> Iterator[tuple[Gain, Pair | None]]:

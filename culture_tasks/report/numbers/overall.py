@@ -252,8 +252,8 @@ def _pairs(key: str, columns: Sequence[Measured], entrants: Sequence[str], corre
             unit=key,
             first=first,
             second=second,
-            one=stacked[first],
-            two=stacked[second],
+            first_samples=stacked[first],
+            second_samples=stacked[second],
             scale=COMMON,
             correction=_correction(columns, first, second, corrections),
         )
@@ -273,7 +273,7 @@ def _correction(
     shares = np.array(weights(units)) / sum(weights(units))
     for column, share in zip(columns, shares.tolist(), strict=True):
         first_samples, second_samples = (in_order(column.observe(key)) for key in (first, second))
-        correction = corrections.of(column, first, second)
+        correction = corrections.correction(column, first, second)
         if correction is not None and not correction.missing:
             rated, sources = rated + correction.rated, {**sources, correction.by: None}
         pair = Pair(
@@ -282,7 +282,7 @@ def _correction(
         parts.append((share * (mapped(1.0, column.unit.scale) - mapped(0.0, column.unit.scale)), pair))
     if not rated:
         return None
-    judged = [(pair.judged.one, pair.judged.two) for _, pair in parts]
+    judged = [(pair.judged.first_samples, pair.judged.second_samples) for _, pair in parts]
     first_judged, second_judged = (in_order(_stacked(columns, samples)) for samples in zip(*judged, strict=True))
     return PairCorrection(
         partial(_difference_of_means, parts), rated, "", " and ".join(sources), (first_judged, second_judged)

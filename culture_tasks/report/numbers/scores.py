@@ -255,7 +255,7 @@ class Scores:
     cells: dict[At, dict[str, Cell]] = field(default_factory=dict)
     groups: list[GroupValue] = field(default_factory=list)
 
-    def at(self, address: At) -> Mapping[str, Cell]:
+    def cells_at(self, address: At) -> Mapping[str, Cell]:
         """Returns the numbers at an address, by entrant."""
         return self.cells.get(address, {})
 

@@ -63,7 +63,7 @@ def judge_panels(
         field = measured.reported.culture
         cultures = measured.combinations(next(iter(panel.values())), (field,)) if field else []
         for where in ((), *(cultures if len(cultures) > 1 else ())):
-            cells = context.scores.at(At(measured.unit.key, where=where))
+            cells = context.scores.cells_at(At(measured.unit.key, where=where))
             own = (_of_the_judge(measured, panel[one], cells) if one in panel else None for one in judges)
             culture = where[-1][1] if where else None
             together, *beside = _together(measured, panel.values(), where)
