@@ -14,7 +14,7 @@ from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.people.spotcheck_design import Rated
 from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
-from culture_tasks.report.numbers.comparisons import comparisons, fairness, stand
+from culture_tasks.report.numbers.comparisons import comparisons, fairness, rank_units
 from culture_tasks.report.numbers.contrasts import contrasts
 from culture_tasks.report.numbers.control_variates import with_other_models
 from culture_tasks.report.numbers.countries import country_scores
@@ -113,7 +113,7 @@ def build(
     our_units, corrections = people.corrected_by_people(our_units, rated)
     all_units = [*our_units, *other_units]
     tests = comparisons(all_units, entrants, corrections, anyway=anyway)
-    measured = {unit.unit.key: unit for unit in stand(all_units, tests, rankable)}
+    measured = {unit.unit.key: unit for unit in rank_units(all_units, tests, rankable)}
     units = {key: unit.unit for key, unit in measured.items()}
     scores = all_scores([measured[unit.unit.key] for unit in our_units])
     by_cut = cut_scores([measured[unit.unit.key] for unit in other_units])

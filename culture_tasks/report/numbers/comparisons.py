@@ -1,4 +1,4 @@
-"""What is compared: rows with each other, in paired tests that say who is best, and the cultures within a row."""
+"""Paired tests between rows, which say who is best, and the spread over cultures within a row."""
 
 from __future__ import annotations
 
@@ -36,36 +36,33 @@ from culture_tasks.results.runs import TaskRun
 ALPHA = 0.05
 """Level of the tests, after Holm's adjustment over all pairs of a unit."""
 
-MANY = 200
-"""Clusters in which two rows differ, from which on Student's t does for a mean: below, signs are flipped.
+T_TEST_CLUSTERS = 200
+"""Clusters in which two rows must differ for Student's t on their means: with fewer, signs are flipped.
 
-Items that stand alone are clusters of one. What doesn't differ counts for nothing, however much there is of it.
+An item without a cluster is a cluster of one.
 """
 
-MANY_IN_A_COLUMN = 14
-"""Clusters that differ from which on Student's t does in a column of a group; there are many such columns.
-
-Below, all swaps can be gone through.
-"""
+T_TEST_CLUSTERS_OF_A_GROUP = 14
+"""The same in a column of a group: there are many of these columns, and below, all swaps can be gone through."""
 
 _LEAST_SWAPS = 10_000
-"""Swaps that are drawn at least where signs are flipped; more for a large family, so that a p-value can be small."""
+"""Fewest random swaps where signs are flipped; a large family has more, so that a p-value can be small."""
 
-BY_ITSELF: frozenset[Flag] = frozenset(
+TEST_BARRIERS: frozenset[Flag] = frozenset(
     (
         *("low_coverage", "mixed_settings", "incomplete", "unjudged"),
         *("other_harness", "trained_on_test", "unlike_its_file"),
     )
 )
-"""Flags that keep a number out of tests by itself, whatever it is compared with."""
+"""Flags that keep a number out of tests, whatever it is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two entrants to be tested on a unit, by their samples that have a score, in the order of the items.
+    """Two entrants to be tested on a unit, by their scored samples in the order of the items.
 
-    The flags say why they should not be compared, where the user insists. Where there is a correction, it is the
-    corrected difference that is tested.
+    The flags say why they should not be compared, where the user insists. A correction's difference is tested in place
+    of the samples' own.
     """
 
     unit: str
@@ -79,28 +76,28 @@ class Pair:
 
     @property
     def judged(self) -> Pair:
-        """The pair as the judge has scored it that is corrected."""
+        """The pair with the scores of the judge that is corrected."""
         if self.correction is None or self.correction.missing or self.correction.judged is None:
             return self
         first_samples, second_samples = self.correction.judged
         return replace(self, first_samples=first_samples, second_samples=second_samples)
 
-    def test(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
+    def test(self, family: int = 1, level: float = ALPHA, t_clusters: int = T_TEST_CLUSTERS) -> Difference:
         """Tests the second less the first: the corrected difference, or that of the scores where there is none."""
         if self.correction is None or self.correction.missing:
-            return self.test_of_scores(family, level, many)
+            return self.test_of_scores(family, level, t_clusters)
         return self._within_scale(self.correction.difference(1.0 - level))
 
-    def test_of_scores(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
+    def test_of_scores(self, family: int = 1, level: float = ALPHA, t_clusters: int = T_TEST_CLUSTERS) -> Difference:
         """Tests the second less the first on the items that both have a score for.
 
-        The family is the number of pairs that p will be adjusted for, the level is one less the confidence of the
-        interval, and Student's t is used from ``many`` differing clusters on.
+        The family is the number of pairs that p will be adjusted for, the level is one minus the confidence of the
+        interval, and Student's t is used from ``t_clusters`` differing clusters on.
         """
         first_samples, second_samples = aligned(self.first_samples, self.second_samples)
         swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
         return self._within_scale(
-            _test(second_samples, first_samples, self.scale, confidence=1.0 - level, swaps=swaps, many=many)
+            _test(second_samples, first_samples, self.scale, confidence=1.0 - level, swaps=swaps, t_clusters=t_clusters)
         )
 
     def _within_scale(self, difference: Difference) -> Difference:
@@ -113,7 +110,7 @@ class Pair:
 def comparisons(
     units: Iterable[Measured], entrants: Mapping[str, Entrant], corrections: Corrections, *, anyway: bool = False
 ) -> list[Comparison]:
-    """Tests every two entrants of every headline unit, where they can be compared or the user insists."""
+    """Tests all pairs of entrants on each headline unit, where they can be compared or the user insists."""
     labels, tests = {key: entrant.label for key, entrant in entrants.items()}, []
     for measured in units:
         unit, keys = (
@@ -159,15 +156,15 @@ def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
 def reasons_against(cells: Sequence[Cell], first: Sequence[TaskRun], second: Sequence[TaskRun]) -> set[Flag]:
     """Returns why the numbers of some runs can't be compared; nothing where they can."""
     settings = [{run.task: run.settings for run in entrant_runs} for entrant_runs in (first, second)]
-    return between(*settings).union(*(BY_ITSELF.intersection(cell.flags) for cell in cells))
+    return between(*settings).union(*(TEST_BARRIERS.intersection(cell.flags) for cell in cells))
 
 
 def _test(
-    samples: Observations, baseline: Observations, scale: Scale, confidence: float, swaps: int, many: int
+    samples: Observations, baseline: Observations, scale: Scale, confidence: float, swaps: int, t_clusters: int
 ) -> Difference:
-    """McNemar for right and wrong; for other means Student's t, or sign flips where few clusters differ.
+    """Tests the samples less the baseline: McNemar for right and wrong, for other means Student's t or sign flips.
 
-    What is no mean has the bootstrap over clusters.
+    Scores that are no means have the bootstrap over clusters.
     """
     if samples.compute is not None:
         return samples.less(baseline, confidence)
@@ -182,7 +179,7 @@ def _test(
     differences = samples.scores - baseline.scores
     item_weights = None if samples.strata is None else counts(samples.strata, samples.shares)
     sums = np.bincount(numbers, differences if item_weights is None else item_weights * differences)
-    if np.count_nonzero(sums) >= many:
+    if np.count_nonzero(sums) >= t_clusters:
         values = contributions(differences, samples.strata, samples.shares)
         return paired_difference(values, np.zeros(values.size), clusters, confidence)
     return paired_permutation(
@@ -252,9 +249,9 @@ def _comparison(
 
 
 def _items_needed(test: Difference, level: float) -> int | None:
-    """Returns how many items would tell two apart that a test did not tell apart: more than there were.
+    """Returns how many items would tell two entrants apart that a test did not tell apart: more than there were.
 
-    Clusters are what counts; an exact test also needs so many that differ that one outcome is rare enough.
+    Clusters count; an exact test also needs enough differing ones to make a single outcome rare enough.
     """
     if test.n < 2 or test.clusters < 2:
         return None
@@ -267,10 +264,12 @@ def _items_needed(test: Difference, level: float) -> int | None:
     return max(math.ceil(size * clusters), test.n + 1)
 
 
-# Places and groups by what the tests tell apart
+# Ranks, and the best of a column
 
 
-def stand(units: Iterable[Measured], tests: Iterable[Comparison], rankable: Callable[[Cell], bool]) -> list[Measured]:
+def rank_units(
+    units: Iterable[Measured], tests: Iterable[Comparison], rankable: Callable[[Cell], bool]
+) -> list[Measured]:
     """Gives every unit its ranks and its standing, by the tests of all units."""
     by_unit: dict[str, list[Comparison]] = {}
     for test in tests:
@@ -288,17 +287,17 @@ def stand(units: Iterable[Measured], tests: Iterable[Comparison], rankable: Call
         left_out |= {
             key: "there are no samples to test" for key in unit.cells if key not in left_out and not measured.runs[key]
         }
-        cells, standing = ranked(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
+        cells, standing = rank_cells(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
         standing_units.append(replace(measured, unit=replace(unit, cells=cells, standing=standing)))
     return standing_units
 
 
-def ranked(
+def rank_cells(
     cells: Mapping[str, Cell], scale: Scale, *, tests: Sequence[Comparison], left_out: Mapping[str, str]
 ) -> tuple[dict[str, Cell], Standing]:
-    """Gives the cells of a column their places by the adjusted tests between them, and says who is best.
+    """Gives the cells of a column their ranks by the adjusted tests between them, and says who is best.
 
-    A column that was not tested, that has one number alone, or whose scale has no better end has no places.
+    A column that was not tested, that has a single number, or whose scale has no better end has no ranks.
     """
     sign = {"higher": -1.0, "lower": 1.0}.get(scale.better or "", 0.0)
     values = {key: sign * cell.value for key, cell in cells.items() if cell.value is not None and key not in left_out}
@@ -313,18 +312,18 @@ def ranked(
     best = tuple(key for key in order if ranks[key].first == 1)
     is_told_apart = len(best) < len(order)
     standing = Standing(ranked=tuple(order), best=best, left_out=dict(left_out))
-    ranked_cells = {
+    cells_with_ranks = {
         key: replace(cell, rank=ranks.get(key), best=is_told_apart and key in best) for key, cell in cells.items()
     }
-    return ranked_cells, standing
+    return cells_with_ranks, standing
 
 
 def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> Mapping[str, Cell]:
-    """Returns the numbers at an address, with the best ones marked where they are those of a group.
+    """Returns the numbers at an address; those of a group have the best ones marked.
 
     Each number is tested against the highest (or lowest, where that is better), with Bonferroni's adjustment over all
-    pairs, since it isn't known beforehand which one that is. So the truly best are among the marked ones with 95 %
-    confidence. A whole score has its ranks and its marks already, and a derived number has no samples to test.
+    pairs, since the highest isn't known beforehand. So the truly best are among the marked ones with 95 % confidence.
+    A whole score has its ranks and its marks already, and a derived number has no samples to test.
 
     Source: Hsu (1984) for comparisons with the best.
     """
@@ -346,7 +345,7 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
     worse: set[str] = set()
     for key in values.keys() - {highest}:
         pair = Pair(address.unit, highest, key, observed[highest], observed[key], scale=scale)
-        if pair.test(pairs, many=MANY_IN_A_COLUMN).p * pairs <= ALPHA:
+        if pair.test(pairs, t_clusters=T_TEST_CLUSTERS_OF_A_GROUP).p * pairs <= ALPHA:
             worse.add(key)
     return {key: replace(cell, best=bool(worse) and key in values.keys() - worse) for key, cell in cells.items()}
 

@@ -10,7 +10,7 @@ from culture_tasks.benchmarks.reporting import At, ContrastOf, RunFacts
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
-from culture_tasks.report.numbers.comparisons import BY_ITSELF, scale_of_differences
+from culture_tasks.report.numbers.comparisons import TEST_BARRIERS, scale_of_differences
 from culture_tasks.report.numbers.observations import (
     SCORE,
     Observations,
@@ -20,7 +20,7 @@ from culture_tasks.report.numbers.observations import (
     observe,
     ordered,
 )
-from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
+from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured, Scores
 from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import LoadedRun
 from culture_tasks.results.runs import TaskRun
@@ -110,13 +110,13 @@ def _why_not_beside(first: _Side, second: _Side) -> set[Flag]:
     Two tasks differ in their versions and prompts, which is what the contrast is about.
     """
     flags = comparability.differences(first.run.run.settings, second.run.run.settings)
-    flags |= BY_ITSELF.intersection((*first.cell.flags, *second.cell.flags))
+    flags |= TEST_BARRIERS.intersection((*first.cell.flags, *second.cell.flags))
     return flags - ({"other_task_version", "other_prompt"} if first.facts.task != second.facts.task else set())
 
 
 def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: set[Flag], *, anyway: bool) -> Contrast:
     """Returns a contrast with the second number less the first, on the items that both have a score for."""
-    flags = flags if value.statistic == SCORE else flags - OF_JUDGES - {"low_coverage"}
+    flags = flags if value.statistic == SCORE else flags - JUDGE_FLAGS - {"low_coverage"}
     before, after = aligned(first.observe(value.statistic), second.observe(value.statistic))
     is_mean = before.compute is None
     test = paired_difference(after.scores, before.scores, after.shared_clusters) if is_mean else after.less(before)

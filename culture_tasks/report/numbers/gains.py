@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Flag, Gain, Trial
 from culture_tasks.report.numbers.comparisons import (
     ALPHA,
-    BY_ITSELF,
+    TEST_BARRIERS,
     Pair,
     adjusted,
     reasons_against,
@@ -32,7 +32,7 @@ from culture_tasks.report.numbers.observations import (
     ordered,
     repeat_means,
 )
-from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
+from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured, Scores
 from culture_tasks.report.wording import SAYS_PERCENT
 from culture_tasks.results.runs import TaskRun
 from culture_tasks.results.trained_on import Lineage, TrainingStage
@@ -151,7 +151,7 @@ class _Place:
         groups: list[list[str]] = []
         for key in keys:
             for group in groups:
-                flags = [BY_ITSELF.intersection(self._cells[entrant].flags) for entrant in (group[0], key)]
+                flags = [TEST_BARRIERS.intersection(self._cells[entrant].flags) for entrant in (group[0], key)]
                 is_same = flags[0] == flags[1] and self._arguments(group[0]) == self._arguments(key)
                 if is_same and not reasons_against((), self._runs(group[0]), self._runs(key)):
                     group.append(key)
@@ -163,7 +163,7 @@ class _Place:
     def _why_not(self, first: str, second: str) -> set[Flag]:
         """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
         flags = reasons_against([self._cells[first], self._cells[second]], self._runs(first), self._runs(second))
-        return flags - (OF_JUDGES if self._is_further else set())
+        return flags - (JUDGE_FLAGS if self._is_further else set())
 
     def _runs(self, entrant: str) -> list[TaskRun]:
         samples = self._measured.runs[entrant]

@@ -20,7 +20,7 @@ from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.rankings import mean_rank
 from culture_tasks.report.model import Cell, Comparison, Entrant, ModelMeans, Unit
-from culture_tasks.report.numbers.comparisons import Pair, adjusted, ranked
+from culture_tasks.report.numbers.comparisons import Pair, adjusted, rank_cells
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
 from culture_tasks.report.numbers.observations import Observations, from_interval, in_order, weighted
 from culture_tasks.report.numbers.scores import Measured
@@ -206,7 +206,7 @@ def means(
             if entrant not in common
         }
         mean_cells = {entrant: mean_cell(cells, weights(column_units)) for entrant, cells in common.items()}
-        cells, standing = ranked(mean_cells, COMMON, tests=mean_tests, left_out=lacking)
+        cells, standing = rank_cells(mean_cells, COMMON, tests=mean_tests, left_out=lacking)
         model_count = len({entrants[entrant].model for entrant in common})
         beside: dict[str, str] = {}
         for column in dict.fromkeys(chain(*usable_columns.values())):
@@ -293,7 +293,7 @@ def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float)
     """Returns the weighted sum of the columns' differences; p is the level at which its interval ends at 0."""
 
     def ends(alpha: float) -> tuple[float, float, float]:
-        numbers = np.array([pair.test(level=alpha, many=0)[:3] for _, pair in parts])
+        numbers = np.array([pair.test(level=alpha, t_clusters=0)[:3] for _, pair in parts])
         certain = np.where(np.isnan(numbers), numbers[:, :1], numbers)
         return weighted(certain.tolist(), [factor for factor, _ in parts])
 
@@ -321,7 +321,7 @@ def _mean_ranks(
     for unit in units:
         unit_cells = {key: unit.cells[key] for key in common}
         columns.append(
-            ranked(unit_cells, unit.scale, tests=[test for test in tests if test.unit == unit.key], left_out={})[0]
+            rank_cells(unit_cells, unit.scale, tests=[test for test in tests if test.unit == unit.key], left_out={})[0]
         )
     ranks: dict[str, Cell] = {}
     for key, mean in zip(common, mean_rank(table), strict=True):

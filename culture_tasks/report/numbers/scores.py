@@ -33,7 +33,7 @@ from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import Entered, LoadedRun
 
 _Z = 1.959963984540054
-OF_JUDGES: frozenset[Flag] = frozenset(("lexical_judge", "other_judge", "other_judge_prompt", "unjudged"))
+JUDGE_FLAGS: frozenset[Flag] = frozenset(("lexical_judge", "other_judge", "other_judge_prompt", "unjudged"))
 """Flags that say nothing of a score that needs no judge."""
 
 _GROUPS = 100
@@ -360,7 +360,7 @@ def _further(measured: Measured, entrant: str, where: Where, flags: set[Flag]) -
 def _without_judge(flags: set[Flag], runs: Sequence[LoadedRun]) -> set[Flag]:
     """Returns the flags of a score that needs no judge, from those of a row and the runs that the score is of."""
     is_sampled = any(run.result.subset is not None for run in runs)
-    return flags - OF_JUDGES - (set() if is_sampled else {"subset"})
+    return flags - JUDGE_FLAGS - (set() if is_sampled else {"subset"})
 
 
 def _add_derived(scores: Scores, measured: Measured, derived: Derived) -> None:

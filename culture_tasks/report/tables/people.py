@@ -36,7 +36,7 @@ from culture_tasks.report.numbers.observations import (
     ordered,
     pooled,
 )
-from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
+from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.tables.judge_bias import JudgedResponse, judge_biases
 from culture_tasks.report.tables.judge_panels import ALPHA
@@ -68,7 +68,7 @@ _ABOUT_AGREEMENT = (
     "how far they are apart. Where one of these is missing, the reason calls the people the first rater and the judge "
     "the second. Intervals are percentiles of 1,000 resamples of items."
 )
-_LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
+_LOST_FLAGS: frozenset[Flag] = JUDGE_FLAGS | {"low_coverage"}
 """Flags of a judge's score that a score of people hasn't."""
 
 
