@@ -42,23 +42,23 @@ from culture_tasks.results.trained_on import TrainedOn, lineages
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for.
+    """The user's options for a report.
 
     Attributes:
         names: ``PATTERN=NAME`` pairs that name models.
         all_runs: Keep older runs of the same model, task and settings, each in its own row.
-        compare_anyway: Rank and test also what can't be compared; the flags stay.
-        published: Put the papers' own rows below the user's.
+        compare_anyway: Rank and test also numbers that can't be compared; the flags stay.
+        published: Put the papers' rows below the user's.
         min_coverage: Share of scored verdicts under which a number is flagged.
-        other_tasks_in_mean: Put the harnesses' own tasks into the mean, too.
-        prices: What models and judges cost; None leaves money out.
-        other_metrics: Patterns of further metrics of the harnesses' own tasks to show.
+        other_tasks_in_mean: Put the harnesses' tasks into the mean, too.
+        prices: Prices of models and judges; None leaves money out.
+        other_metrics: Patterns of further metrics of the harnesses' tasks to show.
         tables: Keys or patterns of the tables to show; none means all.
         columns: Keys, labels or patterns of the columns to show; none means all.
         trained: ``TRAINED=BASE`` pairs of patterns of models, to set side by side.
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
         rated: Responses that people rated.
-        outside: Logs of Every Eval Ever, or folders of them, whose scores are shown as reported by others.
+        outside: Logs of Every Eval Ever, or folders of them, with scores reported by others.
         control_variates: Make the scores of subsets more certain by other models' scores of all questions.
     """
 
@@ -85,12 +85,12 @@ def build(
     now: datetime | None = None,
     progress: Callable[[Sequence[Path]], Iterable[Path]] = iter,
 ) -> Report:
-    """Reads result and sample files and works everything out.
+    """Builds the report of result and sample files.
 
     Args:
         paths: Files, folders and glob patterns.
-        options: What the user asked for.
-        now: When the report is made; None means now.
+        options: The user's options.
+        now: Time of the report; None means now.
         progress: Yields the result files that it gets, to show how many are read.
 
     Raises:
@@ -173,7 +173,7 @@ def build(
 
 
 def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:
-    """Reads result and sample files, and returns the scores whose responses people rated a part of."""
+    """Reads result and sample files, and returns the scores with responses that people rated."""
     entered = enter(_runs(paths, options, iter, "spotcheck")[1])
     entrants = {row.entrant.key: row.entrant for row in entered}
     return people.checked_units(options.rated, measure(entered, options.min_coverage), entrants)
@@ -223,9 +223,9 @@ def _in_words(options: Options) -> dict[str, str]:
 
 
 def _select_tables(tables: Sequence[Table], names: Sequence[str], columns: Sequence[str]) -> tuple[Table, ...]:
-    """Returns the tables and the columns that the user names by keys, labels or patterns; no name means all.
+    """Returns the tables and columns that fit the user's keys, labels or patterns; no name means all.
 
-    Tables that have none of the columns are left out, and rows that have nothing in them.
+    Tables without any of the columns are left out, and so are empty rows.
     """
     _refuse_unfitting("--tables", names, [table.key for table in tables])
     tables = [table for table in tables if not names or _fits(names, table.key)]

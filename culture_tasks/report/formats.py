@@ -1,4 +1,4 @@
-"""Writing a report in the formats that the user names."""
+"""Writing a report in the user's formats."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def write_report(
 
     Args:
         report: The report.
-        folder: Where the files go; made if need be.
-        formats: What to write.
+        folder: Folder of the files, which is made if need be.
+        formats: The formats.
         images: Folder with the images that samples name, for small copies in the HTML file; None leaves them out.
         samples_per_cell: Most samples of each run that a cell of the HTML file opens; 0 for none, None for all, in
             files beside it.
@@ -91,7 +91,7 @@ def write_exports(
 ) -> tuple[list[Path], list[str]]:
     """Writes a report's numbers in the formats of others, each into a folder of its name, with the samples for ``eee``.
 
-    Returns the paths, and what is in no file of ``hf``, each with the reason.
+    Returns the paths, and the numbers that are in no file of ``hf``, each with the reason.
     """
     paths: list[Path] = []
     left_out: list[str] = []

@@ -44,7 +44,7 @@ def run_facts(row: str, label: str, runs: Sequence[TaskRun]) -> RunFacts:
 
 
 class _Side(NamedTuple):
-    """One of two numbers, and the run with the samples behind it: all of them are of one task."""
+    """One of two numbers, and the run with its samples, which are all of one task."""
 
     cell: Cell
     run: LoadedRun
@@ -58,9 +58,9 @@ class _Side(NamedTuple):
 
 
 def contrasts(scores: Scores, *, anyway: bool = False) -> list[Contrast]:
-    """Returns every contrast that there are both numbers of.
+    """Returns every contrast with both of its numbers.
 
-    Numbers that can't be compared have a difference only where the user insists; its flags say why they can't be.
+    Numbers that can't be compared have a difference only where the user insists; its flags say why.
     """
     of_benchmarks: dict[str | None, list[Measured]] = {}
     for measured in scores.units.values():
@@ -107,7 +107,7 @@ def _side(measured: Measured, entrant: str, cell: Cell) -> _Side | None:
 def _why_not_beside(first: _Side, second: _Side) -> set[Flag]:
     """Returns why two numbers can't be compared; nothing where they can.
 
-    Two tasks differ in their versions and prompts, which is what the contrast is about.
+    Two tasks differ in their versions and prompts: this difference is the contrast.
     """
     flags = comparability.differences(first.run.run.settings, second.run.run.settings)
     flags |= TEST_BARRIERS.intersection((*first.cell.flags, *second.cell.flags))

@@ -1,4 +1,4 @@
-"""Which runs of other models may make the score of a subset more certain, as control variates."""
+"""Runs of other models that make the score of a subset more certain, as control variates."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from culture_tasks.results.loaded_runs import Entered, LoadedRun
 from culture_tasks.results.trained_on import Lineage
 
 FEWEST_MODELS, FEWEST_ITEMS = 3, 50
-"""Other models, and drawn items, below which nothing is gained: see the tables of ``docs/subsets.md``."""
+"""Fewest other models, and fewest drawn items, for a gain: see the tables of ``docs/subsets.md``."""
 
 
 def with_other_models(entered: Sequence[Entered], lineages: Sequence[Lineage]) -> tuple[list[Entered], list[str]]:
     """Gives each run of a subset the runs of other models on all of its questions, one of each model.
 
-    Models that share a name, a checkpoint or a lineage are the same here. A sentence for each run of a subset says
-    which models help, or why none do; without any run of a subset, one sentence says so.
+    Models that share a name, a checkpoint or a lineage count as one. A sentence for each run of a subset says which
+    models help, or why none do; without a run of a subset, one sentence says so.
     """
     sentences: list[str] = []
 
@@ -62,7 +62,7 @@ def _why_not(run: LoadedRun, helpers: int) -> str:
 def _helpers(
     row: Entered, run: LoadedRun, entered: Sequence[Entered], lineages: Sequence[Lineage]
 ) -> Iterator[LoadedRun]:
-    """Yields the first run of each other model that has all questions of a run of a subset."""
+    """Yields the first run of each other model on all questions that a run's subset was drawn from."""
     assert run.result.subset is not None
     size, items = run.result.subset.items, items_of(run)[0]
     kin, names = _kin(row.entrant.key, lineages), _names(run)
@@ -90,7 +90,7 @@ def _names(run: LoadedRun) -> set[str]:
 
 
 def _kin(entrant: str, lineages: Sequence[Lineage]) -> set[str]:
-    """Returns an entrant and all that were trained from the same model, or one from the other."""
+    """Returns an entrant and all entrants of its lineages."""
     kin, grown = {entrant}, True
     families = [{*lineage.base.entrants, *lineage.trained.entrants} for lineage in lineages]
     while grown:

@@ -22,13 +22,13 @@ from culture_tasks.results.loaded_runs import LoadedRun
 
 @dataclass(frozen=True, slots=True)
 class CheckedResponses:
-    """The judge's scores of an entrant's responses of a unit, and people's of those that they rated, NaN of others.
+    """The judge's scores of an entrant's responses on a unit, and people's scores, NaN where they rated nothing.
 
     Attributes:
         keys: Task, item and number of each response.
         weights: The weight of a response in the unit's score, by its task.
-        better: The scores of a better judge, of some of the responses; None without one.
-        by: Who takes the place of people: the label of a better judge.
+        better: A better judge's scores of some of the responses; None without one.
+        by: People, or the label of a better judge in their place.
     """
 
     keys: Sequence[tuple[str, Hashable, int]]
@@ -46,11 +46,11 @@ class PairCorrection:
     """The corrected difference of two entrants: the second less the first.
 
     Attributes:
-        difference: Returns it, with an interval of a confidence.
-        rated: Number of items that people rated: of both where the difference is paired, of either where not.
-        missing: Why there is none; empty where there is one.
-        by: People, or the better judge in their place.
-        judged: What the corrected judge has observed of the two; None where it is the pair's own judge.
+        difference: Returns the difference with an interval, by its confidence.
+        rated: Number of items that people rated: for both entrants where the difference is paired, else for either.
+        missing: Why there is no difference; empty where there is one.
+        by: People, or the label of a better judge in their place.
+        judged: The two entrants' samples with the corrected judge's scores; None where it is the judge of the pair.
     """
 
     difference: Callable[[float], Difference]
@@ -62,9 +62,9 @@ class PairCorrection:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """The corrected differences of all pairs of entrants, by what people rated of each unit and entrant.
+    """The corrected differences of all pairs of entrants, by people's ratings for each unit and entrant.
 
-    Elsewhere a better judge that graded a sample of the responses takes their place.
+    Without ratings, a better judge that graded a sample of the responses takes their place.
     """
 
     checked: Mapping[tuple[str, str], CheckedResponses]
@@ -130,9 +130,9 @@ class Corrections:
 
 
 def _sampled_responses(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
-    """Returns a judge's verdicts on samples of responses, beside another judge's on all of them.
+    """Returns a judge's scores of a sample of the responses, beside another judge's scores of all of them.
 
-    A run of all responses is a sample of all. None where nobody's verdicts on all responses are there.
+    A run of all responses is its own sample. None where no judge has scored all responses.
     """
     parts = [(run, (run.whole or run).columns) for run in runs]
     if not measured.is_mean_of_samples or any(run.result.subset is not None and not run.whole for run in runs):
@@ -205,7 +205,7 @@ class _CheckedPair:
         self._rated = (~np.isnan(np.stack(people))).sum(axis=0) >= (2 if self._corrected.paired else 1)
 
     def correction(self, culture: str | None) -> PairCorrection:
-        """Returns that of all responses, or of those of a culture, where each weighs the same."""
+        """Returns the correction over all responses, or over those of a culture, where each weighs the same."""
         shares: dict[CultureInTask, float] | None = None
         if culture is not None:
             shares = {stratum: float(size) for stratum, size in self._sizes.items() if stratum.culture == culture}

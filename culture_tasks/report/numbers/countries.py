@@ -1,4 +1,4 @@
-"""How good each model is for each country: one score over all benchmarks that ask about it."""
+"""The score of each model for each country, over all benchmarks that ask about it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.vocabulary import ABILITIES, place
 
 FEW = 20
-"""Questions about a country under which its score is marked: without pooling, the interval of 20 answers that are right
-or wrong reaches up to 20 points to either side, so the model's other countries say more of the score than they do.
+"""A country with fewer questions has its score marked: without pooling, the interval of 20 right or wrong answers
+reaches up to 20 points to either side, so the model's other countries say more about the score than these answers.
 """
 
 
@@ -35,8 +35,8 @@ class Countries(NamedTuple):
 
     Attributes:
         scores: The scores, model by model; countries come in the order of the benchmarks' groups.
-        beside: Keys of our headline units that no score counts, each with the reason in words.
-        parts: Names of the parts of countries that count for these, each with its country's code.
+        beside: Keys of headline units that are in no score, each with the reason in words.
+        parts: Names of parts of countries, each with the code of the country that it counts for.
     """
 
     scores: tuple[CountryScore, ...]
@@ -46,7 +46,7 @@ class Countries(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _UnitByCountry:
-    """A unit with the field of its places, and the country of each group."""
+    """A unit, the field of its places, and the country of each group of it."""
 
     measured: Measured
     field: Field
@@ -58,7 +58,7 @@ class _UnitByCountry:
 
 
 class _Items(NamedTuple):
-    """Scored items of a model: score on the common scale, and numbers of the country and the cluster."""
+    """Scored items of a model: scores on the common scale, with the number of each item's country and cluster."""
 
     scores: Floats
     countries: NDArray[np.intp]
@@ -68,8 +68,8 @@ class _Items(NamedTuple):
 def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countries:
     """Works out the score of each entrant for each country, over all headline units whose groups are places.
 
-    A unit counts where its number may be compared (``rankable``), and is a mean of items on a scale with two ends. Each
-    entrant is scored over the units that it has. A part of a country counts for the country.
+    A unit counts where its number may be compared (``rankable``) and is a mean of items on a scale with two ends. Each
+    entrant is scored over its units. A part of a country counts for the country.
     """
     headline = {key: measured for key, measured in scores.units.items() if measured.unit.headline}
     beside = {key: why for key, measured in headline.items() if (why := _why_not(measured))}
@@ -107,7 +107,7 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
 
 
 def _why_not(measured: Measured) -> str:
-    """Returns why a unit can't count; an empty text where it can."""
+    """Returns why a unit can't count; empty where it can."""
     scale = measured.unit.scale
     if _field_of_places(measured) is None:
         return "it doesn't group its questions by country"
@@ -172,7 +172,7 @@ def _entrant_scores(
 
 
 def _means(unit: _UnitByCountry, items: _Items, entrant: str, numbers: Mapping[str, int]) -> dict[str, Cell]:
-    """Returns the mean of a unit for each country that it asks about; a single group's opens its samples."""
+    """Returns the mean of a unit for each country that it asks about; a mean of a single group opens its samples."""
     counts = np.bincount(items.countries, minlength=len(numbers)).tolist()
     sums = np.bincount(items.countries, items.scores, minlength=len(numbers)).tolist()
     runs, groups = tuple(run.run.key for run in unit.measured.runs[entrant]), Counter(unit.countries.values())
@@ -193,10 +193,10 @@ def mark_differences(scores: Sequence[CountryScore]) -> list[CountryScore]:
     * ``beside_others``: a country against the mean of the model's other countries, with Holm's adjustment over all
       models and countries.
 
-    Both tests have the errors that the intervals tell, and take scores as independent, which makes them careful: scores
+    Both tests take their errors from the intervals, and take scores as independent, which makes them careful: scores
     share questions and benchmarks. Simulated with three equal models and 3 to 30 countries of 5 to 300 questions, some
     model is marked as better for 2 to 4 of 100 countries; where the countries are equal, too, at most 2 of 100
-    reports set one apart.
+    reports mark one.
     """
     best, beside = _best(scores), _beside_others(scores)
     return [
@@ -210,7 +210,7 @@ def mark_differences(scores: Sequence[CountryScore]) -> list[CountryScore]:
 
 
 def _best(scores: Sequence[CountryScore]) -> set[tuple[str, str]]:
-    """Returns the best models for each country, of those that have the units which most models have."""
+    """Returns the best models for each country, among the models with the usual units."""
     usual = usual_units(scores)
     by_country: dict[str, list[CountryScore]] = {}
     for score in scores:
@@ -228,13 +228,13 @@ def _best(scores: Sequence[CountryScore]) -> set[tuple[str, str]]:
 
 
 def usual_units(scores: Sequence[CountryScore]) -> tuple[str, ...]:
-    """Returns the units that the scores of most models are over; of as many models, those that come first."""
+    """Returns the units that most models have been scored over; in a tie, the first ones."""
     entrants = Counter({score.entrant: score.over for score in scores}.values())
     return max(entrants, key=entrants.__getitem__, default=())
 
 
 def _beside_others(scores: Sequence[CountryScore]) -> dict[tuple[str, str], Literal["above", "below"]]:
-    """Says for which countries a model is significantly better or worse than for its others."""
+    """Returns the countries for which a model is significantly better or worse than for its other countries."""
     models = [list(model_scores) for _, model_scores in groupby(scores, key=lambda score: score.entrant)]
     models = [model_scores for model_scores in models if len(model_scores) > 1]
     if not models:
@@ -248,7 +248,7 @@ def _beside_others(scores: Sequence[CountryScore]) -> dict[tuple[str, str], Lite
 
 
 def _from_the_others(scores: Sequence[CountryScore]) -> tuple[Floats, Floats]:
-    """Returns how far each country is above the mean of the others, and the p-value of that."""
+    """Returns how far each country is above the mean of the others, with the p-value."""
     value, *reach = _numbers(scores)
     count = len(scores) - 1
     differences = value - (value.sum() - value) / count
@@ -264,7 +264,7 @@ def _numbers(scores: Sequence[CountryScore]) -> tuple[Floats, Floats, Floats]:
 
 
 def _p_values(differences: Floats, first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
-    """Returns the p-values of differences of independent scores, by the sides of their intervals between the two."""
+    """Returns the p-values of differences of independent scores, by the facing sides of their intervals."""
     (below, above), (below_second, above_second) = first, second
     reach = np.where(differences > 0.0, np.hypot(below, above_second), np.hypot(above, below_second))
     return p_of_intervals(differences, 2.0 * reach)

@@ -1,7 +1,7 @@
-"""What the numbers say: who is best, for which cultures, whether to trust it, what is missing; then biases and changes.
+"""Sentences about the numbers: who is best, for which cultures, whether to trust it, what is missing, biases, changes.
 
-Each sentence is made by a rule from numbers and tests that are in the report. None claims more than its test does: what
-isn't significant after adjustment is said to be open, or isn't said.
+A rule makes each sentence from numbers and tests of the report. No sentence claims more than its test: a difference
+that isn't significant after adjustment is called so, or isn't mentioned.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ from culture_tasks.results.finding import Kind
 from culture_tasks.vocabulary import place
 
 _LISTED = 6
-"""Benchmarks that a sentence lists."""
+"""Most benchmarks that a sentence lists."""
 
 _NAMED = 3
-"""Models or columns that a sentence names; others are counted."""
+"""Most models or columns that a sentence names; the others are counted."""
 
 _UNREAD: frozenset[Kind] = frozenset(("missing", "empty", "damaged", "partial", "unknown_record", "unknown_layout"))
-"""Kinds of problems by which results are lost, unlike older runs and copies."""
+"""Kinds of problems that lose results, unlike older runs and copies."""
 
 _LARGE_BIAS = 0.1
-"""Share of the scale's width that a judge's bias must exceed, over the observed range of the probe, for a sentence."""
+"""A judge's bias over the observed range of a probe must exceed this share of the scale's width for a sentence."""
 
 _FEWEST = 10
-"""Fewest items of a number that a sentence about biases or differences may name: fewer are no sample."""
+"""Fewest items behind a number that a sentence about biases or differences names: fewer are no sample."""
 
 
 def findings(
     report: Report, checked: Sequence[CheckedScore], biases: Sequence[JudgeBias], results: Sequence[str]
 ) -> tuple[Conclusion, ...]:
-    """Returns the findings of a report that has none yet, those before all tables first; the results are its paths."""
+    """Returns the findings of a report without any, those before all tables first; the results are its paths."""
     writer = _Writer(report, [unit for unit in report.units.values() if unit.headline and unit.cells])
     leaders = writer.best()
     trust, command = writer.trust(checked, results)
@@ -83,7 +83,7 @@ def findings(
 
 
 _MARKS = re.compile("[\x02\x03]")
-"""The marks around a name within a sentence that is being made."""
+"""The marks around a name within a sentence."""
 
 
 def _name(text: str) -> str:
@@ -105,7 +105,7 @@ def _listed(names: Sequence[str], noun: str) -> str:
 
 
 def _spaced(items: Sequence[str]) -> str:
-    """Returns items with semicolons between them, since they have commas inside."""
+    """Returns items with semicolons between them, since items contain commas."""
     more = [f"and {len(items) - _LISTED} more"] if len(items) > _LISTED else []
     return "; ".join([*items[:_LISTED], *more])
 
@@ -123,7 +123,7 @@ def _value(cell: Cell, *, signed: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes each sentence; an empty text where there is nothing to say. Headline units are those of the summary."""
+    """Writes each sentence, or an empty text. Headline units are those of the summary."""
 
     report: Report
     headline: Sequence[Unit]
@@ -143,13 +143,13 @@ class _Writer:
         return _listed([self.model(key) for key in keys], "model")
 
     def number_of_models(self, keys: Iterable[str]) -> int:
-        """Returns how many models these entrants are: one may be there under several settings."""
+        """Returns the number of models of these entrants: a model may have several settings."""
         return len({self.report.entrants[key].model for key in keys})
 
     # Who is best?
 
     def best(self) -> str:
-        """Says who is best on average, or without an average where the tests are surest."""
+        """Says who is best on average; without an average, who leads the columns."""
         mean = next((mean for mean in self.report.means if len(mean.cells) > 1), None)
         if mean is None:
             leaders = self.column_leaders(certain=True) or self.column_leaders(certain=False)
@@ -172,7 +172,7 @@ class _Writer:
         )
 
     def _without_mean(self) -> str:
-        """Returns the scores of a model that is alone, or says that no two models share two columns."""
+        """Returns the scores of a single model, or says that no two models share two columns."""
         models = list(dict.fromkeys(key for unit in self.headline for key in unit.cells))
         if len(models) == 1:
             [key] = models
@@ -186,7 +186,7 @@ class _Writer:
         )
 
     def column_leaders(self, certain: bool) -> str:
-        """Says who leads where the tests are sure of it, or where they aren't."""
+        """Says who leads the columns with a certain winner, or the others."""
         ranked = [unit for unit in self.headline if len(unit.standing.ranked) > 1]
         units = [unit for unit in ranked if (len(unit.standing.best) == 1) == certain]
         if not units:
@@ -211,7 +211,7 @@ class _Writer:
     # For which cultures is it best and worst?
 
     def cultures(self) -> str:
-        """Names the best and the worst country of each model, of those that the tests set apart from its others."""
+        """Names each model's best and worst country, among those that differ significantly from its others."""
         if not self.report.countries:
             return ""
         leaders = {key: None for mean in self.report.means for key in mean.standing.ranked}
@@ -245,7 +245,7 @@ class _Writer:
     # What biases are there?
 
     def strongest_bias(self) -> str:
-        """Names the number that is furthest from neutral, of those that are certainly not neutral."""
+        """Names the number that is furthest from neutral, among those that are significantly off it."""
         biased = [
             value
             for value in self.report.groups
@@ -299,7 +299,7 @@ class _Writer:
         )
 
     def after_training(self) -> str:
-        """Says of each trained model on which benchmarks the tests find it better or worse than its base."""
+        """Says on which benchmarks each trained model is significantly better or worse than its base."""
         models: dict[tuple[str, str], list[Gain]] = {}
         for gain in self.report.gains:
             if gain.table == OVER_ALL and gain.test is not None and gain.trained.cell.scale.better is not None:
@@ -328,7 +328,7 @@ class _Writer:
     # Can the judge be trusted?
 
     def trust(self, checked: Sequence[CheckedScore], results: Sequence[str]) -> tuple[str, str]:
-        """Says who graded and whether people have checked it, and gives the command that helps; it may be empty."""
+        """Says who graded and whether people have checked it, and gives a command that helps, which may be empty."""
         cells = [cell for unit in self.headline for cell in unit.cells.values() if cell.value is not None]
         judges = [self._judges(cell) for cell in cells]
         names = [_name(name) for name in dict.fromkeys(name for labels in judges for name in labels)]
@@ -361,12 +361,12 @@ class _Writer:
         return text, f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
 
     def _judges(self, cell: Cell) -> list[str]:
-        """Returns the judges that graded a number; none of one by text overlap."""
+        """Returns the judges that graded a number; none where text overlap did."""
         runs = [] if "lexical_judge" in cell.flags else [self.report.runs[key] for key in cell.runs]
         return [judge.label for run in runs for judge in run.settings.judges if judge.backend != "none"]
 
     def _checked_by_people(self, checked: Sequence[CheckedScore]) -> str:
-        """Says whether people's ratings contradict the judge's scores, on the very questions that were asked."""
+        """Says whether people's ratings contradict the judge's scores of the same questions."""
         scores = [score for score in checked if score.judge.value is not None and score.people.low is not None]
         if not scores:
             return ""
@@ -386,7 +386,7 @@ class _Writer:
     # What is missing?
 
     def missing(self) -> str:
-        """Counts what wasn't run, can't be compared, with the reasons, couldn't be read, or has too few questions."""
+        """Counts missing runs, incomparable scores with their reasons, lost files, and countries with few questions."""
         models = self.report.models
         models_run = [{self.report.entrants[key].model for key in unit.cells} for unit in self.headline]
         not_run = sum(len(models - names) for names in models_run)
@@ -408,7 +408,7 @@ class _Writer:
 
 
 def _swayed(biases: Sequence[JudgeBias]) -> str:
-    """Says what sways the judges: significant effects of over a tenth of the scale, the largest first."""
+    """Names the biases of judges: significant effects of over a tenth of the scale, the largest first."""
     large = sorted(
         (bias for bias in biases if bias.p <= ALPHA and bias.share > _LARGE_BIAS), key=lambda bias: -bias.share
     )
@@ -421,7 +421,7 @@ def _swayed(biases: Sequence[JudgeBias]) -> str:
 
 
 def _certain(cells: Sequence[Cell]) -> list[bool]:
-    """Returns which numbers are certainly not neutral, by their intervals, after Holm's adjustment over all."""
+    """Returns which numbers are significantly off neutral, by their intervals, after Holm's adjustment over all."""
     p = p_of_intervals(
         [math.nan if cell.value is None else cell.value - (cell.scale.neutral or 0.0) for cell in cells],
         [math.nan if cell.low is None or cell.high is None else cell.high - cell.low for cell in cells],

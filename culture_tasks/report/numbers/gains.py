@@ -1,7 +1,7 @@
-"""What training changed: trained models beside their bases, with paired tests on the items that both answered.
+"""Gains from training: trained models beside their bases, with paired tests on the items that both answered.
 
-Several runs of a model, such as those of three seeds, are averaged item by item before they are tested: what differs
-from run to run is then in the items' differences, and an item counts once, however often it was asked.
+Several runs of a model, such as three seeds, are averaged item by item before the test: the variation from run to run
+is then in the items' differences, and an item counts once, however often it was asked.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ PERCENT = Scale(SAYS_PERCENT, None, None, neutral=0.0, digits=1)
 """The scale of gains."""
 
 _ADAPTER = ("peft=", "lora_local_path=")
-"""Beginnings of the arguments that may differ between a model's runs: each run of a training has its own adapter."""
+"""Beginnings of the arguments that may differ between a model's runs: each training run has another adapter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Works out what training changed; lineages say which models were trained from which, all else is by key."""
+    """Works out the gains from training. Lineages say which models were trained from which; the mappings are by key."""
 
     lineages: Sequence[Lineage]
     measured: Mapping[str, Measured]
@@ -59,7 +59,7 @@ class Training:
     anyway: bool = False
 
     def gains(self, table: str, addresses: Sequence[At]) -> list[Gain]:
-        """Returns what training changed in a table's numbers, which lie at these addresses, each once.
+        """Returns the gains in a table's numbers, one for each lineage and address.
 
         The tests of each lineage are adjusted over all of them (Holm).
         """
@@ -86,7 +86,7 @@ def _tested(gain: Gain, test: Comparison) -> Gain:
 
 
 class _Place:
-    """An address: the numbers of all entrants there, and what is behind them."""
+    """An address: the numbers of all entrants there, and their samples."""
 
     def __init__(self, training: Training, address: At, measured: Measured) -> None:
         is_whole = address.statistic == SCORE and not address.where
@@ -95,7 +95,7 @@ class _Place:
         self._is_further = any(further.name == address.statistic for further in measured.reported.further)
 
     def side_by_side(self, lineage: Lineage, table: str) -> Iterator[tuple[Gain, Pair | None]]:
-        """Yields a gain before its test, and what to test, once for each way in which the trained model was run."""
+        """Yields a gain without its test, and the pair to test, for each group of runs of the trained model."""
         base, trained = (
             self._groups([key for key in side.entrants if key in self._cells])
             for side in (lineage.base, lineage.trained)
@@ -147,7 +147,7 @@ class _Place:
         )
 
     def _groups(self, keys: Sequence[str]) -> list[list[str]]:
-        """Returns the entrants, those together that are runs of one model under the same settings and arguments."""
+        """Returns the entrants in groups: runs of one model under the same settings and arguments are together."""
         groups: list[list[str]] = []
         for key in keys:
             for group in groups:
@@ -161,7 +161,7 @@ class _Place:
         return groups
 
     def _why_not(self, first: str, second: str) -> set[Flag]:
-        """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
+        """Returns why two entrants can't be compared; the judge is no reason where no judge gave the numbers."""
         flags = reasons_against([self._cells[first], self._cells[second]], self._runs(first), self._runs(second))
         return flags - (JUDGE_FLAGS if self._is_further else set())
 
@@ -174,7 +174,7 @@ class _Place:
         return frozenset(part for part in parts if not part.startswith(_ADAPTER))
 
     def _observed(self, entrants: Sequence[str]) -> Observations | None:
-        """Returns the samples behind a number, of several runs as one; None where one has none, or no item's mean."""
+        """Returns the samples of runs, averaged over them; None where a run has none, or where scores are no means."""
         statistic, where = self._address.statistic, self._address.where
         has_samples = statistic == SCORE or self._is_further
         if not has_samples or not all(self._measured.runs[key] for key in entrants):
@@ -199,7 +199,7 @@ class _Place:
         return Trial(self._label(entrants, side), tuple(entrants), cell, deviation)
 
     def _label(self, entrants: Sequence[str], side: TrainingStage) -> str:
-        """Returns the name of runs: their model's, what the user called several, or all of their names."""
+        """Returns the name of some runs: their model's, the user's name for all of the models, or the names of each."""
         rows = self._training.entrants
         first, models = rows[entrants[0]], {rows[key].model for key in entrants}
         if len(models) == 1:

@@ -1,4 +1,4 @@
-"""What was observed of a unit: the samples of a row as columns, and the number with its interval that they make."""
+"""The observations of a unit: the samples of a row as columns, and their score with its interval."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from culture_tasks.results.columns import Columns
 from culture_tasks.results.loaded_runs import LoadedRun
 
 SCORE = "score"
-"""The statistic that is a unit's own score."""
+"""The name of a unit's own score among its statistics."""
 
 Compute = Callable[[int, Sequence[Any]], float]
-"""Works out a score that is no mean, by the number of a part of it and what the items of that part have for it."""
+"""Works out a score that is no mean, from the number of a part and the values of the part's items."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Observations:
         strata: Parts of the score, numbered; None where every item weighs the same.
         coverage: Scored verdicts over verdicts; None without any.
         shares: Weight of each part, by its number; None where all count the same.
-        values: What each item has for a score that is no mean of the scores; None for a mean.
-        compute: Works that score out; None for a mean.
+        values: The value of each item for a score that is no mean; None for a mean.
+        compute: Works out a score that is no mean; None for a mean.
         subset_runs: The runs of a subset, by the number of their part; other parts have all samples.
     """
 
@@ -67,19 +67,19 @@ class Observations:
 
     @property
     def shared_clusters(self) -> Codes | None:
-        """The clusters; None where each item stands alone."""
+        """The clusters; None where each item is a cluster by itself."""
         return self.clusters if np.unique(self.clusters).size < self.clusters.size else None
 
     @property
     def score(self) -> float:
-        """The score that they make together; NaN where none of them has one."""
+        """The score of all items; NaN where no item has one."""
         if self.compute is None:
             return mean_and_error(contributions(self.scores, self.strata, self.shares)).value
         return self._computed(np.flatnonzero(~np.isnan(self.scores)))
 
     @cached_property
     def has_subset_interval(self) -> bool:
-        """Whether a part is of a subset, and no two parts have clusters in common: then a draw's interval is known."""
+        """Whether a part is of a subset, and no two parts share a cluster: then there is an interval for the draw."""
         if not self.subset_runs:
             return False
         parts_of_clusters = np.unique(np.stack([self.clusters, self.items >> 32]), axis=1)
@@ -87,7 +87,7 @@ class Observations:
 
     @cached_property
     def replicates(self) -> Floats:
-        """A score that is no mean, of resamples of whole clusters; all observations have a score."""
+        """Scores of resamples of whole clusters, for a score that is no mean; all observations have a score."""
         return replicates(self._computed, self.clusters)
 
     def right_or_wrong(self, scale: Scale) -> float | None:
@@ -98,7 +98,7 @@ class Observations:
         return scale.high if scale.high and np.isin(scores, (0.0, scale.high)).all() else None
 
     def less(self, observations: Observations, confidence: float = 0.95) -> Difference:
-        """Tests this score less another, where they are no means; both are of the same items in one order."""
+        """Tests this score less another, where they are no means; both are of the same items in the same order."""
         value, replicates, clusters = (
             self.score - observations.score,
             self.replicates - observations.replicates,
@@ -125,9 +125,9 @@ def observe(
     statistic: str = SCORE,
     equal_parts: bool = False,
 ) -> Observations:
-    """Gathers the samples of a unit's tasks, which all entrants number alike, in some groups.
+    """Gathers the samples of a unit's tasks in some groups; all entrants number the tasks in the same way.
 
-    With ``equal_parts`` the tasks weigh the same, rather than the items.
+    With ``equal_parts`` each task has the same weight, rather than each item.
     """
     used = [(run, mask) for run in runs_of(runs, statistic) if (mask := columns_of(run).where(where)).any()]
     if not used:
@@ -174,7 +174,7 @@ def observe(
 def runs_of(runs: Sequence[LoadedRun], statistic: str) -> list[LoadedRun]:
     """Returns the runs to observe a statistic of.
 
-    Where a judge graded a sample of the responses, statistics that need no judge are known of all of them.
+    Where a judge graded a sample of the responses, statistics that need no judge come from the run of all responses.
     """
     return [
         run.whole
@@ -188,9 +188,9 @@ def runs_of(runs: Sequence[LoadedRun], statistic: str) -> list[LoadedRun]:
 
 
 def _runs_of_subsets(runs: Mapping[int, LoadedRun], statistic: str) -> dict[int, LoadedRun]:
-    """Returns the runs of a subset, if each other one is of all documents.
+    """Returns the runs of a subset, if each other run is of all documents.
 
-    There is nothing for a statistic of documents where whole clusters were drawn.
+    A statistic of documents has none where whole clusters were drawn.
     """
     subset_runs: dict[int, LoadedRun] = {}
     for number, run in runs.items():
@@ -215,7 +215,7 @@ def _metric(run: LoadedRun, statistic: str) -> Metric | None:
 
 
 def _times(run: LoadedRun, statistic: str) -> float:
-    """Returns what 1 of a harness's number is on the scale of a statistic."""
+    """Returns the factor from a harness's number to the scale of a statistic."""
     metric = None if statistic == SCORE else _metric(run, statistic)
     return 1.0 if run.kind is None else (run.kind.scale if metric is None else metric.scale).times
 
@@ -239,7 +239,7 @@ def items_of(run: LoadedRun, mask: Mask | None = None, statistic: str = SCORE) -
 def groups_of_items(run: LoadedRun, name: str) -> Texts | None:
     """Returns the group of a field that each item of a run is in, by the item's number; None without the field.
 
-    An item whose samples are in several groups has the code -1, and so have numbers that are no item of the run.
+    An item with samples in several groups has the code -1, as have numbers without an item in the run.
     """
     columns = columns_of(run)
     if name not in columns.groups:
@@ -253,15 +253,15 @@ def groups_of_items(run: LoadedRun, name: str) -> Texts | None:
 
 
 def is_same_number(first: float, second: float) -> bool:
-    """Whether two numbers are the same but for the order in which each was added up."""
+    """Whether two numbers are the same, apart from the order in which they were summed."""
     return math.isclose(first, second, rel_tol=1e-6, abs_tol=1e-6)
 
 
 def unlike_its_file(run: LoadedRun) -> str:
-    """Says which number of a run's result file its samples don't give; empty where they give all that they should.
+    """Names a number of a run's result file that its samples contradict; empty where they agree.
 
-    The means of all samples and of parts of the data are compared. Nothing is where samples are missing or were left
-    out, which the report says elsewhere.
+    The means of all samples and of parts of the data are compared, but not where samples are missing or were left out,
+    which the report says elsewhere.
     """
     if run.columns is None or run.kind is None or run.run.problems:
         return ""
@@ -283,7 +283,7 @@ def unlike_its_file(run: LoadedRun) -> str:
 
 
 def answers_of(runs: Sequence[LoadedRun], statistic: str = SCORE) -> Answers | None:
-    """Returns the samples with a score, or with a further score, as columns; None without any."""
+    """Returns the samples that have a score, or a further score, as columns; None without any."""
     parts: list[Answers] = []
     for columns in map(columns_of, runs_of(runs, statistic)):
         scores = columns.scores if statistic == SCORE else columns.further[statistic]
@@ -300,14 +300,14 @@ def answers_of(runs: Sequence[LoadedRun], statistic: str = SCORE) -> Answers | N
 
 
 def _joined(parts: Sequence[Texts]) -> Texts:
-    """Returns columns of texts one below the other, with one numbering."""
+    """Returns columns of texts one below the other, with a common numbering."""
     names = {name: code for code, name in enumerate(dict.fromkeys(name for texts in parts for name in texts.names))}
     codes = [np.array([names[name] for name in texts.names], dtype=np.int32)[texts.codes] for texts in parts]
     return Texts(np.concatenate(codes), tuple(names))
 
 
 def repeat_means(runs: Sequence[LoadedRun], tasks: Sequence[str], where: Where, *, equal_parts: bool) -> list[float]:
-    """Returns the score of each repeat by itself; nothing where the items weren't all asked equally often, or once."""
+    """Returns the score of each repeat; nothing where items have one answer, or different numbers of answers."""
     used = [(run, columns) for run in runs if (columns := columns_of(run)).where(where).any()]
     repeats = {0 if columns.repeats is None else columns.repeats.shape[1] for _, columns in used}
     scores: list[float] = []
@@ -351,9 +351,9 @@ def in_order(observed: Observations) -> Observations:
 
 
 def aligned(first: Observations, second: Observations) -> tuple[Observations, Observations]:
-    """Returns what two have observed of the items that both have a score for, in one order; both are in order.
+    """Returns both observations for the items that both have a score for; both are sorted by item.
 
-    Where one is of a subset, its parts weigh in both what they weigh in it.
+    Where one is of a subset, the weights of its parts hold for both.
     """
     if not np.array_equal(first.items, second.items):
         items = np.intersect1d(first.items, second.items, assume_unique=True)
@@ -381,7 +381,7 @@ def _items_at(observed: Observations, places: NDArray[np.intp]) -> Observations:
 def interval(observed: Observations, scale: Scale) -> Interval:
     """Returns a score with its 95 % interval.
 
-    Right/wrong scores get Wilson's interval, other means Student's t, and what is no mean a bootstrap over clusters;
+    Right/wrong scores get Wilson's interval, other means Student's t, and other scores a bootstrap over clusters;
     all count clusters where items share one.
     """
     if observed.compute is not None:
@@ -398,7 +398,7 @@ def interval(observed: Observations, scale: Scale) -> Interval:
 
 
 def _subset_interval(observed: Observations, scale: Scale, width: float | None) -> Interval:
-    """Returns the score of all documents by the designed draws of them.
+    """Returns the score of all documents, by the design of the draws.
 
     ``width`` is the score of a right answer, where all are right or wrong.
     """
@@ -415,7 +415,7 @@ def _subset_interval(observed: Observations, scale: Scale, width: float | None) 
 
 
 def _part_interval(observed: Observations, part: int, scale: Scale, width: float | None) -> Interval:
-    """Returns the score of a part of the documents; one that all have an answer to has no error."""
+    """Returns the score of a part of the documents, without an error where all of them have an answer."""
     is_of_part, run = observed.items >> 32 == part, observed.subset_runs.get(part)
     scores, items = observed.scores[is_of_part], (observed.items[is_of_part] & 0xFFFFFFFF).astype(np.int32)
     clusters = None if observed.shared_clusters is None else observed.clusters[is_of_part]
@@ -440,7 +440,7 @@ def _part_interval(observed: Observations, part: int, scale: Scale, width: float
 def weighted(
     estimates: Sequence[tuple[float | None, float | None, float | None]], weights: ArrayLike
 ) -> tuple[float, float, float]:
-    """Returns the weighted sum of independent estimates, and both ends of its interval, from theirs; NaN for none.
+    """Returns the weighted sum of independent estimates and both ends of its interval; NaN for None.
 
     Source: Zou and Donner (2008).
     """
@@ -455,7 +455,7 @@ def weighted(
 def _with_help(
     scores: Floats, items: Codes, run: LoadedRun, columns: Columns, ends: tuple[float, float] | None
 ) -> Interval:
-    """Returns a judge's score of all responses from its scores of some and another judge's run of all.
+    """Returns a judge's score of all responses, from its scores of some and another judge's run of all.
 
     It holds whatever the other judge's bias: see :func:`~culture_tasks.metrics.prediction_powered.corrected_mean`.
     """
@@ -491,7 +491,7 @@ def cultures_of(run: LoadedRun) -> list[str]:
 
 
 class CultureInTask(NamedTuple):
-    """The responses of one culture in one task; as text, their name for a reader."""
+    """The responses of one culture in one task; its text is their name for a reader."""
 
     task: str
     culture: str
@@ -502,9 +502,9 @@ class CultureInTask(NamedTuple):
 
 
 def pooled(strata: Sequence[CultureInTask], graded: Mask) -> list[CultureInTask]:
-    """Puts cultures with fewer than two graded responses in some task together with others; a row per entrant.
+    """Merges cultures with fewer than two graded responses in some task with others; ``graded`` has a row per entrant.
 
-    Every response had the same chance to be graded, so that strata may be put together.
+    Every response had the same chance to be graded, so strata may be merged.
     """
 
     def lacking(names: Sequence[CultureInTask]) -> set[CultureInTask]:
@@ -530,7 +530,7 @@ def pooled(strata: Sequence[CultureInTask], graded: Mask) -> list[CultureInTask]
 def cell_of(
     observed: Observations, scale: Scale, flags: Sequence[Flag] = (), where: Where = (), *, min_coverage: float = 0.0
 ) -> Cell:
-    """Returns the cell of some observations; low coverage and other models' scores add flags."""
+    """Returns the cell of some observations; low coverage and control variates add flags."""
     estimate = interval(observed, scale) if observed.scores.size else None
     all_flags: set[Flag] = set(flags) - {"low_coverage", "control_variates"}
     if observed.has_subset_interval and any(run.others for run in observed.subset_runs.values()):
@@ -548,9 +548,9 @@ def from_interval(
     where: Where = (),
     coverage: float | None = None,
 ) -> Cell:
-    """Returns the cell of an interval; what is NaN there is None here, and the reason is the note.
+    """Returns the cell of an interval, with None for NaN and the interval's reason as its note.
 
-    Where the interval goes beyond the ends of the scale it is cut there: no true score lies beyond them.
+    The interval is cut at the ends of the scale: no true score lies beyond them.
     """
     cell = Cell(None, scale, flags=ordered(flags), runs=runs, where=where, coverage=coverage)
     if estimate is None or math.isnan(estimate.value):
@@ -567,5 +567,5 @@ def nan_to_none(value: float) -> float | None:
 
 
 def ordered(flags: set[Flag]) -> tuple[Flag, ...]:
-    """Returns flags in one order."""
+    """Returns flags in a fixed order."""
     return tuple(sorted(flags))

@@ -1,11 +1,10 @@
 """Tasks of the harnesses that aren't ours: one plain column each, from the result files.
 
-``known_tasks.json`` lists the culture tasks among them: which metric counts, which end of it is better, the scale, what
-is measured in which languages, and the paper. Of any other task the metric is the one that most of its runs have.
+``known_tasks.json`` lists the culture tasks among them: the metric that counts, its better end and scale, the subject,
+the languages and the paper. For any other task, the metric is the one that most of its runs have.
 
 A harness logs a task's metrics with each sample, and doesn't say whether they are scores whose mean is the result, or
-parts of some other statistic. So a sample file counts only where the mean over all of its samples is the number that
-the harness worked out.
+parts of another statistic. So a sample file counts only where the mean over its samples is the harness's number.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from culture_tasks.results.loaded_runs import Entered, LoadedRun
 from culture_tasks.results.samples import samples_of
 
 _SHARES = frozenset(("acc", "acc_norm", "acc_mutual_info", "exact_match", "anls"))
-"""Metrics of the harnesses themselves that are shares. A task's own ``…_acc`` may as well be in percent."""
+"""Metrics of the harnesses themselves that are shares. A task's ``…_acc`` may as well be in percent."""
 
 
 class Cut(NamedTuple):
@@ -51,8 +50,8 @@ class KnownTasks(NamedTuple):
     """Tasks of a harness that are about culture, by patterns of their names.
 
     Attributes:
-        metrics: Their metrics, the one that counts first, each with the end that is better.
-        scale: The scale of these metrics, but for its better end.
+        metrics: Their metrics, each with its better end; the first one counts.
+        scale: The scale of these metrics, without its better end.
         cut: A split of the score, where the harness logs the questions; None without one.
     """
 
@@ -67,28 +66,27 @@ class KnownTasks(NamedTuple):
 
 @cache
 def known_tasks() -> tuple[KnownTasks, ...]:
-    """Returns what is known of the harnesses' culture tasks; the first entry with a pattern that fits counts."""
+    """Returns the entries on the harnesses' culture tasks; the first entry with a fitting pattern counts."""
     file = resources.files("culture_tasks.report").joinpath("known_tasks.json")
     entries = json.loads(file.read_text(encoding="utf-8"))
     return tuple(KnownTasks(**entry | {"cut": Cut(**entry["cut"]) if "cut" in entry else None}) for entry in entries)
 
 
 def cut_of(task: str) -> Cut | None:
-    """Returns how the score of a task is split; None where it isn't."""
+    """Returns the cut of a task's score, or None."""
     entry = known_task(task)
     return entry.cut if entry else None
 
 
 def known_task(task: str) -> KnownTasks | None:
-    """Returns what is known of a task, or None."""
+    """Returns the entry on a task, or None."""
     return next((entry for entry in known_tasks() if any(fnmatchcase(task, name) for name in entry.tasks)), None)
 
 
 def other_measured(entered: Sequence[Entered], further: Sequence[str] = ()) -> list[Measured]:
     """Returns a unit for each task of a harness that isn't ours, with the samples that its score is the mean of.
 
-    Further metrics are patterns, as ``acc_norm`` or ``mmlu:acc*``, which must fit something; they have columns beside
-    the one that counts.
+    Patterns such as ``acc_norm`` or ``mmlu:acc*``, each of which must fit a metric, add further columns.
     """
     tasks: dict[str, dict[str, LoadedRun]] = {}
     parts: set[str] = set()
@@ -114,7 +112,7 @@ def other_measured(entered: Sequence[Entered], further: Sequence[str] = ()) -> l
 
 
 def cut_scores(units: Sequence[Measured]) -> Scores:
-    """Works out the scores of tasks that have a cut, by its groups, as far as their samples tell these."""
+    """Works out the scores of tasks with a cut, by its groups, as far as their samples have these."""
     return all_scores(
         [
             replace(measured, flags={key: flags - {"from_result_file"} for key, flags in measured.flags.items()})
@@ -125,9 +123,9 @@ def cut_scores(units: Sequence[Measured]) -> Scores:
 
 
 def difference(first: Cell, second: Cell) -> Cell:
-    """Returns the first number less the second, which is of other items, with a 95 % interval.
+    """Returns the first number less the second, which is of different items, with a 95 % interval.
 
-    Source: Newcombe (1998), method 10, and Zou and Donner (2008): from the intervals of the two.
+    Source: Newcombe (1998), method 10, and Zou and Donner (2008).
     """
     estimate = weighted([(cell.value, cell.low, cell.high) for cell in (first, second)], (1.0, -1.0))
     scale, n = scale_of_differences(first.scale), first.n + second.n
@@ -168,12 +166,12 @@ def _unit(task: str, runs: Mapping[str, LoadedRun], metric: str, *, headline: bo
 
 
 def _metrics(runs: Mapping[str, LoadedRun]) -> Counter[str]:
-    """Returns the metrics that have a number, each with how many runs have it, in the order of the files."""
+    """Returns the metrics with a number, and how many runs have each, in the order of the files."""
     return Counter(name for run in runs.values() for name, value in run.result.metrics.items() if not math.isnan(value))
 
 
 def _main_metric(entry: KnownTasks | None, runs: Mapping[str, LoadedRun]) -> str | None:
-    """Returns the metric that counts: the known one, else any; of several, as with filters, the one most runs have."""
+    """Returns the metric that counts: the entry's, else any; of several, as with filters, the one of most runs."""
     counts = _metrics(runs)
     for metric in entry.metrics if entry else ():
         if names := [name for name in counts if _without_filter(name) == metric]:
@@ -186,9 +184,9 @@ def _without_filter(metric: str) -> str:
 
 
 def _scale(entry: KnownTasks | None, metric: str, runs: Mapping[str, LoadedRun]) -> Scale:
-    """Returns the scale of a metric: the known one, else a share where it is the harnesses' own, else one without ends.
+    """Returns the scale of a metric: the entry's, else a share for the harnesses' metrics, else one without ends.
 
-    No range is concluded from the values; one that they don't keep to isn't the right one.
+    Values outside a range rule it out; they never suggest one.
     """
     name = _without_filter(metric)
     values = [run.result.metrics[metric] for run in runs.values() if metric in run.result.metrics]
@@ -206,11 +204,11 @@ def _scale(entry: KnownTasks | None, metric: str, runs: Mapping[str, LoadedRun])
 
 
 _Kind = tuple[tuple[str, ...], bool]
-"""The tasks that a score is the mean over, and whether they weigh the same, rather than their items."""
+"""The tasks of a mean, and whether each task has the same weight, rather than each item."""
 
 
 class _Samples:
-    """Reads the samples of tasks that aren't ours, with one numbering of items for all tasks and runs."""
+    """Reads the samples of tasks that aren't ours; items are numbered over all tasks and runs."""
 
     def __init__(self) -> None:
         self._codes: Codebook = {}
@@ -219,9 +217,9 @@ class _Samples:
     def behind(
         self, run: LoadedRun, unit: Unit, model_runs: Mapping[str, LoadedRun]
     ) -> tuple[_Kind, tuple[LoadedRun, ...]]:
-        """Returns the kind of mean that a score is, and the runs with the samples behind it; no runs without any.
+        """Returns the kind of mean that a score is, and the runs with its samples, if any.
 
-        The runs of members of groups are among the others, all of which are of the same model.
+        The model's runs include those of the members of groups.
         """
         tasks = tuple(dict.fromkeys(_leaves(run.run.task, model_runs)))
         runs = [model_runs[task] for task in tasks if task in model_runs]
@@ -259,12 +257,12 @@ def _leaves(task: str, model_runs: Mapping[str, LoadedRun], above: frozenset[str
 
 
 def _columns(run: LoadedRun, codes: Codebook) -> Iterator[tuple[str, Columns]]:
-    """Yields the scores of each metric; none of a metric that a sample has no number for, or an item twice."""
+    """Yields the scores of each metric, but not where a sample lacks a number or an item occurs twice."""
     metrics = {metric: metric.partition(",")[::2] for metric in run.result.metrics}
     scores: dict[str, dict[int, float]] = {metric: {} for metric in metrics}
     cut, labels = cut_of(run.run.task), {}
     for sample in (line.content for line in samples_of(run.result.samples_file)):
-        # An item is known by its place in the data and by the expected answer, so that other data have other items.
+        # An item is identified by its place in the data and its expected answer, so that other data have other items.
         name = f"{run.run.task} {sample.get('doc_id')} {sample.get('target_hash') or sample.get('target')}"
         item = codes.setdefault(name, len(codes))
         doc = sample.get("doc")
@@ -289,7 +287,7 @@ def _columns(run: LoadedRun, codes: Codebook) -> Iterator[tuple[str, Columns]]:
 
 
 def _texts(labels: Sequence[str], cut: Cut) -> Texts:
-    """Returns the groups of a cut; what is in none, such as a question that nobody has labelled, has an empty name."""
+    """Returns the groups of a cut; an item in no group, such as an unlabelled question, has an empty name."""
     names = (*cut.groups, "")
     codes = [names.index(label if label in cut.groups else "") for label in labels]
     return Texts(np.array(codes, dtype=np.int32), names)

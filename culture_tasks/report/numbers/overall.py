@@ -1,4 +1,4 @@
-"""Means over columns: which columns entrants share, their mean there, and which means the tests tell apart."""
+"""Means over columns that entrants share, with paired tests between these means."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from culture_tasks.report.numbers.scores import Measured
 _Numbers = TypeVar("_Numbers", float, Floats)
 
 COMMON = Scale("points of 100", 0.0, 100.0)
-"""The scale of the means: each metric's own range mapped to 0-100, 100 being the better end."""
+"""The scale of the means: each metric's range is mapped to 0-100, where 100 is the better end."""
 
 _RANK = Scale("rank", 1.0, None, better=None)
 
 _MEANS = 3
-"""Means of one report: one for each set of models that ran the same."""
+"""Most means of a report: one for each set of models that ran the same columns."""
 
 
 def to_common(cell: Cell) -> Cell | None:
-    """Maps a number from its own range to 0-100, or returns None where the range has no ends or there is no number."""
+    """Maps a number from the range of its scale to 0-100; None without a range or a number."""
     scale = cell.scale
     if cell.value is None or scale.ends is None:
         return None
@@ -54,7 +54,7 @@ def mapped(scores: _Numbers, scale: Scale) -> _Numbers:
 
 
 def weights(units: Sequence[Unit]) -> list[float]:
-    """Returns what each column counts: every benchmark the same, and its columns the same among themselves."""
+    """Returns the weights of columns: all benchmarks weigh the same, and so do the columns of one benchmark."""
     benchmarks = [unit.benchmark or unit.key for unit in units]
     columns = Counter(benchmarks)
     return [1.0 / columns[benchmark] for benchmark in benchmarks]
@@ -64,14 +64,14 @@ OWN_CULTURE = "a culture whose data aren't published with the benchmark"
 
 
 def marks(units: Iterable[Unit]) -> Iterator[str]:
-    """Yields what benchmarks say that a reader of each of their scores has to know."""
+    """Yields the benchmarks' remarks for readers of their scores."""
     for name in dict.fromkeys(unit.benchmark or "" for unit in units):
         if benchmark := benchmarks().get(name):
             yield from (f"{benchmark.title}: {mark}" for mark in benchmark.marks)
 
 
 def shared_sources(units: Iterable[Unit]) -> str:
-    """Names the sources that benchmarks of a joint number share, and the command that looks into it; may be empty."""
+    """Names the sources that benchmarks of a joint number share, and a command that looks into it; may be empty."""
     first_columns = {unit.benchmark: unit.key for unit in reversed([*units])}
     by_title = {benchmark.title: benchmark for name, benchmark in benchmarks().items() if name in first_columns}
     sources = dict.fromkeys(source for benchmark in by_title.values() for source in benchmark.made_from)
@@ -97,8 +97,8 @@ def shared_sources(units: Iterable[Unit]) -> str:
 def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
     """Returns the weighted mean of cells on the common scale.
 
-    Its interval adds up those of the columns as independent ones; without the interval of one it has none. What a
-    reader must know of a column, a reader must know of the mean.
+    Its interval takes the columns as independent; there is none where a column has none. The mean has the flags of all
+    columns.
     """
     return from_interval(
         Interval(
@@ -119,12 +119,11 @@ class Block(NamedTuple):
 
 
 def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
-    """Returns the sets of columns to take means over, by what entrants have.
+    """Returns the sets of columns to take means over, from each entrant's columns with a comparable number.
 
-    The columns are chosen so that as many pairs of entrants as possible are compared on as many columns as possible:
-    pairs times columns is greatest. An entrant that has few columns thus takes none from the others, and columns that
-    few have don't split the rest. What is left over may share other columns; its mean then is another one, which all
-    have that have these columns. A mean is over two columns at least. All columns are those with a comparable number.
+    A set is chosen so that the pairs of entrants that it compares, times its columns, are the most. An entrant with few
+    columns thus takes none from the others, and columns of few entrants don't split the rest. The remaining entrants
+    may share other columns: these make a further mean, for all entrants that have them. A mean has two columns or more.
     """
     order = list(dict.fromkeys(chain(*columns.values())))
     sets = {entrant: frozenset(entrant_columns) for entrant, entrant_columns in columns.items()}
@@ -138,7 +137,7 @@ def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
     remaining = list(sets)
 
     def compared(shared: frozenset[str]) -> tuple[int, int]:
-        """Returns how many pairs of numbers a set of columns compares, and how many entrants have it."""
+        """Returns how many pairs of numbers a set of columns compares, and how many entrants have the set."""
         count = sum(shared <= sets[entrant] for entrant in remaining)
         return len(shared) * math.comb(count, 2), count
 
@@ -153,11 +152,11 @@ def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
 
 
 _SETS = 2000
-"""Sets of shared columns from which on no others are looked for: with many models, there are too many."""
+"""Sets of shared columns after which the search for more ends: with many models, there are too many."""
 
 
 def _shared(sets: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Returns the sets of two columns or more that some of the entrants share: all intersections of their sets."""
+    """Returns the sets of two columns or more that some entrants share: all intersections of their sets."""
     distinct = [columns for columns in dict.fromkeys(sets) if len(columns) > 1]
     shared = dict.fromkeys(distinct)
     new = distinct
@@ -179,7 +178,7 @@ def means(
 ) -> tuple[ModelMeans, ...]:
     """Works out the means over the headline columns that entrants share.
 
-    Tests are those between entrants, of all units; ``other_tasks`` lets tasks of the harnesses into a mean.
+    The tests are those of all units; ``other_tasks`` lets tasks of the harnesses into a mean.
     """
     headline = [measured.unit for measured in units.values() if measured.unit.headline]
     why_beside = {unit.key: why for unit in headline if (why := _why_beside(unit, other_tasks=other_tasks))}
@@ -241,7 +240,7 @@ def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
 
 
 def _pairs(key: str, columns: Sequence[Measured], entrants: Sequence[str], corrections: Corrections) -> list[Pair]:
-    """Returns the pairs of entrants to be tested on the mean over columns; none where some have no samples."""
+    """Returns the pairs of entrants to test on the mean over columns; none where an entrant lacks samples."""
     if not all(column.runs[entrant] for column in columns for entrant in entrants):
         return []
     stacked = {
@@ -266,7 +265,7 @@ def _correction(
 ) -> PairCorrection | None:
     """Returns the corrected difference of two means; None where no column's difference is corrected.
 
-    As in the mean's own interval, columns count as independent ones.
+    As in the mean's interval, columns count as independent.
     """
     units, parts, rated = [column.unit for column in columns], [], 0
     sources: dict[str, None] = {}
@@ -315,7 +314,7 @@ def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float)
 def _mean_ranks(
     units: Sequence[Unit], common: Mapping[str, Sequence[Cell]], tests: Sequence[Comparison]
 ) -> dict[str, Cell]:
-    """Returns the mean of each one's ranks, with that of the best and of the worst places that the tests leave open."""
+    """Returns the mean of each entrant's ranks, from the mean of its best to that of its worst possible ranks."""
     table = np.array([[cell.value for cell in unit_cells] for unit_cells in common.values()], dtype=np.float64)
     columns: list[Mapping[str, Cell]] = []
     for unit in units:
@@ -335,7 +334,7 @@ def _mean_ranks(
 
 
 def _stacked(columns: Sequence[Measured], parts: Sequence[Observations]) -> Observations:
-    """Returns what an entrant has of several columns as what its mean has; clusters are those of the benchmarks."""
+    """Returns an entrant's observations of several columns as those of their mean, with the benchmarks' clusters."""
     benchmarks = [column.unit.benchmark or column.unit.key for column in columns]
     strata: list[Codes] = []
     shares: list[float] = []

@@ -1,7 +1,7 @@
-"""What is measured as one number, and every number of the report by its address.
+"""Units, which have one number for each row, and every number of the report by its address.
 
 An address is a unit, a row, a statistic and groups of samples (:mod:`culture_tasks.benchmarks.reporting`). Benchmarks
-say which addresses there are; here they get their numbers, with what a reader must know of them.
+declare the addresses; this module gives them their numbers and flags.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from culture_tasks.results.loaded_runs import Entered, LoadedRun
 
 _Z = 1.959963984540054
 JUDGE_FLAGS: frozenset[Flag] = frozenset(("lexical_judge", "other_judge", "other_judge_prompt", "unjudged"))
-"""Flags that say nothing of a score that needs no judge."""
+"""Flags that don't concern a score without a judge."""
 
 _GROUPS = 100
-"""Groups beyond which a field that no benchmark says anything of is taken for a name of items, and not split by."""
+"""A field with more groups, which no benchmark declares, is taken for a name of items, and not split by."""
 
 
 def report_of(name: str | None) -> BenchmarkReport:
-    """Returns how a benchmark is reported; one whose package isn't installed here as any benchmark is."""
+    """Returns the report of a benchmark; the default one where its package isn't installed."""
     benchmark = benchmarks().get(name or "")
     return BenchmarkReport() if benchmark is None else benchmark.report()
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A unit with what is needed to look into it.
+    """A unit with the runs and samples behind its number.
 
     Attributes:
         unit: The unit.
         tasks: Its tasks, in the order in which all entrants number them.
-        equal_parts: Whether its tasks weigh the same, rather than its items.
-        runs: Runs that have samples, by entrant.
+        equal_parts: Whether each task has the same weight, rather than each item.
+        runs: Runs with samples, by entrant.
         flags: Flags of the whole score, by entrant, without low coverage and missing tasks.
         min_coverage: Share of scored verdicts under which a number is flagged.
-        own_data: Keys of the runs whose data aren't the benchmark's release.
+        own_data: Keys of runs on data other than the benchmark's release.
     """
 
     unit: Unit
@@ -74,7 +74,7 @@ class Measured:
 
     @property
     def reported(self) -> BenchmarkReport:
-        """How its benchmark is reported."""
+        """The report of its benchmark."""
         return report_of(self.unit.benchmark)
 
     @property
@@ -112,14 +112,14 @@ class Measured:
 
 
 def measure(entered: Sequence[Entered], min_coverage: float) -> list[Measured]:
-    """Works out every unit of our benchmarks that some entrant has runs of: groups, then tasks, then a user's own."""
+    """Works out every unit of our benchmarks that some entrant has run: groups, then tasks, then the user's tasks."""
     ours = [pair for benchmark in benchmarks().values() for pair in _units(benchmark, entered)]
     groups_first = [measured for first in (True, False) for is_group, measured in ours if is_group == first]
     return [_measured(measured, entered, min_coverage) for measured in (*groups_first, *_user_tasks(entered))]
 
 
 def _units(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[tuple[bool, Measured]]:
-    """Yields the units of a benchmark's own tasks and groups, not yet measured; first whether it is a group."""
+    """Yields the units of a benchmark's tasks and groups, not yet measured, and whether each is a group."""
     tasks = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Task)}
     groups = {entry.name: entry for entry in benchmark.entries() if isinstance(entry, Group) and entry.means}
     ran = Ran(
@@ -146,7 +146,7 @@ def _units(benchmark: Benchmark, entered: Sequence[Entered]) -> Iterator[tuple[b
 
 
 def _user_tasks(entered: Sequence[Entered]) -> Iterator[Measured]:
-    """Yields a unit for each task that isn't in the registry, but has records as ours have."""
+    """Yields a unit for each task that isn't in the registry but has records like ours."""
     kinds = {
         task: run.kind
         for row in entered
@@ -178,9 +178,9 @@ def _measured(measured: Measured, entered: Sequence[Entered], min_coverage: floa
 def flags_by_row(
     runs: Mapping[str, Sequence[LoadedRun]], items: Callable[[LoadedRun], int]
 ) -> dict[str, frozenset[Flag]]:
-    """Returns what holds for all numbers of an entrant: how it differs from the usual settings, and what it lacks.
+    """Returns the flags of all numbers of an entrant: differences from the usual settings, and what is missing.
 
-    Of settings that are shared by equally many, those of most items are the usual ones.
+    Among settings that equally many entrants share, those of most items are the usual ones.
     """
     settings = {key: {run.run.task: run.run.settings for run in entrant_runs} for key, entrant_runs in runs.items()}
     weight = {
@@ -196,7 +196,7 @@ def flags_by_row(
 
 
 def flags_of(run: LoadedRun) -> set[Flag]:
-    """Returns what a reader must know of the numbers of a run by itself."""
+    """Returns the flags of a run by itself."""
     has_samples = run.columns is not None
     flags: dict[Flag, bool] = {
         "lexical_judge": run.lexical,
@@ -249,7 +249,7 @@ def harness_cell(run: LoadedRun, metric: str, scale: Scale, flags: set[Flag]) ->
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Every number of our benchmarks: the units, numbers by address and entrant, and those of groups in long form."""
+    """Every number of our benchmarks: units, numbers by address and entrant, and numbers of groups in long form."""
 
     units: Mapping[str, Measured]
     cells: dict[At, dict[str, Cell]] = field(default_factory=dict)
@@ -270,13 +270,13 @@ class Scores:
         return scales.get(address.statistic, measured.unit.scale)
 
     def put(self, entrant: str, address: At, cell: Cell, *, is_of_group: bool = False) -> None:
-        """Adds a number, which may be one of a group: the last one of its address."""
+        """Adds a number; one of a group is of the last group of its address."""
         cell = self.cells.setdefault(address, {})[entrant] = self.units[address.unit].with_own_data_flag(cell)
         if is_of_group:
             self.groups.append(GroupValue(address.unit, entrant, address.statistic, *address.where[-1], cell))
 
     def further(self) -> Iterator[GroupValue]:
-        """Yields the numbers that are neither a unit's own score nor that of a group of its statistic."""
+        """Yields the numbers that are neither a unit's score nor a group's number."""
         of_groups = {id(value.cell) for value in self.groups}
         for address, cells in self.cells.items():
             for entrant, cell in cells.items():
@@ -285,7 +285,7 @@ class Scores:
 
 
 def all_scores(units: Sequence[Measured]) -> Scores:
-    """Works out every number: whole scores, then groups, then what is derived."""
+    """Works out every number: whole scores, then groups, then derived statistics."""
     scores = Scores({measured.unit.key: measured for measured in units})
     for measured in units:
         _add_scores(scores, measured)
@@ -298,7 +298,7 @@ def all_scores(units: Sequence[Measured]) -> Scores:
 
 
 def _add_scores(scores: Scores, measured: Measured) -> None:
-    """Adds the whole scores, then those of groups, each with the further scores of the same samples."""
+    """Adds the whole scores, then the scores of groups, each with the further scores of the same samples."""
     key = measured.unit.key
     for fields in ((), *_splits(measured)):
         for entrant, flags in measured.flags.items():
@@ -317,7 +317,7 @@ def _add_scores(scores: Scores, measured: Measured) -> None:
 
 
 def _add_costs(scores: Scores, measured: Measured) -> None:
-    """Adds what the runs of each entrant cost, each result file once; a new grading repeats the old file's costs."""
+    """Adds the costs of each entrant's runs, once for each result file; a new grading repeats the old file's costs."""
     for entrant, runs in measured.runs.items():
         files = {run.result.graded_from or run.result.path: run.result.costs for run in runs}
         known_costs = [costs for costs in files.values() if costs is not None]
@@ -333,7 +333,7 @@ def _add_costs(scores: Scores, measured: Measured) -> None:
 
 
 def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
-    """Returns what a unit's score is split by: what its benchmark says, else every field with few groups."""
+    """Returns the splits of a unit's score: its benchmark's, else every field with few groups."""
     if measured.reported.splits is not None:
         return measured.reported.splits
     all_columns = [columns_of(run) for entrant_runs in measured.runs.values() for run in entrant_runs]
@@ -346,7 +346,7 @@ def _splits(measured: Measured) -> Sequence[tuple[str, ...]]:
 
 
 def _further(measured: Measured, entrant: str, where: Where, flags: set[Flag]) -> Iterator[tuple[str, Cell]]:
-    """Yields the further scores, which no judge gives, by name; but those that no sample has and none has to have."""
+    """Yields the further scores, which no judge gives, by name; optional ones only where a sample has them."""
     runs, tasks = measured.runs[entrant], measured.tasks
     for further in measured.reported.further if runs else ():
         # A share of a group counts each of its items once.
@@ -358,7 +358,7 @@ def _further(measured: Measured, entrant: str, where: Where, flags: set[Flag]) -
 
 
 def _without_judge(flags: set[Flag], runs: Sequence[LoadedRun]) -> set[Flag]:
-    """Returns the flags of a score that needs no judge, from those of a row and the runs that the score is of."""
+    """Returns the flags of a score that needs no judge, from those of its row and the runs behind it."""
     is_sampled = any(run.result.subset is not None for run in runs)
     return flags - JUDGE_FLAGS - (set() if is_sampled else {"subset"})
 
