@@ -332,15 +332,16 @@ def averaged(by_run: Sequence[Observations]) -> Observations:
     scored = ~np.isnan(scores)
     counts = np.bincount(places[scored], minlength=items.size)
     sums = np.bincount(places[scored], scores[scored], minlength=items.size)
-    strata = [run.strata for run in by_run if run.strata is not None]
+    has_parts = any(run.strata is not None for run in by_run)
     coverages = [run.coverage for run in by_run if run.coverage is not None]
     return Observations(
         runs=tuple(key for run in by_run for key in run.runs),
         items=items,
         scores=np.divide(sums, counts, out=np.full(items.size, np.nan), where=counts > 0),
         clusters=np.concatenate([run.clusters for run in by_run])[first],
-        strata=np.concatenate(strata)[first] if strata else None,
+        strata=(items >> 32).astype(np.int32) if has_parts else None,
         coverage=float(np.mean(coverages)) if coverages else None,
+        shares=next((run.shares for run in by_run if run.shares is not None), None),
     )
 
 
