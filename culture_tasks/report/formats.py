@@ -119,20 +119,20 @@ def _writing_to(folder: Path) -> Iterator[None]:
 
 
 def parse_formats(text: str) -> tuple[Format, ...]:
-    """Reads a list of formats with commas; ``all`` is all of them, and an unknown one is a SettingsError."""
-    return _parsed(text, FORMATS, "format")
+    """Reads a list of formats with commas; ``all`` is all of them, and an unknown name is a SettingsError."""
+    return _names_in(text, FORMATS, "format")
 
 
 def parse_exports(text: str) -> tuple[Export, ...]:
-    """Reads a list of exports as :func:`parse_formats` reads one of formats."""
-    return _parsed(text, EXPORTS, "export")
+    """Reads a list of exports, as :func:`parse_formats` reads formats."""
+    return _names_in(text, EXPORTS, "export")
 
 
-def _parsed(text: str, allowed: Sequence[Name], kind: str) -> tuple[Name, ...]:
+def _names_in(text: str, allowed: Sequence[Name], kind: str) -> tuple[Name, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in allowed and names != ["all"]:
+        if name not in (*allowed, "all"):
             raise SettingsError(
-                f"report: unknown {kind} {name!r}.{nearest(name, allowed)} Known are {', '.join(allowed)}, or all."
+                f"report: unknown {kind} {name!r}.{nearest(name, allowed)} Allowed are {', '.join(allowed)}, or all."
             )
-    return tuple(name for name in allowed if name in names or names == ["all"])
+    return tuple(name for name in allowed if name in names or "all" in names)

@@ -176,15 +176,7 @@ def runs_of(runs: Sequence[LoadedRun], statistic: str) -> list[LoadedRun]:
 
     Where a judge graded a sample of the responses, statistics that need no judge come from the run of all responses.
     """
-    return [
-        run.whole
-        if statistic != SCORE
-        and run.whole is not None
-        and run.whole.columns is not None
-        and statistic in run.whole.columns.further
-        else run
-        for run in runs
-    ]
+    return [run if run.whole is None or statistic == SCORE else run.whole for run in runs]
 
 
 def _runs_of_subsets(runs: Mapping[int, LoadedRun], statistic: str) -> dict[int, LoadedRun]:
