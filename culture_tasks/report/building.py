@@ -14,7 +14,7 @@ from culture_tasks.costs.prices import Prices
 from culture_tasks.errors import DataError, SettingsError, hint
 from culture_tasks.people.spotcheck_design import Rated
 from culture_tasks.report.model import Cell, Column, Entrant, Report, Table
-from culture_tasks.report.numbers.comparisons import comparisons, fairness, stand
+from culture_tasks.report.numbers.comparisons import comparisons, fairness, rank_units
 from culture_tasks.report.numbers.contrasts import contrasts
 from culture_tasks.report.numbers.control_variates import with_other_models
 from culture_tasks.report.numbers.countries import country_scores
@@ -42,23 +42,23 @@ from culture_tasks.results.trained_on import TrainedOn, lineages
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for.
+    """The user's options for a report.
 
     Attributes:
         names: ``PATTERN=NAME`` pairs that name models.
         all_runs: Keep older runs of the same model, task and settings, each in its own row.
-        compare_anyway: Rank and test also what can't be compared; the flags stay.
-        published: Put the papers' own rows below the user's.
+        compare_anyway: Rank and test also numbers that can't be compared; the flags stay.
+        published: Put the papers' rows below the user's.
         min_coverage: Share of scored verdicts under which a number is flagged.
-        other_tasks_in_mean: Put the harnesses' own tasks into the mean, too.
-        prices: What models and judges cost; None leaves money out.
-        other_metrics: Patterns of further metrics of the harnesses' own tasks to show.
+        other_tasks_in_mean: Put the harnesses' tasks into the mean, too.
+        prices: Prices of models and judges; None leaves money out.
+        other_metrics: Patterns of further metrics of the harnesses' tasks to show.
         tables: Keys or patterns of the tables to show; none means all.
         columns: Keys, labels or patterns of the columns to show; none means all.
         trained: ``TRAINED=BASE`` pairs of patterns of models, to set side by side.
         trained_on: ``MODEL=DIR`` pairs: patterns of models, and folders of the preference data they were trained on.
         rated: Responses that people rated.
-        outside: Logs of Every Eval Ever, or folders of them, whose scores are shown as reported by others.
+        outside: Logs of Every Eval Ever, or folders of them, with scores reported by others.
         control_variates: Make the scores of subsets more certain by other models' scores of all questions.
     """
 
@@ -85,12 +85,12 @@ def build(
     now: datetime | None = None,
     progress: Callable[[Sequence[Path]], Iterable[Path]] = iter,
 ) -> Report:
-    """Reads result and sample files and works everything out.
+    """Builds the report of result and sample files.
 
     Args:
         paths: Files, folders and glob patterns.
-        options: What the user asked for.
-        now: When the report is made; None means now.
+        options: The user's options.
+        now: Time of the report; None means now.
         progress: Yields the result files that it gets, to show how many are read.
 
     Raises:
@@ -102,21 +102,21 @@ def build(
     entered, anyway = enter(runs), options.compare_anyway
     lines = lineages(entered, options.trained)
     entered, helpers = with_other_models(entered, lines) if options.control_variates else (entered, [])
-    entrants, used = {one.entrant.key: one.entrant for one in entered}, {each.run.key: each.run for each in runs}
+    entrants, used = {row.entrant.key: row.entrant for row in entered}, {run.run.key: run.run for run in runs}
 
     def rankable(cell: Cell) -> bool:
         return cell.value is not None and (anyway or cell.comparable)
 
-    ours = measure(entered, options.min_coverage)
-    others = other_measured(entered, options.other_metrics)
-    rated = people.checked_units(options.rated, ours, entrants)
-    ours, corrections = people.corrected_by_people(ours, rated)
-    both = [*ours, *others]
-    tests = comparisons(both, entrants, corrections, anyway=anyway)
-    measured = {each.unit.key: each for each in stand(both, tests, rankable)}
-    units = {key: each.unit for key, each in measured.items()}
-    scores = all_scores([measured[each.unit.key] for each in ours])
-    by_cut = cut_scores([measured[each.unit.key] for each in others])
+    our_units = measure(entered, options.min_coverage)
+    other_units = other_measured(entered, options.other_metrics)
+    rated = people.checked_units(options.rated, our_units, entrants)
+    our_units, corrections = people.corrected_by_people(our_units, rated)
+    all_units = [*our_units, *other_units]
+    tests = comparisons(all_units, entrants, corrections, anyway=anyway)
+    measured = {unit.unit.key: unit for unit in rank_units(all_units, tests, rankable)}
+    units = {key: unit.unit for key, unit in measured.items()}
+    scores = all_scores([measured[unit.unit.key] for unit in our_units])
+    by_cut = cut_scores([measured[unit.unit.key] for unit in other_units])
     averages = means(measured, entrants, tests, corrections, rankable=rankable, other_tasks=options.other_tasks_in_mean)
     reported, unmatched = reported_rows.reported_rows(outside, units, scores)
     loading.problems.extend(unmatched)
@@ -139,7 +139,9 @@ def build(
         *of_training,
         *benchmark_tables.contrast_tables(context, side_by_side),
         *of_people,
-        judge_panels.judge_panels(context, loading.runs, dict(pair for one in panels for pair in one.cells().items())),
+        judge_panels.judge_panels(
+            context, loading.runs, dict(pair for panel in panels for pair in panel.cells().items())
+        ),
         *(published_rows.other_tables(scores, laid_out) if options.published else ()),
         costs.costs_table(entered, options.prices),
         overview.runs_table(used.values()),
@@ -152,7 +154,7 @@ def build(
         entrants={**entrants, **papers},
         runs=used,
         units=units,
-        tables=_chosen([table for table in tables if table.rows], options.tables, options.columns),
+        tables=_select_tables([table for table in tables if table.rows], options.tables, options.columns),
         groups=(*scores.groups, *by_cut.groups, *printed),
         further=tuple(scores.further()),
         fairness=spreads,
@@ -163,7 +165,7 @@ def build(
         countries=by_country.scores,
         problems=tuple(loading.problems),
         samples=FileSamples(
-            {each.run.key: (each.result.samples_file, each.columns) for each in runs if each.columns is not None}
+            {run.run.key: (run.result.samples_file, run.columns) for run in runs if run.columns is not None}
         ),
         notes=(*_notes(entrants, runs, options), *helpers, *(row.note for row in reported)),
     )
@@ -171,9 +173,9 @@ def build(
 
 
 def checked_scores(paths: Sequence[str], options: Options) -> list[people.CheckedUnit]:
-    """Reads result and sample files, and returns the scores whose responses people rated a part of."""
+    """Reads result and sample files, and returns the scores with responses that people rated."""
     entered = enter(_runs(paths, options, iter, "spotcheck")[1])
-    entrants = {one.entrant.key: one.entrant for one in entered}
+    entrants = {row.entrant.key: row.entrant for row in entered}
     return people.checked_units(options.rated, measure(entered, options.min_coverage), entrants)
 
 
@@ -189,16 +191,16 @@ def _runs(
     trained_on.refuse_unfitting()
     runs = list(loading.runs)
     if not options.all_runs:
-        judged = list(newest(loading.runs))
-        runs = [each for each, reason in judged if reason is None]
-        loading.problems.extend(reason for _, reason in judged if reason is not None)
+        runs_and_reasons = list(newest(loading.runs))
+        runs = [run for run, reason in runs_and_reasons if reason is None]
+        loading.problems.extend(reason for _, reason in runs_and_reasons if reason is not None)
     if not runs:
         problems = loading.problems
-        found = "; ".join(f"{problem.path}: {problem.kind}, {problem.detail}" for problem in problems[:3])
+        examples = "; ".join(f"{problem.path}: {problem.kind}, {problem.detail}" for problem in problems[:3])
         more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
         raise DataError(
             f"{command}: no run that can be used in {', '.join(paths)}. Expected result files of lm-eval or lmms-eval, "
-            f"written with --output_path, better with --log_samples.{f' Found: {found}{more}.' if found else ''}"
+            f"written with --output_path, better with --log_samples.{f' Found: {examples}{more}.' if examples else ''}"
         )
     return loading, runs
 
@@ -213,39 +215,39 @@ def _in_words(options: Options) -> dict[str, str]:
         "other_tasks_in_mean": str(options.other_tasks_in_mean).lower(),
         "tables": ", ".join(options.tables),
         "columns": ", ".join(options.columns),
-        "rated": ", ".join(source.task for each in options.rated for source in each.design.populations),
+        "rated": ", ".join(source.task for draw in options.rated for source in draw.design.populations),
         "trained": ", ".join(options.trained),
         "trained_on": ", ".join(options.trained_on),
         "control_variates": str(options.control_variates).lower(),
     }
 
 
-def _chosen(tables: Sequence[Table], names: Sequence[str], columns: Sequence[str]) -> tuple[Table, ...]:
-    """Returns the tables and the columns that the user names by keys, labels or patterns; no name means all.
+def _select_tables(tables: Sequence[Table], names: Sequence[str], columns: Sequence[str]) -> tuple[Table, ...]:
+    """Returns the tables and columns that fit the user's keys, labels or patterns; no name means all.
 
-    Tables that have none of the columns are left out, and rows that have nothing in them.
+    Tables without any of the columns are left out, and so are empty rows.
     """
     _refuse_unfitting("--tables", names, [table.key for table in tables])
     tables = [table for table in tables if not names or _fits(names, table.key)]
-    known = [name for table in tables for column in table.columns for name in _names(column)]
-    _refuse_unfitting("--columns", columns, known)
+    column_names = [name for table in tables for column in table.columns for name in _names(column)]
+    _refuse_unfitting("--columns", columns, column_names)
     if not columns:
         return tuple(tables)
-    found: list[Table] = []
+    selection: list[Table] = []
     for table in tables:
-        places = [at for at, column in enumerate(table.columns) if _fits(columns, *_names(column))]
-        rows = [replace(row, cells=tuple(row.cells[at] for at in places)) for row in table.rows]
+        indices = [index for index, column in enumerate(table.columns) if _fits(columns, *_names(column))]
+        rows = [replace(row, cells=tuple(row.cells[index] for index in indices)) for row in table.rows]
         rows = [row for row in rows if any(cell is not None for cell in row.cells)]
-        if places:
-            found.append(replace(table, columns=tuple(table.columns[at] for at in places), rows=tuple(rows)))
-    return tuple(found)
+        if indices:
+            selection.append(replace(table, columns=tuple(table.columns[index] for index in indices), rows=tuple(rows)))
+    return tuple(selection)
 
 
 def _refuse_unfitting(option: str, patterns: Sequence[str], names: Sequence[str]) -> None:
-    known = list(dict.fromkeys(names))
+    names = list(dict.fromkeys(names))
     for pattern in patterns:
-        if not _fits([pattern], *known):
-            raise SettingsError(f"report: {option} {pattern!r} fits nothing.{hint(pattern, known)}")
+        if not _fits([pattern], *names):
+            raise SettingsError(f"report: {option} {pattern!r} fits nothing.{hint(pattern, names)}")
 
 
 def _fits(patterns: Sequence[str], *names: str) -> bool:
@@ -256,14 +258,14 @@ def _names(column: Column) -> tuple[str, str]:
     return column.key, " ".join(part for part in (column.over, column.label) if part)
 
 
-def _notes(entrants: Mapping[str, Entrant], loaded: Sequence[LoadedRun], options: Options) -> Iterator[str]:
+def _notes(entrants: Mapping[str, Entrant], runs: Sequence[LoadedRun], options: Options) -> Iterator[str]:
     yield "Intervals are 95 % intervals; they count items that share an image, a scene or a scenario as one cluster."
     if any(entrant.variation for entrant in entrants.values()):
         yield "A row with brackets is a model once more, under the settings in the brackets."
     trained: dict[str, dict[str, str]] = {}
-    for each in loaded:
-        run = each.run
-        if unlike := unlike_its_file(each):
+    for loaded in runs:
+        run = loaded.run
+        if unlike := unlike_its_file(loaded):
             yield (
                 f"{run.model} on {title_of(run.task)}: {unlike}. The two files aren't of one run, or one was changed: "
                 "the scores are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
@@ -276,10 +278,12 @@ def _notes(entrants: Mapping[str, Entrant], loaded: Sequence[LoadedRun], options
             f"{model} was trained on items of {', '.join(shares.values())}, as the manifest of its training data says. "
             "Its scores there are marked, and neither ranked, tested nor averaged unless --compare-anyway is given."
         )
-    if own := [
-        f"{title_of(each.run.task)} ({each.run.own_data.partition('; ')[0]})" for each in loaded if each.run.own_data
+    if own_data := [
+        f"{title_of(loaded.run.task)} ({loaded.run.own_data.partition('; ')[0]})"
+        for loaded in runs
+        if loaded.run.own_data
     ]:
-        tasks = "; ".join(dict.fromkeys(own))
+        tasks = "; ".join(dict.fromkeys(own_data))
         yield f"Own data, not the benchmark's release, and so without published rows beside them: {tasks}."
     if options.compare_anyway:
         yield "By --compare-anyway, numbers are ranked and tested even if settings differ; they stay marked."

@@ -1,4 +1,4 @@
-"""Writing a report in the formats that the user names."""
+"""Writing a report in the user's formats."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def write_report(
 
     Args:
         report: The report.
-        folder: Where the files go; made if need be.
-        formats: What to write.
+        folder: Folder of the files, which is made if need be.
+        formats: The formats.
         images: Folder with the images that samples name, for small copies in the HTML file; None leaves them out.
         samples_per_cell: Most samples of each run that a cell of the HTML file opens; 0 for none, None for all, in
             files beside it.
@@ -91,7 +91,7 @@ def write_exports(
 ) -> tuple[list[Path], list[str]]:
     """Writes a report's numbers in the formats of others, each into a folder of its name, with the samples for ``eee``.
 
-    Returns the paths, and what is in no file of ``hf``, each with the reason.
+    Returns the paths, and the numbers that are in no file of ``hf``, each with the reason.
     """
     paths: list[Path] = []
     left_out: list[str] = []
@@ -119,20 +119,20 @@ def _writing_to(folder: Path) -> Iterator[None]:
 
 
 def parse_formats(text: str) -> tuple[Format, ...]:
-    """Reads a list of formats with commas; ``all`` is all of them, and an unknown one is a SettingsError."""
-    return _parsed(text, FORMATS, "format")
+    """Reads a list of formats with commas; ``all`` is all of them, and an unknown name is a SettingsError."""
+    return _names_in(text, FORMATS, "format")
 
 
 def parse_exports(text: str) -> tuple[Export, ...]:
-    """Reads a list of exports as :func:`parse_formats` reads one of formats."""
-    return _parsed(text, EXPORTS, "export")
+    """Reads a list of exports, as :func:`parse_formats` reads formats."""
+    return _names_in(text, EXPORTS, "export")
 
 
-def _parsed(text: str, known: Sequence[Name], kind: str) -> tuple[Name, ...]:
+def _names_in(text: str, allowed: Sequence[Name], kind: str) -> tuple[Name, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
-        if name not in known and names != ["all"]:
+        if name not in (*allowed, "all"):
             raise SettingsError(
-                f"report: unknown {kind} {name!r}.{nearest(name, known)} Known are {', '.join(known)}, or all."
+                f"report: unknown {kind} {name!r}.{nearest(name, allowed)} Allowed are {', '.join(allowed)}, or all."
             )
-    return tuple(each for each in known if each in names or names == ["all"])
+    return tuple(name for name in allowed if name in names or "all" in names)

@@ -1,15 +1,15 @@
-"""The finished report as plain values: what the builder makes, and the writers, the page and the figures read.
+"""The finished report as plain values, which writers, page and figures read.
 
 * A :class:`TaskRun` is one task of one result file. Its ``key`` names it everywhere else.
 * An :class:`Entrant` is a row: a model, or a model under other settings (another judge, say). It has several runs.
-* A :class:`Unit` is what is measured as one number: a task, or a group whose tasks make one score.
-* A :class:`Cell` is a number with its interval, and how it may be used. ``runs`` and ``where`` tell which samples are
-  behind it: ``report.samples.rows(run, where)`` for each of its runs.
+* A :class:`Unit` has one number for each entrant: it is a task, or a group whose tasks make one score.
+* A :class:`Cell` is a number with its interval and flags. ``runs`` and ``where`` give its samples:
+  ``report.samples.rows(run, where)`` for each of its runs.
 * :attr:`Report.tables` are laid out and finished. :attr:`Report.groups` has the same numbers in long form, for figures.
 
-Numbers are on the metric's own scale, which :class:`Scale` states; None means that there is no number, and the flags
-or the note say why. ``entrant``, ``unit`` and ``runs`` are keys. Texts that come from models, data or file names are
-not escaped here: each writer does it.
+Numbers are on the metric's scale, which :class:`Scale` states; None means that there is no number, and the flags or the
+note say why. ``entrant``, ``unit`` and ``runs`` are keys. Texts that come from models, data or file names are not
+escaped here: each writer escapes them.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class Cell:
         low: Lower end of its interval; None without one.
         n: Number of scored items behind it.
         coverage: Scored items over items; None where that isn't known.
-        where: Which samples of its runs are behind it: (group field, value) pairs that must all hold, such as
+        where: The samples of its runs: (group field, value) pairs that must all hold, such as
             ``(("country", "brazil"),)``.
-        rank: Its places in its column; None where it isn't ranked.
-        best: Whether no other of its column is significantly better, and some are worse: what is bold.
+        rank: Its rank in its column; None where it isn't ranked.
+        best: Whether no other of its column is significantly better, and some are worse: it is then bold.
         note: More about it, in one line; may be empty.
     """
 
@@ -82,12 +82,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Who is best in a column, and how certain that is. The places themselves are the ranks of the cells.
+    """Who is best in a column, and how certain that is. The ranks are in the cells.
 
     Attributes:
         ranked: Keys of the entrants that are ranked, the best score first.
         best: Those of them that no other is significantly better than: the best is among them with 95 % confidence.
-            One alone is best for certain; all of ``ranked`` means that the tests tell nothing.
+            A single one is best for certain; all of ``ranked`` means that the tests tell nothing.
         left_out: Keys of the entrants that aren't ranked, each with the reason in words.
     """
 
@@ -98,14 +98,14 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is measured as one number: a task or group, which is its key; its title is the name that readers see.
+    """A task or group with one number for each entrant. Its key is the task's name, its title the name for readers.
 
     Attributes:
         benchmark: Our benchmark; None for any other task.
         quantity: Its metric in words, without a unit.
         headline: Whether it is in the summary, and not only in a table of its benchmark.
         cells: The score of each entrant.
-        further: Whether it is a further metric of a task that has a column already: it is in no mean.
+        further: Whether it is a further metric of a task that has a column already; it is then in no mean.
     """
 
     key: str
@@ -128,13 +128,12 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class GroupValue:
-    """One number of one group: what figures are drawn from.
+    """One number of one group, for the figures.
 
     Attributes:
-        statistic: ``score`` (the unit's own), or the name of another statistic of its benchmark.
-        dimension: What the groups are: a field of the records, or what the statistic is about.
-        cell: The number. Its ``where`` has the same selection, with what else is held fixed, such as the language of
-            an ``lsepp``.
+        statistic: ``score`` (of the unit), or the name of another statistic of its benchmark.
+        dimension: The kind of the groups: a field of the records, or the subject of the statistic.
+        cell: The number. Its ``where`` has the group and other fixed groups, such as the language of an ``lsepp``.
     """
 
     unit: str
@@ -170,20 +169,20 @@ class Fairness:
 
 
 PEOPLE = "people"
-"""Who a correction is by, where it is no better judge."""
+"""The author of a correction that isn't a better judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """How a difference was corrected by people, or a better judge, who rated a random part, or why it was not.
+    """A difference's correction by people, or a better judge, who rated a random part; or why there is none.
 
     Attributes:
-        rated: Number of items that people rated: of both entrants where the test is paired, of either where not.
-        judge: The judge's own difference of the same two, not corrected.
+        rated: Number of items that people rated: for both entrants where the test is paired, else for either.
+        judge: The judge's difference of the same two, not corrected.
         judge_low: Lower end of its interval, at the same level.
         judge_high: Upper end.
-        missing: Why the difference is the judge's own; empty where it is corrected.
-        by: :data:`PEOPLE`, or the label of the better judge; ``judge`` is then the other one's difference.
+        missing: Why the difference is not corrected; empty where it is.
+        by: :data:`PEOPLE`, or the label of the better judge; ``judge`` is then the other judge's difference.
     """
 
     rated: int
@@ -200,8 +199,8 @@ class Comparison:
 
     Attributes:
         difference: Score of the second minus score of the first on common items.
-        low: Lower end of its interval, which is the test's own at its adjusted level: it leaves 0 out exactly where
-            the verdict says that one is better. None where there is none.
+        low: Lower end of the test's interval at its adjusted level: it leaves 0 out exactly where the verdict says that
+            one is better. None without one.
         p_holm: The p-value after Holm's adjustment over all pairs of the unit.
         n: Number of common items.
         clusters: Number of clusters; None where the items are independent.
@@ -210,7 +209,7 @@ class Comparison:
             level; more than ``n``. None where they are told apart, or it isn't known.
         flags: Why they should not have been compared, where the user insisted.
         better: Key of the one that is significantly better; None where the test doesn't tell them apart.
-        correction: How people's ratings, or a better judge's, have corrected the difference; None without any.
+        correction: The correction by people, or a better judge; None without ratings.
     """
 
     unit: str
@@ -237,7 +236,7 @@ class Comparison:
 
     @property
     def contradicts_judge(self) -> bool:
-        """Whether the judge's own difference lies outside the corrected interval."""
+        """Whether the judge's difference lies outside the corrected interval."""
         if self.correction is None or not self.is_corrected or self.low is None or self.high is None:
             return False
         return not self.low <= self.correction.judge <= self.high
@@ -245,13 +244,13 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ModelMeans:
-    """A mean over columns that several entrants share: nothing else is in it, and nobody else has it.
+    """A mean over the columns that several entrants share.
 
     Attributes:
         columns: Keys of the units that it is the mean of.
-        beside: Keys of the other headline units, each with the reason in words why it is not in the mean.
+        beside: Keys of the other headline units, each with the reason why it is not in the mean.
         cells: The mean of each entrant that has all of these columns, on the common scale of 0-100.
-        mean_ranks: The mean of each one's ranks in these columns.
+        mean_ranks: The mean of each entrant's ranks in these columns.
         standing: Who is best; ``left_out`` says which columns the others lack.
         comparisons: Paired tests of these means, adjusted over all pairs.
     """
@@ -271,11 +270,11 @@ class Contrast:
     """Two numbers of one group of one entrant that a paper sets side by side, and their paired difference.
 
     Attributes:
-        kind: What its benchmark calls it, such as ``language``.
+        kind: The benchmark's name for it, such as ``language``.
         unit: Key of the unit of the second number, as ``entrant`` is of its entrant.
         statistic: ``score``, or the name of a further score.
-        group: The group; the numbers' ``where`` has what else is held fixed.
-        first: The number that it is compared with, such as that of the model as it was.
+        group: The group; the numbers' ``where`` has other fixed groups, too.
+        first: The number to compare with, such as that of the unchanged model.
         second: The number itself, such as that of the model with an insertion.
         difference: Second less first on the items that both have a score for, with a paired interval; without a value
             where the two can't be compared, unless the user insisted.
@@ -310,15 +309,15 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What training changed in one number.
+    """The gain from training in one number.
 
     Attributes:
-        table: Key of the table over whose columns its test is adjusted.
+        table: Key of the table; the test is adjusted over its columns.
         statistic: ``score``, or the name of another statistic of its benchmark.
-        where: Groups of the samples, as the table's column has them.
+        where: Groups of the samples of the table's column.
         percent: The difference in percent of the number before; positive where training made it better. Without a
-            value where they can't be compared, unless the user insisted, where the first isn't above 0, and where
-            neither end of the scale is better.
+            value where the numbers can't be compared, unless the user insisted, where the first isn't above 0, and
+            where neither end of the scale is better.
         difference: Trained less base on the items that both have a score for, with the interval of the test; ``best``
             where the test tells the two apart. Without a value as above.
         test: The paired test; None where there is none.
@@ -337,7 +336,7 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class CheckedScore:
-    """A judge's own score, and the same corrected by people's ratings of a random part of the responses."""
+    """A judge's score, and the same score corrected by people's ratings of a random part of the responses."""
 
     unit: str
     entrant: str
@@ -346,24 +345,24 @@ class CheckedScore:
 
     @property
     def times_its_interval(self) -> float:
-        """How far the judge's score is from the people's, in half widths of their interval: over 1 is outside."""
-        own, value, low = self.judge.value, self.people.value, self.people.low
-        if own is None or value is None or low is None or not value > low:
+        """Distance of the judge's score from the people's, in half widths of their interval: over 1 is outside."""
+        judge, people, low = self.judge.value, self.people.value, self.people.low
+        if judge is None or people is None or low is None or not people > low:
             return 0.0
-        return abs(own - value) / (value - low)
+        return abs(judge - people) / (people - low)
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeBias:
-    """How a judge's error, against people's ratings, goes with something that should make no difference to a score.
+    """The effect on a judge's error, against people's ratings, of a feature that should make no difference.
 
     Attributes:
         benchmark: Title of the benchmark.
-        responses: Words for the responses that it favours, or marks down where the effect is below 0.
+        responses: Words for the responses that the judge favours, or marks down where the effect is below 0.
         per: Words for the unit of the effect, with a space before them; may be empty.
         effect: The effect, on the scale of the scores.
         p: P value after Holm's adjustment over all probes of the report.
-        share: The effect over the observed range of what was probed, as a share of the scale's width, from 0.
+        share: The effect over the observed range of the feature, as a share of the scale's width, from 0.
     """
 
     judge: str
@@ -377,16 +376,16 @@ class JudgeBias:
 
 @dataclass(frozen=True, slots=True)
 class CountryScore:
-    """How good an entrant is for a country, over all benchmarks that ask about it.
+    """The score of an entrant for a country, over all benchmarks that ask about it.
 
     Attributes:
         place: Code of the country, or of a group of countries (:func:`culture_tasks.vocabulary.place`).
         cell: The score with partial pooling (:func:`culture_tasks.metrics.partial_pooling.pooled`), on the common scale
-            of 0-100; ``n`` is the number of questions about the country, of which those that share an image or a
-            scene, and one in several languages or tasks, count once.
+            of 0-100; ``n`` is the number of questions about the country. Questions that share an image or a scene
+            count once, and so does a question in several languages or tasks.
         raw: The mean without pooling.
         means: The mean of each unit that asks about the country, on the common scale, by the unit's key.
-        over: Keys of all units that the entrant's scores are over, also those that don't ask about the country.
+        over: Keys of all units of the entrant's scores, also of units that don't ask about the country.
         beside_others: Whether the score is significantly above or below the mean of the entrant's other countries; None
             where the test doesn't tell.
     """
@@ -406,7 +405,7 @@ class Column:
 
     Attributes:
         over: Header that it shares with its neighbours, such as a language over its categories; may be empty.
-        sums_up: Whether it sums up the others: the last of these stays in sight where a table is wide.
+        sums_up: Whether it sums up the others: the last one stays in sight where a table is wide.
     """
 
     key: str
@@ -431,9 +430,9 @@ class Table:
     """A finished table.
 
     Attributes:
-        key: Names it within the report, and its files.
+        key: Its name within the report, and in file names.
         row_headers: Headers of the columns of text before the numbers.
-        reproduces: The paper's table in whose layout it is, with the paper's name; may be empty.
+        reproduces: The paper's table whose layout it has, with the paper's name; may be empty.
         benchmark: Our benchmark; None for a table over several.
         notes: The notes below it, one paragraph each.
     """
@@ -450,7 +449,7 @@ class Table:
 
 
 class Phrase(NamedTuple):
-    """A piece of a sentence; a name comes from models or data, and is set apart from the words around it."""
+    """A piece of a sentence; a name comes from models or data, and is set off from the words around it."""
 
     text: str
     is_name: bool = False
@@ -458,12 +457,12 @@ class Phrase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """A sentence that the numbers bear out, made by a rule.
+    """A sentence that a rule makes from the numbers.
 
     Attributes:
         question: The question that it answers.
-        first: Whether it stands before all tables, and not only above those of its question.
-        command: The command that it speaks of, for a shell; may be empty.
+        first: Whether it comes before all tables, and not only before those of its question.
+        command: The shell command that it mentions; may be empty.
     """
 
     question: Question
@@ -479,15 +478,15 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The whole report. What is by key, and every tuple, is in the report's order.
+    """The whole report. Mappings and tuples are in the report's order.
 
     Attributes:
-        created: When, as ISO 8601 in UTC.
+        created: Time, as ISO 8601 in UTC.
         version: Version of this package.
-        entrants: The rows; the papers' own, where they are wanted, are the last, as in ``groups``.
+        entrants: The rows; the papers' rows, if any, are the last, as in ``groups``.
         runs: The runs in use.
         groups: Numbers by group, in long form.
-        further: Numbers of statistics other than the score that are of no group, without dimension and group.
+        further: Numbers of statistics other than the score, of no group: their dimension and group are empty.
         problems: Files that were not used, and why.
         means: Means over the columns that entrants share, the one of most entrants first.
         countries: The score of each entrant for each country, over all benchmarks that ask about it.
@@ -521,8 +520,8 @@ class Report:
     @property
     def labels(self) -> dict[str, str]:
         """The label of each run's row, by the key of the run."""
-        found = {key: run.model for key, run in self.runs.items()}
+        labels = {key: run.model for key, run in self.runs.items()}
         for unit in self.units.values():
             for entrant, cell in unit.cells.items():
-                found |= dict.fromkeys(cell.runs, self.entrants[entrant].label)
-        return found
+                labels |= dict.fromkeys(cell.runs, self.entrants[entrant].label)
+        return labels

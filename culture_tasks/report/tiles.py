@@ -1,7 +1,7 @@
-"""Where countries are: the region of each, and its tile on a map where every country is as large as any other.
+"""The region of each country, and its tile on a map where all countries have the same size.
 
-Tiles were assigned so that their squared distance to the countries' places, on a map that is stretched where countries
-are dense, is the least; a place had moved to the side of its neighbours on which it truly is.
+Tiles were assigned with the least squared distance to the countries' places, on a map that is stretched where countries
+are dense and that keeps each country on the true side of its neighbours.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class Tile(NamedTuple):
 
     Attributes:
         region: Its region of the United Nations.
-        column: Its place from west to east, from 0; None where it has no tile, as small territories haven't.
-        row: Its place from north to south, from 0; None where it has no tile.
+        column: Its place from west to east, from 0; None without a tile, as for small territories.
+        row: Its place from north to south, from 0; None without a tile.
     """
 
     region: str

@@ -1,4 +1,4 @@
-"""How numbers, intervals and flags are written: the same in every format, in figures and in the terminal."""
+"""The wording of numbers, intervals and flags: the same in every format, in figures and in the terminal."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MARKS: Mapping[Flag, str] = dict(zip(FLAG_TEXT, "abcdefghijklmnopqrstuvwxyz", st
 """The letter of each flag, the same in all tables."""
 P_VALUE = Scale("probability", 0.0, 1.0, better=None, digits=4)
 ITEMS_NEEDED = Scale("items needed", 2.0, None, better=None, digits=0)
-"""The scale of numbers of items that would tell two models apart, which are rough."""
+"""The scale of rough numbers of items that would tell two models apart."""
 _MOST_NEEDED = 1_000_000
-"""Items needed beyond which it only matters that they are many."""
+"""More items needed than this are shown as more."""
 SAYS_PERCENT = "%"
-"""The unit of percents in a column of other numbers: they are shown with a sign."""
+"""The unit of percents in a column of other numbers: they have a percent sign."""
 
 QUESTIONS: Mapping[Question, str] = {
     "best": "Who is best?",
@@ -29,7 +29,7 @@ QUESTIONS: Mapping[Question, str] = {
     "papers": "What did the papers find?",
     "runs": "How was it run?",
 }
-"""The questions of a reader, in the order in which a report answers."""
+"""A reader's questions, in the order of the report's answers."""
 FIRST_FIGURES, FIRST_TABLE = ("overview", "countries"), "summary"
 """Keys of the figures, in order, and of the table before all questions."""
 NOTHING = "—"
@@ -40,7 +40,7 @@ def number(value: float | None, scale: Scale, *, signed: bool = False) -> str:
     """Returns a number with the digits that its scale shows, or a dash for none.
 
     A minus sign is a hyphen, and there is no minus zero. A p-value too small for its digits isn't written as zero.
-    Numbers of items needed are rounded up to two digits. Differences are signed: they have a plus sign too.
+    Numbers of items needed are rounded up to two digits. Signed numbers have a plus sign too.
     """
     if value is None:
         return NOTHING
@@ -67,27 +67,27 @@ def counted(count: int, noun: str) -> str:
 
 def p_value(p: float) -> str:
     """Returns ``p = 0.0312``, or ``p < 0.0001`` where it is smaller."""
-    shown = number(p, P_VALUE)
-    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
+    text = number(p, P_VALUE)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def interval(cell: Cell, between: str = ", ", *, signed: bool = False) -> str:
-    """Returns both ends of a cell's interval, or an empty text without one."""
+    """Returns both ends of a cell's interval; empty without one."""
     if cell.low is None or cell.high is None:
         return ""
     return between.join(number(end, cell.scale, signed=signed) for end in (cell.low, cell.high))
 
 
 def marks_of(cell: Cell) -> str:
-    """Returns the letters of a cell's flags, in the order of the legend; a published number's row says it already."""
+    """Returns the letters of a cell's flags, in the order of the legend, without ``published``: its row says so."""
     return "".join(MARKS[flag] for flag in FLAG_TEXT if flag in cell.flags and flag != "published")
 
 
 def flag_words(flags: Sequence[Flag]) -> list[str]:
-    """Returns the flags of a cell in words, the reasons not to compare it first and as one."""
+    """Returns the flags of a cell in words; the reasons not to compare it come first, in one text."""
     reasons = [short_name(flag) for flag in flags if flag in NOT_COMPARABLE]
-    others = [short_name(flag) for flag in flags if flag not in NOT_COMPARABLE]
-    return [f"not comparable: {', '.join(reasons)}", *others] if reasons else others
+    further = [short_name(flag) for flag in flags if flag not in NOT_COMPARABLE]
+    return [f"not comparable: {', '.join(reasons)}", *further] if reasons else further
 
 
 def short_name(name: str) -> str:
@@ -109,13 +109,13 @@ def legend(tables: Iterable[Table]) -> Iterator[tuple[str, str]]:
 
 
 def headers(table: Table) -> list[str]:
-    """Returns the headers of a table in one line, those that columns share before their own."""
-    own = [f"{column.over}: {column.label}" if column.over else column.label for column in table.columns]
-    return [*table.row_headers, *own]
+    """Returns the headers of a table in one line; a shared header comes before the column's."""
+    labels = [f"{column.over}: {column.label}" if column.over else column.label for column in table.columns]
+    return [*table.row_headers, *labels]
 
 
 class Span(NamedTuple):
-    """A header that neighbouring columns share, which may be empty: the first of them, from 0, and their number."""
+    """A header of neighbouring columns, which may be empty, with the first of them, from 0, and their number."""
 
     title: str
     first: int
@@ -124,7 +124,7 @@ class Span(NamedTuple):
 
 def spans(table: Table) -> list[Span]:
     """Returns the headers that columns share, from left to right."""
-    found: list[Span] = []
+    header_spans: list[Span] = []
     for title, columns in groupby(table.columns, key=lambda column: column.over):
-        found.append(Span(title, sum(span.width for span in found), len(list(columns))))
-    return found
+        header_spans.append(Span(title, sum(span.width for span in header_spans), len(list(columns))))
+    return header_spans

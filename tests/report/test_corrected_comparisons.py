@@ -252,7 +252,7 @@ def test_responses_of_a_designed_subset_weigh_what_they_were_drawn_from():
         return CheckedResponses(keys, np.full(8, np.nan), np.array(people, dtype=float), strata, ["c"] * 8, weights)
 
     first, second = responses([1, 2, 3, 2, 5, 6, 7, 6]), responses([3, 3, 5, 5, 5, 5, 7, 7])
-    found = Corrections({("u", "a"): first, ("u", "b"): second}).of(measured, "a", "b")
+    found = Corrections({("u", "a"): first, ("u", "b"): second}).correction(measured, "a", "b")
     assert found.difference(0.95).difference == pytest.approx((3 * 2.0 + 0.0) / 4)  # all are rated: +2 and 0 on average
-    assert Corrections({("u", "a"): first}).of(measured, "a", "b").missing.startswith("the responses of one")
-    assert Corrections({}).of(measured, "a", "b") is None
+    assert Corrections({("u", "a"): first}).correction(measured, "a", "b").missing.startswith("the responses of one")
+    assert Corrections({}).correction(measured, "a", "b") is None

@@ -7,6 +7,7 @@ import pytest
 from support.sample_files import vqa_samples, write_run, write_vqa
 
 from culture_tasks.cli.main import main
+from culture_tasks.report.formats import FORMATS, parse_formats
 
 WEAK = [1.0, 0.0] * 20
 STRONG = [1.0, 1.0] * 19 + [1.0, 0.0]
@@ -95,6 +96,10 @@ def test_report_explains_what_it_can_not_do(runs, capsys, arguments, said):
         status = stop.code
     assert status != 0
     assert said in capsys.readouterr().err
+
+
+def test_all_formats_may_be_named_with_others():
+    assert parse_formats("csv, all") == FORMATS
 
 
 def test_report_takes_the_number_of_samples_per_cell(tmp_path):

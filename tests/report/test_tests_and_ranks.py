@@ -11,7 +11,7 @@ from support.sample_files import care_sample, vqa_samples, write_run
 from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.metrics.significance import holm
 from culture_tasks.report.model import Cell, Rank
-from culture_tasks.report.numbers.comparisons import ALPHA, Pair, adjusted, ranked
+from culture_tasks.report.numbers.comparisons import ALPHA, Pair, adjusted, rank_cells
 from culture_tasks.report.numbers.observations import Observations, in_order
 from culture_tasks.report.numbers.overall import Block, blocks
 
@@ -29,7 +29,7 @@ def observed(scores, clusters=None, strata=None, shares=None):
 def compared(models, scale):
     """Tests all pairs of models, given the samples of each."""
     pairs = [
-        Pair("u", str(first), str(second), one=models[first], two=models[second], scale=scale)
+        Pair("u", str(first), str(second), first_samples=models[first], second_samples=models[second], scale=scale)
         for first, second in itertools.combinations(range(len(models)), 2)
     ]
     return adjusted(pairs, {str(key): str(key) for key in range(len(models))})
@@ -37,7 +37,7 @@ def compared(models, scale):
 
 def ranks_of(models, scale):
     cells = {str(at): Cell(float(np.nanmean(each.scores)), scale) for at, each in enumerate(models)}
-    found, standing = ranked(cells, scale, tests=compared(models, scale), left_out={})
+    found, standing = rank_cells(cells, scale, tests=compared(models, scale), left_out={})
     return [found[str(at)].rank for at in range(len(models))], {int(key) for key in standing.best}
 
 
@@ -107,7 +107,7 @@ def test_nothing_in_common_is_not_tested(scale, strata):
     [test] = compared([observed([1.0, math.nan], strata=strata), observed([math.nan, 1.0], strata=strata)], scale)
     assert (test.n, test.p, test.low, test.verdict, test.better) == (0, None, None, "not tested", None)
     cells = {"0": Cell(1.0, scale), "1": Cell(1.0, scale)}
-    found, standing = ranked(cells, scale, tests=[test], left_out={})
+    found, standing = rank_cells(cells, scale, tests=[test], left_out={})
     assert [cell.rank for cell in found.values()] == [Rank(1, 2)] * 2
     assert standing.best == ("0", "1")
 

@@ -244,6 +244,25 @@ def test_each_way_of_running_stands_beside_its_like(two):
 # Several runs
 
 
+@pytest.mark.parametrize("sizes", [(6, 6), (6, 12), (12, 6)])
+def test_runs_of_subsets_keep_the_weights_of_their_tasks(sizes, tmp_path):
+    for model, size in zip(("base", "one", "two"), (12, *sizes), strict=True):
+        samples = {
+            "care_ar": [care_sample(number, 2.0, "ar") for number in range(5)],
+            "care_ja": [care_sample(0, 2.0, "ja")],
+            "care_zh": [care_sample(number, 8.0) for number in range(size)],
+        }
+        subset = {"documents": size, "of_documents": 12, "items": 12, "spread": 1 / size - 1 / 12, "seed": 0}
+        metadata = {"metadata": {"subset": subset}} if size < 12 else {}
+        counts = {task: {"original": len(lines), "effective": len(lines)} for task, lines in samples.items()}
+        configs = {task: metadata if task == "care_zh" else {} for task in samples}
+        write_run(tmp_path / model, model, samples, **{"configs": configs, "n-samples": counts})
+    gain = gains_of(tmp_path, trained=("???=base",))["???", "base", "care", ""]
+    # 6 documents at 2 and 12 at 8, of which some were drawn
+    assert gain.trained.cell.value == pytest.approx((6 * 2 + 12 * 8) / 18)
+    assert gain.difference.value == pytest.approx(0.0)
+
+
 def test_several_runs_give_mean_and_deviation_and_count_each_item_once(tmp_path):
     run(tmp_path, "org/base", BASE)
     run(tmp_path, "dpo-1", TRAINED)

@@ -227,7 +227,7 @@ def _tests(places: Sequence[tuple[Measured, Where]], corrections: Corrections) -
         )
         scores.append((first, second))
         flags = ordered(why_not(measured, "a", "b"))
-        correction = corrections.of(measured, "a", "b", where[0][1] if where else None)
+        correction = corrections.correction(measured, "a", "b", where[0][1] if where else None)
         pairs.append(Pair(unit.key, "a", "b", in_order(one), in_order(two), unit.scale, flags, correction))
     about_b = {"A is better": B_IS_WORSE, "A is higher": "B is lower"}
     found: list[Tested] = []

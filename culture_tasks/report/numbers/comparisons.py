@@ -1,4 +1,4 @@
-"""What is compared: rows with each other, in paired tests that say who is best, and the cultures within a row."""
+"""Paired tests between rows, which say who is best, and the spread over cultures within a row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from culture_tasks.report.model import (
     Standing,
 )
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
-from culture_tasks.report.numbers.observations import SCORE, Observations, aligned, in_order, known, ordered
+from culture_tasks.report.numbers.observations import SCORE, Observations, aligned, in_order, nan_to_none, ordered
 from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.results.comparability import between, explain
 from culture_tasks.results.runs import TaskRun
@@ -36,100 +36,102 @@ from culture_tasks.results.runs import TaskRun
 ALPHA = 0.05
 """Level of the tests, after Holm's adjustment over all pairs of a unit."""
 
-MANY = 200
-"""Clusters in which two rows differ, from which on Student's t does for a mean: below, signs are flipped.
+T_TEST_CLUSTERS = 200
+"""Clusters in which two rows must differ for Student's t on their means: with fewer, signs are flipped.
 
-Items that stand alone are clusters of one. What doesn't differ counts for nothing, however much there is of it.
+An item without a cluster is a cluster of one.
 """
 
-MANY_IN_A_COLUMN = 14
-"""Clusters that differ from which on Student's t does in a column of a group; there are many such columns.
-
-Below, all swaps can be gone through.
-"""
+T_TEST_CLUSTERS_OF_A_GROUP = 14
+"""The same in a column of a group: there are many of these columns, and below, all swaps can be gone through."""
 
 _LEAST_SWAPS = 10_000
-"""Swaps that are drawn at least where signs are flipped; more for a large family, so that a p-value can be small."""
+"""Fewest random swaps where signs are flipped; a large family has more, so that a p-value can be small."""
 
-BY_ITSELF: frozenset[Flag] = frozenset(
+TEST_BARRIERS: frozenset[Flag] = frozenset(
     (
         *("low_coverage", "mixed_settings", "incomplete", "unjudged"),
         *("other_harness", "trained_on_test", "unlike_its_file"),
     )
 )
-"""Flags that keep a number out of tests by itself, whatever it is compared with."""
+"""Flags that keep a number out of tests, whatever it is compared with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two entrants to be tested on a unit, by their samples that have a score, in the order of the items.
+    """Two entrants to be tested on a unit, by their scored samples in the order of the items.
 
-    The flags say why they should not be compared, where the user insists. Where there is a correction, it is the
-    corrected difference that is tested.
+    The flags say why they should not be compared, where the user insists. A correction's difference is tested in place
+    of the samples' own.
     """
 
     unit: str
     first: str
     second: str
-    one: Observations
-    two: Observations
+    first_samples: Observations
+    second_samples: Observations
     scale: Scale
     flags: tuple[Flag, ...] = ()
     correction: PairCorrection | None = None
 
     @property
     def judged(self) -> Pair:
-        """The pair as the judge has scored it that is corrected."""
+        """The pair with the scores of the judge that is corrected."""
         if self.correction is None or self.correction.missing or self.correction.judged is None:
             return self
-        one, two = self.correction.judged
-        return replace(self, one=one, two=two)
+        first_samples, second_samples = self.correction.judged
+        return replace(self, first_samples=first_samples, second_samples=second_samples)
 
-    def test(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
+    def test(self, family: int = 1, level: float = ALPHA, t_clusters: int = T_TEST_CLUSTERS) -> Difference:
         """Tests the second less the first: the corrected difference, or that of the scores where there is none."""
         if self.correction is None or self.correction.missing:
-            return self.test_of_scores(family, level, many)
+            return self.test_of_scores(family, level, t_clusters)
         return self._within_scale(self.correction.difference(1.0 - level))
 
-    def test_of_scores(self, family: int = 1, level: float = ALPHA, many: int = MANY) -> Difference:
+    def test_of_scores(self, family: int = 1, level: float = ALPHA, t_clusters: int = T_TEST_CLUSTERS) -> Difference:
         """Tests the second less the first on the items that both have a score for.
 
-        The family is the number of pairs that p will be adjusted for, the level is one less the confidence of the
-        interval, and Student's t is used from ``many`` differing clusters on.
+        The family is the number of pairs that p will be adjusted for, the level is one minus the confidence of the
+        interval, and Student's t is used from ``t_clusters`` differing clusters on.
         """
-        one, two = aligned(self.one, self.two)
+        first_samples, second_samples = aligned(self.first_samples, self.second_samples)
         swaps = max(_LEAST_SWAPS, math.ceil(2 * family / ALPHA))
-        return self._within_scale(_test(two, one, self.scale, confidence=1.0 - level, swaps=swaps, many=many))
+        return self._within_scale(
+            _test(second_samples, first_samples, self.scale, confidence=1.0 - level, swaps=swaps, t_clusters=t_clusters)
+        )
 
-    def _within_scale(self, tested: Difference) -> Difference:
-        if self.scale.ends is None or math.isnan(tested.low):
-            return tested
+    def _within_scale(self, difference: Difference) -> Difference:
+        if self.scale.ends is None or math.isnan(difference.low):
+            return difference
         width = self.scale.ends[1] - self.scale.ends[0]
-        return tested._replace(low=max(tested.low, -width), high=min(tested.high, width))
+        return difference._replace(low=max(difference.low, -width), high=min(difference.high, width))
 
 
 def comparisons(
-    measured: Iterable[Measured], entrants: Mapping[str, Entrant], corrections: Corrections, *, anyway: bool = False
+    units: Iterable[Measured], entrants: Mapping[str, Entrant], corrections: Corrections, *, anyway: bool = False
 ) -> list[Comparison]:
-    """Tests every two entrants of every headline unit, where they can be compared or the user insists."""
+    """Tests all pairs of entrants on each headline unit, where they can be compared or the user insists."""
     labels, tests = {key: entrant.label for key, entrant in entrants.items()}, []
-    for one in measured:
-        unit, keys = one.unit, [key for key, cell in one.unit.cells.items() if cell.value is not None and one.runs[key]]
+    for measured in units:
+        unit, keys = (
+            measured.unit,
+            [key for key, cell in measured.unit.cells.items() if cell.value is not None and measured.runs[key]],
+        )
         if unit.headline and len(keys) > 1:
-            observed = {key: in_order(one.observe(key)) for key in keys}
+            observed = {key: in_order(measured.observe(key)) for key in keys}
             pairs = [
                 Pair(
                     unit=unit.key,
                     first=first,
                     second=second,
-                    one=observed[first],
-                    two=observed[second],
+                    first_samples=observed[first],
+                    second_samples=observed[second],
                     scale=unit.scale,
                     flags=ordered(flags),
-                    correction=corrections.of(one, first, second),
+                    correction=corrections.correction(measured, first, second),
                 )
                 for first, second in combinations(keys, 2)
-                if not (flags := why_not(one, first, second)) or anyway
+                if not (flags := why_not(measured, first, second)) or anyway
             ]
             tests += adjusted(pairs, labels)
     return tests
@@ -145,38 +147,44 @@ def why_not(measured: Measured, first: str, second: str) -> set[Flag]:
     """Returns why two entrants can't be compared on a unit; nothing where they can."""
     runs = [[loaded.run for loaded in measured.runs[key]] for key in (first, second)]
     flags = reasons_against([measured.unit.cells[key] for key in (first, second)], *runs)
-    is_one_model = len({run.model for own in runs for run in own}) == 1  # in two harnesses, it is compared with itself
+    is_one_model = (
+        len({run.model for entrant_runs in runs for run in entrant_runs}) == 1
+    )  # in two harnesses, it is compared with itself
     return flags - ({"other_harness"} if is_one_model else set())
 
 
 def reasons_against(cells: Sequence[Cell], first: Sequence[TaskRun], second: Sequence[TaskRun]) -> set[Flag]:
     """Returns why the numbers of some runs can't be compared; nothing where they can."""
-    settings = [{run.task: run.settings for run in own} for own in (first, second)]
-    return between(*settings).union(*(BY_ITSELF.intersection(cell.flags) for cell in cells))
+    settings = [{run.task: run.settings for run in entrant_runs} for entrant_runs in (first, second)]
+    return between(*settings).union(*(TEST_BARRIERS.intersection(cell.flags) for cell in cells))
 
 
-def _test(one: Observations, two: Observations, scale: Scale, confidence: float, swaps: int, many: int) -> Difference:
-    """McNemar for right and wrong; for other means Student's t, or sign flips where few clusters differ.
+def _test(
+    samples: Observations, baseline: Observations, scale: Scale, confidence: float, swaps: int, t_clusters: int
+) -> Difference:
+    """Tests the samples less the baseline: McNemar for right and wrong, for other means Student's t or sign flips.
 
-    What is no mean has the bootstrap over clusters.
+    Scores that are no means have the bootstrap over clusters.
     """
-    if one.compute is not None:
-        return one.less(two, confidence)
-    numbers = numbered(one.clusters)[1]
+    if samples.compute is not None:
+        return samples.less(baseline, confidence)
+    numbers = numbered(samples.clusters)[1]
     clusters = numbers if numbers.max(initial=-1) + 1 < numbers.size else None
-    width = one.right_or_wrong(scale) if clusters is None and two.right_or_wrong(scale) else None
+    width = samples.right_or_wrong(scale) if clusters is None and baseline.right_or_wrong(scale) else None
     if width is not None:
-        found = mcnemar(one.scores / width, two.scores / width, confidence)
-        return found._replace(
-            difference=found.difference * width, low=found.low * width, high=found.high * width, sd=found.sd * width
+        test = mcnemar(samples.scores / width, baseline.scores / width, confidence)
+        return test._replace(
+            difference=test.difference * width, low=test.low * width, high=test.high * width, sd=test.sd * width
         )
-    differences = one.scores - two.scores
-    counted = None if one.strata is None else counts(one.strata, one.shares)
-    sums = np.bincount(numbers, differences if counted is None else counted * differences)
-    if np.count_nonzero(sums) >= many:
-        values = contributions(differences, one.strata, one.shares)
+    differences = samples.scores - baseline.scores
+    item_weights = None if samples.strata is None else counts(samples.strata, samples.shares)
+    sums = np.bincount(numbers, differences if item_weights is None else item_weights * differences)
+    if np.count_nonzero(sums) >= t_clusters:
+        values = contributions(differences, samples.strata, samples.shares)
         return paired_difference(values, np.zeros(values.size), clusters, confidence)
-    return paired_permutation(one.scores, two.scores, clusters, resamples=swaps, confidence=confidence, weights=counted)
+    return paired_permutation(
+        samples.scores, baseline.scores, clusters, resamples=swaps, confidence=confidence, weights=item_weights
+    )
 
 
 def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Comparison]:
@@ -200,9 +208,9 @@ def adjusted(pairs: Sequence[Pair], labels: Mapping[str, str]) -> list[Compariso
 
 
 def _comparison(
-    pair: Pair, found: Difference, *, p_holm: float, level: float, family: int, labels: Mapping[str, str]
+    pair: Pair, test: Difference, *, p_holm: float, level: float, family: int, labels: Mapping[str, str]
 ) -> Comparison:
-    word, better = verdict(found.difference, p_holm, ALPHA), None
+    word, better = verdict(test.difference, p_holm, ALPHA), None
     text: str = word
     if word in ("higher", "lower"):
         higher, lower = (pair.second, pair.first) if word == "higher" else (pair.first, pair.second)
@@ -210,13 +218,13 @@ def _comparison(
         text = f"{labels[better or higher]} is {'better' if better else 'higher'}"
     correction = None
     if pair.correction is not None:
-        own = pair.judged.test_of_scores(family, level)
-        found = found._replace(n=own.n, clusters=own.clusters)  # responses are counted as items
+        judge_test = pair.judged.test_of_scores(family, level)
+        test = test._replace(n=judge_test.n, clusters=judge_test.clusters)  # responses are counted as items
         correction = Correction(
             rated=pair.correction.rated,
-            judge=own.difference if own.n else 0.0,
-            judge_low=own.low if math.isfinite(own.low) else None,
-            judge_high=own.high if math.isfinite(own.high) else None,
+            judge=judge_test.difference if judge_test.n else 0.0,
+            judge_low=judge_test.low if math.isfinite(judge_test.low) else None,
+            judge_high=judge_test.high if math.isfinite(judge_test.high) else None,
             missing=pair.correction.missing,
             by=pair.correction.by,
         )
@@ -224,51 +232,51 @@ def _comparison(
         unit=pair.unit,
         first=pair.first,
         second=pair.second,
-        difference=found.difference if found.n else 0.0,
-        low=found.low if math.isfinite(found.low) else None,
-        high=found.high if math.isfinite(found.high) else None,
-        p=known(found.p),
-        p_holm=known(p_holm),
-        test=found.method,
-        n=found.n,
-        clusters=found.clusters if 0 < found.clusters < found.n else None,
+        difference=test.difference if test.n else 0.0,
+        low=test.low if math.isfinite(test.low) else None,
+        high=test.high if math.isfinite(test.high) else None,
+        p=nan_to_none(test.p),
+        p_holm=nan_to_none(p_holm),
+        test=test.method,
+        n=test.n,
+        clusters=test.clusters if 0 < test.clusters < test.n else None,
         verdict=text,
-        items_needed=_needed(found, level) if word == "not distinguishable" else None,
+        items_needed=_items_needed(test, level) if word == "not distinguishable" else None,
         flags=pair.flags,
         better=better,
         correction=correction,
     )
 
 
-def _needed(found: Difference, level: float) -> int | None:
-    """Returns how many items would tell two apart that a test did not tell apart: more than there were.
+def _items_needed(test: Difference, level: float) -> int | None:
+    """Returns how many items would tell two entrants apart that a test did not tell apart: more than there were.
 
-    Clusters are what counts; an exact test also needs so many that differ that one outcome is rare enough.
+    Clusters count; an exact test also needs enough differing ones to make a single outcome rare enough.
     """
-    if found.n < 2 or found.clusters < 2:
+    if test.n < 2 or test.clusters < 2:
         return None
-    size = found.n / found.clusters
-    clusters = items_needed(found.difference, found.sd / math.sqrt(size), alpha=level)
+    size = test.n / test.clusters
+    clusters = items_needed(test.difference, test.sd / math.sqrt(size), alpha=level)
     if math.isnan(clusters):
         return None
-    if found.method not in ("paired t", "clustered paired t", "cluster bootstrap"):
-        clusters = max(clusters, math.ceil(math.log2(2.0 / level)) * found.clusters / found.differing)
-    return max(math.ceil(size * clusters), found.n + 1)
+    if test.method not in ("paired t", "clustered paired t", "cluster bootstrap"):
+        clusters = max(clusters, math.ceil(math.log2(2.0 / level)) * test.clusters / test.differing)
+    return max(math.ceil(size * clusters), test.n + 1)
 
 
-# Places and groups by what the tests tell apart
+# Ranks, and the best of a column
 
 
-def stand(
-    measured: Iterable[Measured], tests: Iterable[Comparison], rankable: Callable[[Cell], bool]
+def rank_units(
+    units: Iterable[Measured], tests: Iterable[Comparison], rankable: Callable[[Cell], bool]
 ) -> list[Measured]:
     """Gives every unit its ranks and its standing, by the tests of all units."""
     by_unit: dict[str, list[Comparison]] = {}
     for test in tests:
         by_unit.setdefault(test.unit, []).append(test)
     standing_units: list[Measured] = []
-    for one in measured:
-        unit = one.unit
+    for measured in units:
+        unit = measured.unit
         left_out = {
             key: (cell.note or "there is no score")
             if cell.value is None
@@ -277,24 +285,24 @@ def stand(
             if not rankable(cell)
         }
         left_out |= {
-            key: "there are no samples to test" for key in unit.cells if key not in left_out and not one.runs[key]
+            key: "there are no samples to test" for key in unit.cells if key not in left_out and not measured.runs[key]
         }
-        cells, standing = ranked(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
-        standing_units.append(replace(one, unit=replace(unit, cells=cells, standing=standing)))
+        cells, standing = rank_cells(unit.cells, unit.scale, tests=by_unit.get(unit.key, ()), left_out=left_out)
+        standing_units.append(replace(measured, unit=replace(unit, cells=cells, standing=standing)))
     return standing_units
 
 
-def ranked(
+def rank_cells(
     cells: Mapping[str, Cell], scale: Scale, *, tests: Sequence[Comparison], left_out: Mapping[str, str]
 ) -> tuple[dict[str, Cell], Standing]:
-    """Gives the cells of a column their places by the adjusted tests between them, and says who is best.
+    """Gives the cells of a column their ranks by the adjusted tests between them, and says who is best.
 
-    A column that was not tested, that has one number alone, or whose scale has no better end has no places.
+    A column that was not tested, that has a single number, or whose scale has no better end has no ranks.
     """
     sign = {"higher": -1.0, "lower": 1.0}.get(scale.better or "", 0.0)
     values = {key: sign * cell.value for key, cell in cells.items() if cell.value is not None and key not in left_out}
     order = sorted(values, key=values.__getitem__) if sign and tests and len(values) > 1 else []
-    number = {key: at for at, key in enumerate(order)}
+    number = {key: place for place, key in enumerate(order)}
     better = {
         (number[test.better], number[test.second if test.better == test.first else test.first])
         for test in tests
@@ -302,23 +310,27 @@ def ranked(
     }
     ranks = {key: Rank(*place) for key, place in zip(order, places(len(order), better), strict=True)}
     best = tuple(key for key in order if ranks[key].first == 1)
-    told_apart = len(best) < len(order)
+    is_told_apart = len(best) < len(order)
     standing = Standing(ranked=tuple(order), best=best, left_out=dict(left_out))
-    marked = {key: replace(cell, rank=ranks.get(key), best=told_apart and key in best) for key, cell in cells.items()}
-    return marked, standing
+    cells_with_ranks = {
+        key: replace(cell, rank=ranks.get(key), best=is_told_apart and key in best) for key, cell in cells.items()
+    }
+    return cells_with_ranks, standing
 
 
 def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> Mapping[str, Cell]:
-    """Returns the numbers at an address, with the best ones marked where they are those of a group.
+    """Returns the numbers at an address; those of a group have the best ones marked.
 
     Each number is tested against the highest (or lowest, where that is better), with Bonferroni's adjustment over all
-    pairs, since it isn't known beforehand which one that is. So the truly best are among the marked ones with 95 %
-    confidence. A whole score has its ranks and its marks already, and a derived number has no samples to test.
+    pairs, since the highest isn't known beforehand. So the truly best are among the marked ones with 95 % confidence.
+    A whole score has its ranks and its marks already, and a derived number has no samples to test.
 
     Source: Hsu (1984) for comparisons with the best.
     """
-    cells, scale, measured = scores.at(address), scores.scale(address), scores.units.get(address.unit)
-    derived = measured is not None and any(one.name == address.statistic for one in measured.reported.derived)
+    cells, scale, measured = scores.cells_at(address), scores.scale(address), scores.units.get(address.unit)
+    derived = measured is not None and any(
+        statistic.name == address.statistic for statistic in measured.reported.derived
+    )
     if measured is None or scale is None or scale.better is None or derived or not address.where:
         return cells
     values = {
@@ -333,7 +345,7 @@ def with_best(scores: Scores, address: At, rankable: Callable[[Cell], bool]) -> 
     worse: set[str] = set()
     for key in values.keys() - {highest}:
         pair = Pair(address.unit, highest, key, observed[highest], observed[key], scale=scale)
-        if pair.test(pairs, many=MANY_IN_A_COLUMN).p * pairs <= ALPHA:
+        if pair.test(pairs, t_clusters=T_TEST_CLUSTERS_OF_A_GROUP).p * pairs <= ALPHA:
             worse.add(key)
     return {key: replace(cell, best=bool(worse) and key in values.keys() - worse) for key, cell in cells.items()}
 
@@ -353,19 +365,19 @@ def fairness(scores: Scores) -> list[Fairness]:
         scale = values[0].cell.scale
         numbers = {value.group: value.cell.value or 0.0 for value in values}
         if len(numbers) > 1:
-            apart = spread(numbers, ddof=1, higher_is_better=scale.better != "lower")
-            one = Fairness(
+            scores_spread = spread(numbers, ddof=1, higher_is_better=scale.better != "lower")
+            evenness = Fairness(
                 unit,
                 entrant,
                 dimension=values[0].dimension,
-                best=apart.best_group or "",
-                best_value=apart.best,
-                worst=apart.worst_group or "",
-                worst_value=apart.worst,
-                gap=apart.gap,
-                variance=apart.variance,
-                groups=apart.groups,
+                best=scores_spread.best_group or "",
+                best_value=scores_spread.best,
+                worst=scores_spread.worst_group or "",
+                worst_value=scores_spread.worst,
+                gap=scores_spread.gap,
+                variance=scores_spread.variance,
+                groups=scores_spread.groups,
                 scale=scale,
             )
-            spreads.append(one)
+            spreads.append(evenness)
     return spreads

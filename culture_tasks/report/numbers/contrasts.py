@@ -10,9 +10,17 @@ from culture_tasks.benchmarks.reporting import At, ContrastOf, RunFacts
 from culture_tasks.insertion.methods import labels, paper_rows
 from culture_tasks.metrics.comparison import paired_difference
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Contrast, Flag, GroupValue
-from culture_tasks.report.numbers.comparisons import BY_ITSELF, scale_of_differences
-from culture_tasks.report.numbers.observations import SCORE, Observations, aligned, in_order, known, observe, ordered
-from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
+from culture_tasks.report.numbers.comparisons import TEST_BARRIERS, scale_of_differences
+from culture_tasks.report.numbers.observations import (
+    SCORE,
+    Observations,
+    aligned,
+    in_order,
+    nan_to_none,
+    observe,
+    ordered,
+)
+from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured, Scores
 from culture_tasks.results import comparability
 from culture_tasks.results.loaded_runs import LoadedRun
 from culture_tasks.results.runs import TaskRun
@@ -20,23 +28,23 @@ from culture_tasks.results.runs import TaskRun
 
 def run_facts(row: str, label: str, runs: Sequence[TaskRun]) -> RunFacts:
     """Returns the facts of a model's runs of a unit; the first run gives task and arguments."""
-    given = runs[0].model_args.split(", ") if runs else []
-    arguments = dict(text.split("=", 1) for text in given if "=" in text)
+    texts = runs[0].model_args.split(", ") if runs else []
+    arguments = dict(text.split("=", 1) for text in texts if "=" in text)
     method = arguments.get("method", "")
-    named = labels().get(method, method)
+    method_label = labels().get(method, method)
     return RunFacts(
         row=row,
         label=label,
         task=runs[0].task if runs else "",
         arguments=arguments,
         judges=" + ".join(dict.fromkeys(judge.label for run in runs for judge in run.settings.judges)) or "unknown",
-        method=named if method in ("", *paper_rows()) else f"{named} (not in the paper)",
+        method=method_label if method in ("", *paper_rows()) else f"{method_label} (not in the paper)",
         timing=" + ".join(dict.fromkeys(run.measured for run in runs if run.measured)),
     )
 
 
 class _Side(NamedTuple):
-    """One of two numbers, and the run with the samples behind it: all of them are of one task."""
+    """One of two numbers, and the run with its samples, which are all of one task."""
 
     cell: Cell
     run: LoadedRun
@@ -50,18 +58,18 @@ class _Side(NamedTuple):
 
 
 def contrasts(scores: Scores, *, anyway: bool = False) -> list[Contrast]:
-    """Returns every contrast that there are both numbers of.
+    """Returns every contrast with both of its numbers.
 
-    Numbers that can't be compared have a difference only where the user insists; its flags say why they can't be.
+    Numbers that can't be compared have a difference only where the user insists; its flags say why.
     """
     of_benchmarks: dict[str | None, list[Measured]] = {}
     for measured in scores.units.values():
         of_benchmarks.setdefault(measured.unit.benchmark, []).append(measured)
     return [
-        found
+        contrast
         for units in of_benchmarks.values()
-        for contrast in units[0].reported.contrasts
-        for found in _contrasts(scores, units, contrast, anyway=anyway)
+        for kind in units[0].reported.contrasts
+        for contrast in _contrasts(scores, units, kind, anyway=anyway)
     ]
 
 
@@ -79,7 +87,7 @@ def _contrasts(scores: Scores, units: Sequence[Measured], contrast: ContrastOf, 
         sides = (
             _side(measured, entrant, cell)
             for measured in units
-            for entrant, cell in scores.at(At(measured.unit.key, value.statistic, where)).items()
+            for entrant, cell in scores.cells_at(At(measured.unit.key, value.statistic, where)).items()
         )
         flagged = [
             (first, _why_not_beside(first, second))
@@ -99,24 +107,24 @@ def _side(measured: Measured, entrant: str, cell: Cell) -> _Side | None:
 def _why_not_beside(first: _Side, second: _Side) -> set[Flag]:
     """Returns why two numbers can't be compared; nothing where they can.
 
-    Two tasks differ in their versions and prompts, which is what the contrast is about.
+    Two tasks differ in their versions and prompts: this difference is the contrast.
     """
     flags = comparability.differences(first.run.run.settings, second.run.run.settings)
-    flags |= BY_ITSELF.intersection((*first.cell.flags, *second.cell.flags))
+    flags |= TEST_BARRIERS.intersection((*first.cell.flags, *second.cell.flags))
     return flags - ({"other_task_version", "other_prompt"} if first.facts.task != second.facts.task else set())
 
 
 def _contrast(kind: str, value: GroupValue, first: _Side, second: _Side, flags: set[Flag], *, anyway: bool) -> Contrast:
     """Returns a contrast with the second number less the first, on the items that both have a score for."""
-    flags = flags if value.statistic == SCORE else flags - OF_JUDGES - {"low_coverage"}
-    one, two = aligned(first.observe(value.statistic), second.observe(value.statistic))
-    is_mean = one.compute is None
-    tested = paired_difference(two.scores, one.scores, two.shared_clusters) if is_mean else two.less(one)
+    flags = flags if value.statistic == SCORE else flags - JUDGE_FLAGS - {"low_coverage"}
+    before, after = aligned(first.observe(value.statistic), second.observe(value.statistic))
+    is_mean = before.compute is None
+    test = paired_difference(after.scores, before.scores, after.shared_clusters) if is_mean else after.less(before)
     scale, runs = scale_of_differences(second.cell.scale), (*first.cell.runs, *second.cell.runs)
-    note = "" if tested.n else "no items in common"
+    note = "" if test.n else "no items in common"
     difference = Cell(None, scale, flags=ordered(flags), runs=runs, where=second.cell.where, note=note)
     if anyway or not NOT_COMPARABLE.intersection(flags):
-        low, high = known(tested.low), known(tested.high)
-        difference = replace(difference, value=known(tested.difference), low=low, high=high, n=tested.n)
+        low, high = nan_to_none(test.low), nan_to_none(test.high)
+        difference = replace(difference, value=nan_to_none(test.difference), low=low, high=high, n=test.n)
     place = (value.unit, value.entrant, value.statistic, value.dimension, value.group)
     return Contrast(kind, *place, first=first.cell, second=second.cell, difference=difference)

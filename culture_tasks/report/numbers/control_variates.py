@@ -1,4 +1,4 @@
-"""Which runs of other models may make the score of a subset more certain, as control variates."""
+"""Runs of other models that make the score of a subset more certain, as control variates."""
 
 from __future__ import annotations
 
@@ -16,84 +16,84 @@ from culture_tasks.results.loaded_runs import Entered, LoadedRun
 from culture_tasks.results.trained_on import Lineage
 
 FEWEST_MODELS, FEWEST_ITEMS = 3, 50
-"""Other models, and drawn items, below which nothing is gained: see the tables of ``docs/subsets.md``."""
+"""Fewest other models, and fewest drawn items, for a gain: see the tables of ``docs/subsets.md``."""
 
 
 def with_other_models(entered: Sequence[Entered], lineages: Sequence[Lineage]) -> tuple[list[Entered], list[str]]:
     """Gives each run of a subset the runs of other models on all of its questions, one of each model.
 
-    Models that share a name, a checkpoint or a lineage are the same here. A sentence for each run of a subset says
-    which models help, or why none do; without any run of a subset, one sentence says so.
+    Models that share a name, a checkpoint or a lineage count as one. A sentence for each run of a subset says which
+    models help, or why none do; without a run of a subset, one sentence says so.
     """
     sentences: list[str] = []
 
-    def helped(one: Entered, each: LoadedRun) -> LoadedRun:
-        if each.result.subset is None or each.columns is None:
-            return each
-        others = list(_others(one, each, entered, lineages))
-        about = f"{one.entrant.label} on {title_of(each.run.task)}, {each.result.subset} documents:"
-        if reason := _why_not(each, len(others)):
-            sentences.append(f"{about} without other models' scores, since {reason}.")
-            return each
-        names = ", ".join(other.run.model for other in others)
-        sentences.append(f"{about} with the scores of {len(others)} other models on all of them ({names}).")
-        return replace(each, others=tuple(others))
+    def with_helpers(row: Entered, run: LoadedRun) -> LoadedRun:
+        if run.result.subset is None or run.columns is None:
+            return run
+        helpers = list(_helpers(row, run, entered, lineages))
+        opening = f"{row.entrant.label} on {title_of(run.run.task)}, {run.result.subset} documents:"
+        if reason := _why_not(run, len(helpers)):
+            sentences.append(f"{opening} without other models' scores, since {reason}.")
+            return run
+        names = ", ".join(helper.run.model for helper in helpers)
+        sentences.append(f"{opening} with the scores of {len(helpers)} other models on all of them ({names}).")
+        return replace(run, others=tuple(helpers))
 
-    rows = [replace(one, runs={task: helped(one, each) for task, each in one.runs.items()}) for one in entered]
+    rows = [replace(row, runs={task: with_helpers(row, run) for task, run in row.runs.items()}) for row in entered]
     return rows, sentences or ["No run is of a subset (CULTURE_SUBSET), so --control-variates changes nothing."]
 
 
-def _why_not(each: LoadedRun, others: int) -> str:
-    if each.whole is not None:
-        return f"the verdicts of {each.whole.run.settings.judged_by} on all of them correct it already"
-    if each.kind is not None and isinstance(each.kind.metrics[each.kind.metric], ComputedScore):
+def _why_not(run: LoadedRun, helpers: int) -> str:
+    if run.whole is not None:
+        return f"the verdicts of {run.whole.run.settings.judged_by} on all of them correct it already"
+    if run.kind is not None and isinstance(run.kind.metrics[run.kind.metric], ComputedScore):
         return "its score is no mean of the questions' scores"
-    scores = items_of(each)[1]
+    scores = items_of(run)[1]
     if (scored := int(np.count_nonzero(~np.isnan(scores)))) < FEWEST_ITEMS:
         return f"only {counted(scored, 'question')} got a score, and {FEWEST_ITEMS} are needed"
     if not _differ(scores):
         return "its scores are all alike"
-    if others < FEWEST_MODELS:
-        models = counted(others, "other model")
+    if helpers < FEWEST_MODELS:
+        models = counted(helpers, "other model")
         return f"only {models} ran all questions with scores that differ, and {FEWEST_MODELS} are needed"
     return ""
 
 
-def _others(
-    one: Entered, each: LoadedRun, entered: Sequence[Entered], lineages: Sequence[Lineage]
+def _helpers(
+    row: Entered, run: LoadedRun, entered: Sequence[Entered], lineages: Sequence[Lineage]
 ) -> Iterator[LoadedRun]:
-    """Yields the first run of each other model that has all questions of a run of a subset."""
-    assert each.result.subset is not None
-    size, items = each.result.subset.items, items_of(each)[0]
-    kin, known = _kin(one.entrant.key, lineages), _names(each)
-    for row in entered:
-        other = row.runs.get(each.run.task)
-        if row.entrant.key in kin or other is None or other.columns is None or not other.run.scored:
+    """Yields the first run of each other model on all questions that a run's subset was drawn from."""
+    assert run.result.subset is not None
+    size, items = run.result.subset.items, items_of(run)[0]
+    kin, names = _kin(row.entrant.key, lineages), _names(run)
+    for candidate in entered:
+        helper = candidate.runs.get(run.run.task)
+        if candidate.entrant.key in kin or helper is None or helper.columns is None or not helper.run.scored:
             continue
-        if other.result.subset is not None or other.run.settings.data != each.run.settings.data:
+        if helper.result.subset is not None or helper.run.settings.data != run.run.settings.data:
             continue
-        own, scores, _ = items_of(other)
-        has_all = np.unique(own).size == own.size == size and np.isin(items, own).all()
-        if known.isdisjoint(_names(other)) and has_all and _differ(scores):
-            known |= {other.run.model.casefold()}
-            yield other
+        helper_items, scores, _ = items_of(helper)
+        has_all = np.unique(helper_items).size == helper_items.size == size and np.isin(items, helper_items).all()
+        if names.isdisjoint(_names(helper)) and has_all and _differ(scores):
+            names |= {helper.run.model.casefold()}
+            yield helper
 
 
 def _differ(scores: Floats) -> bool:
     return np.unique(scores[~np.isnan(scores)]).size > 1
 
 
-def _names(each: LoadedRun) -> set[str]:
+def _names(run: LoadedRun) -> set[str]:
     """Returns the names of a run's model and of its checkpoint: in full, and the last part of a path."""
-    names = {each.run.model, each.result.model, each.result.pretrained} - {""}
+    names = {run.run.model, run.result.model, run.result.pretrained} - {""}
     return {part.casefold() for name in names for part in (name, name.rstrip("/").rpartition("/")[2])}
 
 
 def _kin(entrant: str, lineages: Sequence[Lineage]) -> set[str]:
-    """Returns an entrant and all that were trained from the same model, or one from the other."""
+    """Returns an entrant and all entrants of its lineages."""
     kin, grown = {entrant}, True
     families = [{*lineage.base.entrants, *lineage.trained.entrants} for lineage in lineages]
     while grown:
-        found = kin.union(*(family for family in families if not kin.isdisjoint(family)))
-        kin, grown = found, found != kin
+        wider = kin.union(*(family for family in families if not kin.isdisjoint(family)))
+        kin, grown = wider, wider != kin
     return kin

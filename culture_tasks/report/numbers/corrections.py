@@ -22,13 +22,13 @@ from culture_tasks.results.loaded_runs import LoadedRun
 
 @dataclass(frozen=True, slots=True)
 class CheckedResponses:
-    """The judge's scores of an entrant's responses of a unit, and people's of those that they rated, NaN of others.
+    """The judge's scores of an entrant's responses on a unit, and people's scores, NaN where they rated nothing.
 
     Attributes:
         keys: Task, item and number of each response.
         weights: The weight of a response in the unit's score, by its task.
-        better: The scores of a better judge, of some of the responses; None without one.
-        by: Who takes the place of people: the label of a better judge.
+        better: A better judge's scores of some of the responses; None without one.
+        by: People, or the label of a better judge in their place.
     """
 
     keys: Sequence[tuple[str, Hashable, int]]
@@ -46,11 +46,11 @@ class PairCorrection:
     """The corrected difference of two entrants: the second less the first.
 
     Attributes:
-        difference: Returns it, with an interval of a confidence.
-        rated: Number of items that people rated: of both where the difference is paired, of either where not.
-        missing: Why there is none; empty where there is one.
-        by: People, or the better judge in their place.
-        judged: What the corrected judge has observed of the two; None where it is the pair's own judge.
+        difference: Returns the difference with an interval, by its confidence.
+        rated: Number of items that people rated: for both entrants where the difference is paired, else for either.
+        missing: Why there is no difference; empty where there is one.
+        by: People, or the label of a better judge in their place.
+        judged: The two entrants' samples with the corrected judge's scores; None where it is the judge of the pair.
     """
 
     difference: Callable[[float], Difference]
@@ -62,97 +62,106 @@ class PairCorrection:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """The corrected differences of all pairs of entrants, by what people rated of each unit and entrant.
+    """The corrected differences of all pairs of entrants, by people's ratings for each unit and entrant.
 
-    Elsewhere a better judge that graded a sample of the responses takes their place.
+    Without ratings, a better judge that graded a sample of the responses takes their place.
     """
 
     checked: Mapping[tuple[str, str], CheckedResponses]
     _pairs: dict[tuple[str, str, str, str], _CheckedPair] = field(default_factory=dict)
     _sampled: dict[tuple[str, str], CheckedResponses | None] = field(default_factory=dict)
 
-    def of(self, measured: Measured, first: str, second: str, culture: str | None = None) -> PairCorrection | None:
+    def correction(
+        self, measured: Measured, first: str, second: str, culture: str | None = None
+    ) -> PairCorrection | None:
         """Returns the correction for two entrants on a unit, or for a culture; None where no response is rated."""
-        people = self._by_people(measured, first, second, culture)
+        people = self._from_people(measured, first, second, culture)
         if people is not None and not people.missing:
             return people
-        judge = self._by_better_judge(measured, first, second, culture)
+        judge = self._from_better_judge(measured, first, second, culture)
         return judge if judge is not None and (people is None or not judge.missing) else people
 
-    def _by_people(self, measured: Measured, first: str, second: str, culture: str | None) -> PairCorrection | None:
+    def _from_people(self, measured: Measured, first: str, second: str, culture: str | None) -> PairCorrection | None:
         key = measured.unit.key
-        one, two = (self.checked.get((key, entrant)) for entrant in (first, second))
-        if one is None and two is None:
+        first_responses, second_responses = (self.checked.get((key, entrant)) for entrant in (first, second))
+        if first_responses is None and second_responses is None:
             return None
-        if one is None or two is None:
-            return _none("the responses of one of the two have no ratings")
+        if first_responses is None or second_responses is None:
+            return _no_correction("the responses of one of the two have no ratings")
         ran = {loaded.run.task for entrant in (first, second) for loaded in measured.runs[entrant]}
-        if unrated := ran - (one.weights.keys() & two.weights.keys()):
-            return _none(f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}")
-        return self._pair(measured, first, second, one, two).correction(culture)
+        if unrated := ran - (first_responses.weights.keys() & second_responses.weights.keys()):
+            return _no_correction(f"no ratings of both for {', '.join(sorted(map(title_of, unrated)))}")
+        return self._pair(measured, first, second, first_responses, second_responses).correction(culture)
 
-    def _by_better_judge(
+    def _from_better_judge(
         self, measured: Measured, first: str, second: str, culture: str | None
     ) -> PairCorrection | None:
-        if not any(each.whole for entrant in (first, second) for each in measured.runs[entrant]):
+        if not any(run.whole for entrant in (first, second) for run in measured.runs[entrant]):
             return None
         key = measured.unit.key
         for entrant in (first, second):
             if (key, entrant) not in self._sampled:
-                self._sampled[key, entrant] = _of_sample(measured, measured.runs[entrant])
-        one, two = self._sampled[key, first], self._sampled[key, second]
-        if one is None or two is None:
-            return _none("there are no verdicts on all responses of both")
-        if one.by != two.by:
+                self._sampled[key, entrant] = _sampled_responses(measured, measured.runs[entrant])
+        first_responses, second_responses = self._sampled[key, first], self._sampled[key, second]
+        if first_responses is None or second_responses is None:
+            return _no_correction("there are no verdicts on all responses of both")
+        if first_responses.by != second_responses.by:
             return None
         where: Where = () if culture is None else ((measured.reported.culture, culture),)
-        runs = {entrant: [each.whole or each for each in own] for entrant, own in measured.runs.items()}
-        by_other = replace(measured, runs=runs)
-        judged = in_order(by_other.observe(first, where)), in_order(by_other.observe(second, where))
-        return replace(self._pair(measured, first, second, one, two).correction(culture), judged=judged)
+        runs = {entrant: [run.whole or run for run in entrant_runs] for entrant, entrant_runs in measured.runs.items()}
+        other_judged = replace(measured, runs=runs)
+        judged = in_order(other_judged.observe(first, where)), in_order(other_judged.observe(second, where))
+        return replace(
+            self._pair(measured, first, second, first_responses, second_responses).correction(culture), judged=judged
+        )
 
     def _pair(
-        self, measured: Measured, first: str, second: str, one: CheckedResponses, two: CheckedResponses
+        self,
+        measured: Measured,
+        first: str,
+        second: str,
+        first_responses: CheckedResponses,
+        second_responses: CheckedResponses,
     ) -> _CheckedPair:
-        key = (measured.unit.key, one.by, first, second)
+        key = (measured.unit.key, first_responses.by, first, second)
         if key not in self._pairs:
-            self._pairs[key] = _CheckedPair(measured, one, two)
+            self._pairs[key] = _CheckedPair(measured, first_responses, second_responses)
         return self._pairs[key]
 
 
-def _of_sample(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
-    """Returns a judge's verdicts on samples of responses, beside another judge's on all of them.
+def _sampled_responses(measured: Measured, runs: Sequence[LoadedRun]) -> CheckedResponses | None:
+    """Returns a judge's scores of a sample of the responses, beside another judge's scores of all of them.
 
-    A run of all responses is a sample of all. None where nobody's verdicts on all responses are there.
+    A run of all responses is its own sample. None where no judge has scored all responses.
     """
-    parts = [(each, (each.whole or each).columns) for each in runs]
-    if not measured.is_mean_of_samples or any(each.result.subset is not None and not each.whole for each in runs):
+    parts = [(run, (run.whole or run).columns) for run in runs]
+    if not measured.is_mean_of_samples or any(run.result.subset is not None and not run.whole for run in runs):
         return None
     field = measured.reported.field_named(measured.reported.culture)
     keys: list[tuple[str, Hashable, int]] = []
     strata: list[CultureInTask] = []
     clusters: list[Hashable] = []
     judge: list[float] = []
-    graded: list[float] = []
-    for each, columns in parts:
-        if columns is None or each.columns is None:
+    better: list[float] = []
+    for run, columns in parts:
+        if columns is None or run.columns is None:
             return None
-        task, items = each.run.task, columns.items.tolist()
-        given = dict(zip(each.columns.items.tolist(), each.columns.scores.tolist(), strict=True))
+        task, items = run.run.task, columns.items.tolist()
+        grades = dict(zip(run.columns.items.tolist(), run.columns.scores.tolist(), strict=True))
         keys += [(task, item, 0) for item in items]
         strata += [
             CultureInTask(task, culture, task if culture in ("", NO_GROUP) else field.name_of(culture))
-            for culture in cultures_of(each.whole or each)
+            for culture in cultures_of(run.whole or run)
         ]
         clusters += columns.clusters.tolist()
-        judge += columns.scores.tolist() if each.whole else [math.nan] * len(items)
-        graded += [given.get(item, math.nan) for item in items]
-    by = " + ".join(dict.fromkeys(each.run.settings.judged_by for each in runs))
-    weights = {each.run.task: 1.0 for each in runs}
-    return CheckedResponses(keys, np.array(judge), np.array(graded), strata, clusters, weights, by=by)
+        judge += columns.scores.tolist() if run.whole else [math.nan] * len(items)
+        better += [grades.get(item, math.nan) for item in items]
+    judges = " + ".join(dict.fromkeys(run.run.settings.judged_by for run in runs))
+    weights = {run.run.task: 1.0 for run in runs}
+    return CheckedResponses(keys, np.array(judge), np.array(better), strata, clusters, weights, by=judges)
 
 
-def _none(reason: str) -> PairCorrection:
+def _no_correction(reason: str) -> PairCorrection:
     return PairCorrection(lambda _: Difference(reason=reason), 0, reason)
 
 
@@ -160,11 +169,14 @@ class _CheckedPair:
     """The responses of two entrants to the same items."""
 
     def __init__(self, measured: Measured, first: CheckedResponses, second: CheckedResponses) -> None:
-        at = {key: place for place, key in enumerate(first.keys)}
-        places = [(at[key], place) for place, key in enumerate(second.keys) if key in at]
-        ones, twos = np.array(places, dtype=np.intp).reshape(-1, 2).T
-        strata, clusters = [first.strata[place] for place in ones], [first.clusters[place] for place in ones]
-        people = second.people[twos], first.people[ones]
+        places = {key: place for place, key in enumerate(first.keys)}
+        matches = [(places[key], place) for place, key in enumerate(second.keys) if key in places]
+        first_places, second_places = np.array(matches, dtype=np.intp).reshape(-1, 2).T
+        strata, clusters = (
+            [first.strata[place] for place in first_places],
+            [first.clusters[place] for place in first_places],
+        )
+        people = second.people[second_places], first.people[first_places]
         if first.by != PEOPLE:
             strata = pooled(strata, ~np.isnan(np.stack(people)))
         of_tasks = Counter(stratum.task for stratum in strata)
@@ -172,35 +184,35 @@ class _CheckedPair:
         shares = {
             stratum: size / of_tasks[stratum.task]
             if measured.equal_parts
-            else size * max(own.weights[stratum.task] for own in (first, second))
+            else size * max(responses.weights[stratum.task] for responses in (first, second))
             for stratum, size in self._sizes.items()
         }
         self._strata = strata
-        self._found: CorrectedDifference = corrected_difference(
-            (second.judge[twos], first.judge[ones]),
+        self._corrected: CorrectedDifference = corrected_difference(
+            (second.judge[second_places], first.judge[first_places]),
             people,
             strata,
             shares=shares,
             better=None
             if first.better is None and second.better is None
             else (
-                (second.judge if second.better is None else second.better)[twos],
-                (first.judge if first.better is None else first.better)[ones],
+                (second.judge if second.better is None else second.better)[second_places],
+                (first.judge if first.better is None else first.better)[first_places],
             ),
             clusters=clusters if len(set(clusters)) < len(clusters) else None,
             ends=measured.unit.scale.ends,
         )
-        self._rated = np.stack([~np.isnan(own) for own in people]).sum(axis=0) >= (2 if self._found.paired else 1)
+        self._rated = (~np.isnan(np.stack(people))).sum(axis=0) >= (2 if self._corrected.paired else 1)
 
     def correction(self, culture: str | None) -> PairCorrection:
-        """Returns that of all responses, or of those of a culture, where each weighs the same."""
+        """Returns the correction over all responses, or over those of a culture, where each weighs the same."""
         shares: dict[CultureInTask, float] | None = None
         if culture is not None:
             shares = {stratum: float(size) for stratum, size in self._sizes.items() if stratum.culture == culture}
             if not shares:
-                return _none("too few of their responses to the same items are rated")
+                return _no_correction("too few of their responses to the same items are rated")
         inside = np.array([culture in (None, stratum.culture) for stratum in self._strata], dtype=np.bool_)
-        difference = partial(self._found.over, shares)
-        found = difference(0.95)
-        missing = (found.reason or "too few ratings") if math.isnan(found.low) else ""
+        difference = partial(self._corrected.over, shares)
+        corrected = difference(0.95)
+        missing = (corrected.reason or "too few ratings") if math.isnan(corrected.low) else ""
         return PairCorrection(difference, int(np.count_nonzero(self._rated & inside)), missing, self._by)

@@ -1,4 +1,4 @@
-"""How good each model is for each country: one score over all benchmarks that ask about it."""
+"""The score of each model for each country, over all benchmarks that ask about it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from culture_tasks.report.numbers.scores import Measured, Scores
 from culture_tasks.vocabulary import ABILITIES, place
 
 FEW = 20
-"""Questions about a country under which its score is marked: without pooling, the interval of 20 answers that are right
-or wrong reaches up to 20 points to either side, so the model's other countries say more of the score than they do.
+"""A country with fewer questions has its score marked: without pooling, the interval of 20 right or wrong answers
+reaches up to 20 points to either side, so the model's other countries say more about the score than these answers.
 """
 
 
@@ -35,8 +35,8 @@ class Countries(NamedTuple):
 
     Attributes:
         scores: The scores, model by model; countries come in the order of the benchmarks' groups.
-        beside: Keys of our headline units that no score counts, each with the reason in words.
-        parts: Names of the parts of countries that count for these, each with its country's code.
+        beside: Keys of headline units that are in no score, each with the reason in words.
+        parts: Names of parts of countries, each with the code of the country that it counts for.
     """
 
     scores: tuple[CountryScore, ...]
@@ -46,7 +46,7 @@ class Countries(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _UnitByCountry:
-    """A unit with the field of its places, and the country of each group."""
+    """A unit, the field of its places, and the country of each group of it."""
 
     measured: Measured
     field: Field
@@ -58,7 +58,7 @@ class _UnitByCountry:
 
 
 class _Items(NamedTuple):
-    """Scored items of a model: score on the common scale, and numbers of the country and the cluster."""
+    """Scored items of a model: scores on the common scale, with the number of each item's country and cluster."""
 
     scores: Floats
     countries: NDArray[np.intp]
@@ -68,32 +68,34 @@ class _Items(NamedTuple):
 def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countries:
     """Works out the score of each entrant for each country, over all headline units whose groups are places.
 
-    A unit counts where its number may be compared (``rankable``), and is a mean of items on a scale with two ends. Each
-    entrant is scored over the units that it has. A part of a country counts for the country.
+    A unit counts where its number may be compared (``rankable``) and is a mean of items on a scale with two ends. Each
+    entrant is scored over its units. A part of a country counts for the country.
     """
-    headline = {key: each for key, each in scores.units.items() if each.unit.headline}
-    beside = {key: why for key, each in headline.items() if (why := _why_not(each))}
+    headline = {key: measured for key, measured in scores.units.items() if measured.unit.headline}
+    beside = {key: why for key, measured in headline.items() if (why := _why_not(measured))}
     units = [
-        _UnitByCountry(each, field, {group: place(code).country or code for group, code in field.places.items()})
-        for key, each in headline.items()
-        if key not in beside and (field := _field_of_places(each))
+        _UnitByCountry(measured, field, {group: place(code).country or code for group, code in field.places.items()})
+        for key, measured in headline.items()
+        if key not in beside and (field := _field_of_places(measured))
     ]
     if not units:
         return Countries((), {}, {})
     codes = dict.fromkeys(code for unit in units for code in unit.countries.values())
     numbers = {code: number for number, code in enumerate(codes)}
-    every: list[CountryScore] = []
+    scores_by_country: list[CountryScore] = []
     for entrant in dict.fromkeys(key for unit in units for key in unit.measured.runs):
-        own = [
+        entrant_items = [
             (unit, items)
             for unit in units
             if (cell := unit.measured.unit.cells.get(entrant)) is not None
             and rankable(cell)
             and (items := _items(unit, entrant, numbers)) is not None
         ]
-        every += _of_entrant(entrant, own, numbers)
-    counted = {key for score in every for key in score.over}
-    beside |= {unit.key: "no model has samples of it that can be compared" for unit in units if unit.key not in counted}
+        scores_by_country += _entrant_scores(entrant, entrant_items, numbers)
+    counted_units = {key for score in scores_by_country for key in score.over}
+    beside |= {
+        unit.key: "no model has samples of it that can be compared" for unit in units if unit.key not in counted_units
+    }
     parts = {
         place(code).name: place(code).country
         for unit in units
@@ -101,11 +103,11 @@ def country_scores(scores: Scores, rankable: Callable[[Cell], bool]) -> Countrie
         for group in unit.measured.groups(entrant, unit.field.name)
         if "-" in (code := unit.field.places.get(group, ""))
     }
-    return Countries(tuple(mark_differences(every)), beside, parts)
+    return Countries(tuple(mark_differences(scores_by_country)), beside, parts)
 
 
 def _why_not(measured: Measured) -> str:
-    """Returns why a unit can't count; an empty text where it can."""
+    """Returns why a unit can't count; empty where it can."""
     scale = measured.unit.scale
     if _field_of_places(measured) is None:
         return "it doesn't group its questions by country"
@@ -126,15 +128,15 @@ def _field_of_places(measured: Measured) -> Field | None:
 def _items(unit: _UnitByCountry, entrant: str, numbers: Mapping[str, int]) -> _Items | None:
     """Returns the scored items of an entrant that are about one country; None without any."""
     parts: list[_Items] = []
-    for each in unit.measured.runs[entrant]:
-        observed, groups = observe([each], [each.run.task]), groups_of_items(each, unit.field.name)
+    for run in unit.measured.runs[entrant]:
+        observed, groups = observe([run], [run.run.task]), groups_of_items(run, unit.field.name)
         if groups is None:
             continue
         countries = np.array([numbers.get(unit.countries.get(name, ""), -1) for name in (*groups.names, "")])
         codes = countries[groups.codes[observed.items]]
-        known = ~np.isnan(observed.scores) & (codes >= 0)
-        scores = mapped(observed.scores[known], unit.measured.unit.scale)
-        parts.append(_Items(scores, codes[known], observed.clusters[known].astype(np.int64)))
+        is_counted = ~np.isnan(observed.scores) & (codes >= 0)
+        scores = mapped(observed.scores[is_counted], unit.measured.unit.scale)
+        parts.append(_Items(scores, codes[is_counted], observed.clusters[is_counted].astype(np.int64)))
     items = _joined(parts) if parts else None
     return items if items is not None and items.scores.size else None
 
@@ -143,23 +145,25 @@ def _joined(parts: Sequence[_Items]) -> _Items:
     return _Items(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _of_entrant(
-    entrant: str, own: Sequence[tuple[_UnitByCountry, _Items]], numbers: Mapping[str, int]
+def _entrant_scores(
+    entrant: str, entrant_items: Sequence[tuple[_UnitByCountry, _Items]], numbers: Mapping[str, int]
 ) -> Iterator[CountryScore]:
-    if not own:
+    if not entrant_items:
         return
-    benchmarks = [unit.measured.unit.benchmark or unit.key for unit, _ in own]
+    benchmarks = [unit.measured.unit.benchmark or unit.key for unit, _ in entrant_items]
     firsts = [benchmarks.index(benchmark) for benchmark in benchmarks]
-    flags: set[Flag] = {flag for unit, _ in own for flag in unit.measured.unit.cells[entrant].flags}
+    flags: set[Flag] = {flag for unit, _ in entrant_items for flag in unit.measured.unit.cells[entrant].flags}
     flags -= {"control_variates"}
-    units = np.repeat(np.arange(len(own)), [items.scores.size for _, items in own])
-    every = _joined([items for _, items in own])
-    clusters = every.clusters + (np.array(firsts, dtype=np.int64)[units] << 32)
-    distinct = np.unique(np.stack([every.countries, clusters]), axis=1)  # one in several tasks or languages is one
+    units = np.repeat(np.arange(len(entrant_items)), [items.scores.size for _, items in entrant_items])
+    joined = _joined([items for _, items in entrant_items])
+    clusters = joined.clusters + (np.array(firsts, dtype=np.int64)[units] << 32)
+    distinct = np.unique(
+        np.stack([joined.countries, clusters]), axis=1
+    )  # a question counts once in all tasks and languages
     counts = np.bincount(distinct[0], minlength=len(numbers)).tolist()
-    abilities = [ABILITIES.index(unit.measured.reported.ability) for unit, _ in own]
-    items = ScoredItems(every.scores, every.countries, units, numbered(clusters)[1], firsts, abilities)
-    means = {unit.key: _means(unit, items, entrant, numbers) for unit, items in own}
+    abilities = [ABILITIES.index(unit.measured.reported.ability) for unit, _ in entrant_items]
+    items = ScoredItems(joined.scores, joined.countries, units, numbered(clusters)[1], firsts, abilities)
+    means = {unit.key: _means(unit, items, entrant, numbers) for unit, items in entrant_items}
     for code, score, n in zip(numbers, pooled(items, len(numbers)), counts, strict=True):
         if score is not None:
             cell = Cell(score.value, COMMON, low=score.low, high=score.high, n=n, flags=ordered(flags))
@@ -168,10 +172,10 @@ def _of_entrant(
 
 
 def _means(unit: _UnitByCountry, items: _Items, entrant: str, numbers: Mapping[str, int]) -> dict[str, Cell]:
-    """Returns the mean of a unit for each country that it asks about; a single group's opens its samples."""
+    """Returns the mean of a unit for each country that it asks about; a mean of a single group opens its samples."""
     counts = np.bincount(items.countries, minlength=len(numbers)).tolist()
     sums = np.bincount(items.countries, items.scores, minlength=len(numbers)).tolist()
-    runs, groups = tuple(each.run.key for each in unit.measured.runs[entrant]), Counter(unit.countries.values())
+    runs, groups = tuple(run.run.key for run in unit.measured.runs[entrant]), Counter(unit.countries.values())
     samples = {code: (runs, ((unit.field.name, group),)) for group, code in unit.countries.items() if groups[code] == 1}
     means: dict[str, Cell] = {}
     for code, total, n in zip(numbers, sums, counts, strict=True):
@@ -189,10 +193,10 @@ def mark_differences(scores: Sequence[CountryScore]) -> list[CountryScore]:
     * ``beside_others``: a country against the mean of the model's other countries, with Holm's adjustment over all
       models and countries.
 
-    Both tests have the errors that the intervals tell, and take scores as independent, which makes them careful: scores
+    Both tests take their errors from the intervals, and take scores as independent, which makes them careful: scores
     share questions and benchmarks. Simulated with three equal models and 3 to 30 countries of 5 to 300 questions, some
     model is marked as better for 2 to 4 of 100 countries; where the countries are equal, too, at most 2 of 100
-    reports set one apart.
+    reports mark one.
     """
     best, beside = _best(scores), _beside_others(scores)
     return [
@@ -206,33 +210,33 @@ def mark_differences(scores: Sequence[CountryScore]) -> list[CountryScore]:
 
 
 def _best(scores: Sequence[CountryScore]) -> set[tuple[str, str]]:
-    """Returns the best models for each country, of those that have the units which most models have."""
+    """Returns the best models for each country, among the models with the usual units."""
     usual = usual_units(scores)
     by_country: dict[str, list[CountryScore]] = {}
     for score in scores:
         if score.over == usual:
             by_country.setdefault(score.place, []).append(score)
     best: set[tuple[str, str]] = set()
-    for code, own in by_country.items():
-        value, *reach = _numbers(own)
+    for code, rivals in by_country.items():
+        value, *reach = _numbers(rivals)
         first = int(value.argmax())
         p = _p_values(value[first] - value, [side[first] for side in reach], reach)
-        worse = p * math.comb(len(own), 2) <= ALPHA
+        worse = p * math.comb(len(rivals), 2) <= ALPHA
         if worse.any():
-            best.update((score.entrant, code) for score, is_worse in zip(own, worse, strict=True) if not is_worse)
+            best.update((score.entrant, code) for score, is_worse in zip(rivals, worse, strict=True) if not is_worse)
     return best
 
 
 def usual_units(scores: Sequence[CountryScore]) -> tuple[str, ...]:
-    """Returns the units that the scores of most models are over; of as many models, those that come first."""
-    over = Counter({score.entrant: score.over for score in scores}.values())
-    return max(over, key=over.__getitem__, default=())
+    """Returns the units that most models have been scored over; in a tie, the first ones."""
+    entrants = Counter({score.entrant: score.over for score in scores}.values())
+    return max(entrants, key=entrants.__getitem__, default=())
 
 
 def _beside_others(scores: Sequence[CountryScore]) -> dict[tuple[str, str], Literal["above", "below"]]:
-    """Says for which countries a model is significantly better or worse than for its others."""
-    models = [list(of_model) for _, of_model in groupby(scores, key=lambda score: score.entrant)]
-    models = [own for own in models if len(own) > 1]
+    """Returns the countries for which a model is significantly better or worse than for its other countries."""
+    models = [list(model_scores) for _, model_scores in groupby(scores, key=lambda score: score.entrant)]
+    models = [model_scores for model_scores in models if len(model_scores) > 1]
     if not models:
         return {}
     differences, p = (np.concatenate(columns) for columns in zip(*map(_from_the_others, models), strict=True))
@@ -243,13 +247,13 @@ def _beside_others(scores: Sequence[CountryScore]) -> dict[tuple[str, str], Lite
     }
 
 
-def _from_the_others(own: Sequence[CountryScore]) -> tuple[Floats, Floats]:
-    """Returns how far each country is above the mean of the others, and the p-value of that."""
-    value, *reach = _numbers(own)
-    others = len(own) - 1
-    differences = value - (value.sum() - value) / others
-    of_others = [np.sqrt(np.maximum((side**2).sum() - side**2, 0.0)) / others for side in reach]
-    return differences, _p_values(differences, reach, of_others)
+def _from_the_others(scores: Sequence[CountryScore]) -> tuple[Floats, Floats]:
+    """Returns how far each country is above the mean of the others, with the p-value."""
+    value, *reach = _numbers(scores)
+    count = len(scores) - 1
+    differences = value - (value.sum() - value) / count
+    reach_of_others = [np.sqrt(np.maximum((side**2).sum() - side**2, 0.0)) / count for side in reach]
+    return differences, _p_values(differences, reach, reach_of_others)
 
 
 def _numbers(scores: Sequence[CountryScore]) -> tuple[Floats, Floats, Floats]:
@@ -260,7 +264,7 @@ def _numbers(scores: Sequence[CountryScore]) -> tuple[Floats, Floats, Floats]:
 
 
 def _p_values(differences: Floats, first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
-    """Returns the p-values of differences of independent scores, by the sides of their intervals between the two."""
+    """Returns the p-values of differences of independent scores, by the facing sides of their intervals."""
     (below, above), (below_second, above_second) = first, second
     reach = np.where(differences > 0.0, np.hypot(below, above_second), np.hypot(above, below_second))
     return p_of_intervals(differences, 2.0 * reach)

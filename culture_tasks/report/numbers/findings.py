@@ -1,7 +1,7 @@
-"""What the numbers say: who is best, for which cultures, whether to trust it, what is missing; then biases and changes.
+"""Sentences about the numbers: who is best, for which cultures, whether to trust it, what is missing, biases, changes.
 
-Each sentence is made by a rule from numbers and tests that are in the report. None claims more than its test does: what
-isn't significant after adjustment is said to be open, or isn't said.
+A rule makes each sentence from numbers and tests of the report. No sentence claims more than its test: a difference
+that isn't significant after adjustment is called so, or isn't mentioned.
 """
 
 from __future__ import annotations
@@ -42,35 +42,39 @@ from culture_tasks.results.finding import Kind
 from culture_tasks.vocabulary import place
 
 _LISTED = 6
-"""Benchmarks that a sentence lists."""
+"""Most benchmarks that a sentence lists."""
 
 _NAMED = 3
-"""Models or columns that a sentence names; others are counted."""
+"""Most models or columns that a sentence names; the others are counted."""
 
 _UNREAD: frozenset[Kind] = frozenset(("missing", "empty", "damaged", "partial", "unknown_record", "unknown_layout"))
-"""Kinds of problems by which results are lost, unlike older runs and copies."""
+"""Kinds of problems that lose results, unlike older runs and copies."""
 
 _LARGE_BIAS = 0.1
-"""Share of the scale's width that a judge's bias must exceed, over the observed range of the probe, for a sentence."""
+"""A judge's bias over the observed range of a probe must exceed this share of the scale's width for a sentence."""
 
 _FEWEST = 10
-"""Fewest items of a number that a sentence about biases or differences may name: fewer are no sample."""
+"""Fewest items behind a number that a sentence about biases or differences names: fewer are no sample."""
 
 
 def findings(
     report: Report, checked: Sequence[CheckedScore], biases: Sequence[JudgeBias], results: Sequence[str]
 ) -> tuple[Conclusion, ...]:
-    """Returns the findings of a report that has none yet, those before all tables first; the results are its paths."""
+    """Returns the findings of a report without any, those before all tables first; the results are its paths."""
     writer = _Writer(report, [unit for unit in report.units.values() if unit.headline and unit.cells])
-    best = writer.best()
+    leaders = writer.best()
     trust, command = writer.trust(checked, results)
     sentences = (
-        _finding("best", best, first=True),
+        _finding("best", leaders, first=True),
         _finding("cultures", writer.cultures(), first=True),
         _finding("judges", trust, first=True, command=command),
         _finding("judges", _swayed(biases), first=True),
         _finding("runs", writer.missing(), first=True),
-        *(_finding("best", each) for certain in (True, False) if (each := writer.best_of_each(certain)) not in best),
+        *(
+            _finding("best", text)
+            for certain in (True, False)
+            if (text := writer.column_leaders(certain)) not in leaders
+        ),
         _finding("biases", writer.strongest_bias()),
         _finding("changes", writer.greatest_change()),
         _finding("changes", writer.after_training()),
@@ -79,7 +83,7 @@ def findings(
 
 
 _MARKS = re.compile("[\x02\x03]")
-"""The marks around a name within a sentence that is being made."""
+"""The marks around a name within a sentence."""
 
 
 def _name(text: str) -> str:
@@ -94,32 +98,32 @@ def _finding(question: Question, text: str, *, first: bool = False, command: str
 
 def _listed(names: Sequence[str], noun: str) -> str:
     """Returns names as words: "a, b and c", or "a, b, c and 2 more models"."""
-    shown = list(names[:_NAMED])
+    parts = list(names[:_NAMED])
     if len(names) > _NAMED:
-        shown.append(counted(len(names) - _NAMED, f"more {noun}"))
-    return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part)
+        parts.append(counted(len(names) - _NAMED, f"more {noun}"))
+    return " and ".join(text for text in (", ".join(parts[:-1]), *parts[-1:]) if text)
 
 
 def _spaced(items: Sequence[str]) -> str:
-    """Returns items with semicolons between them, since they have commas inside."""
+    """Returns items with semicolons between them, since items contain commas."""
     more = [f"and {len(items) - _LISTED} more"] if len(items) > _LISTED else []
     return "; ".join([*items[:_LISTED], *more])
 
 
-def _scores(count: int, every: int) -> str:
+def _scores(count: int, total: int) -> str:
     """Returns ``1 of 9 scores is``."""
-    return f"{count} of {every} scores {'is' if count == 1 else 'are'}"
+    return f"{count} of {total} scores {'is' if count == 1 else 'are'}"
 
 
 def _value(cell: Cell, *, signed: bool = False) -> str:
     """Returns a number with its interval, such as ``7.10, 6.90 to 7.30``."""
-    ends, by = interval(cell, " to ", signed=signed), "corrected by people" if "corrected" in cell.flags else ""
-    return ", ".join(part for part in (amount(cell.value, cell.scale, signed=signed), ends, by) if part)
+    ends, source = interval(cell, " to ", signed=signed), "corrected by people" if "corrected" in cell.flags else ""
+    return ", ".join(part for part in (amount(cell.value, cell.scale, signed=signed), ends, source) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes each sentence; an empty text where there is nothing to say. Headline units are those of the summary."""
+    """Writes each sentence, or an empty text. Headline units are those of the summary."""
 
     report: Report
     headline: Sequence[Unit]
@@ -139,17 +143,17 @@ class _Writer:
         return _listed([self.model(key) for key in keys], "model")
 
     def number_of_models(self, keys: Iterable[str]) -> int:
-        """Returns how many models these entrants are: one may be there under several settings."""
+        """Returns the number of models of these entrants: a model may have several settings."""
         return len({self.report.entrants[key].model for key in keys})
 
     # Who is best?
 
     def best(self) -> str:
-        """Says who is best on average, or without an average where the tests are surest."""
-        mean = next((each for each in self.report.means if len(each.cells) > 1), None)
+        """Says who is best on average; without an average, who leads the columns."""
+        mean = next((mean for mean in self.report.means if len(mean.cells) > 1), None)
         if mean is None:
-            each = self.best_of_each(certain=True) or self.best_of_each(certain=False)
-            return " ".join(filter(None, (self._without_mean(), each)))
+            leaders = self.column_leaders(certain=True) or self.column_leaders(certain=False)
+            return " ".join(filter(None, (self._without_mean(), leaders)))
         leader = max(mean.cells, key=lambda key: mean.cells[key].value or 0.0)
         rivals, standing = [key for key in mean.standing.best if key != leader], mean.standing
         if not standing.ranked:
@@ -168,7 +172,7 @@ class _Writer:
         )
 
     def _without_mean(self) -> str:
-        """Returns the scores of a model that is alone, or says that no two models share two columns."""
+        """Returns the scores of a single model, or says that no two models share two columns."""
         models = list(dict.fromkeys(key for unit in self.headline for key in unit.cells))
         if len(models) == 1:
             [key] = models
@@ -181,8 +185,8 @@ class _Writer:
             f"The {self.number_of_models(models)} models can't be ranked by a mean: no two ran the same two benchmarks."
         )
 
-    def best_of_each(self, certain: bool) -> str:
-        """Says who leads where the tests are sure of it, or where they aren't."""
+    def column_leaders(self, certain: bool) -> str:
+        """Says who leads the columns with a certain winner, or the others."""
         ranked = [unit for unit in self.headline if len(unit.standing.ranked) > 1]
         units = [unit for unit in ranked if (len(unit.standing.best) == 1) == certain]
         if not units:
@@ -195,7 +199,7 @@ class _Writer:
             leaders.setdefault(leader, []).append(f"{self.unit(unit.key)} ({_value(unit.cells[leader])})")
         if len(leaders) == 1 and len(units) == len(ranked) > 2:
             return f"{self.model(next(iter(leaders)))} is significantly best on all {len(units)} benchmarks."
-        by_leader = [f"{self.model(leader)} on {_listed(own, 'benchmark')}" for leader, own in leaders.items()]
+        by_leader = [f"{self.model(leader)} on {_listed(columns, 'benchmark')}" for leader, columns in leaders.items()]
         return f"Significantly best: {_spaced(by_leader)}."
 
     def _without_winner(self, unit: Unit) -> str:
@@ -207,29 +211,33 @@ class _Writer:
     # For which cultures is it best and worst?
 
     def cultures(self) -> str:
-        """Names the best and the worst country of each model, of those that the tests set apart from its others."""
+        """Names each model's best and worst country, among those that differ significantly from its others."""
         if not self.report.countries:
             return ""
         leaders = {key: None for mean in self.report.means for key in mean.standing.ranked}
-        own: dict[str, list[CountryScore]] = {key: [] for key in (*leaders, *self.report.entrants)}
+        by_entrant: dict[str, list[CountryScore]] = {key: [] for key in (*leaders, *self.report.entrants)}
         for score in self.report.countries:
-            own[score.entrant].append(score)
+            by_entrant[score.entrant].append(score)
         sentences: list[str] = []
-        others: list[str] = []
-        for key, scores in own.items():
+        undecided: list[str] = []
+        for key, scores in by_entrant.items():
             ordered = sorted(scores, key=lambda score: score.cell.value or 0.0)
-            best, worst = ([one for one in ordered if one.beside_others == side] for side in ("above", "below"))
+            best, worst = ([score for score in ordered if score.beside_others == side] for side in ("above", "below"))
             sides = [f"best for {self._country(best[-1])}"] if best else []
             sides += [f"worst for {self._country(worst[0])}"] if worst else []
             if sides:
                 sentences.append(f"{self.model(key)} is {' and '.join(sides)}")
             elif scores:
-                others.append(key)
+                undecided.append(key)
         if not sentences:
             return "For no model is a country significantly above or below its other countries."
-        without = f"; {self.models(others)} {'has' if len(others) == 1 else 'have'} none that does" if others else ""
-        told = f"{_spaced(sentences)}. Each differs significantly from the model's other countries"
-        return f"On a scale of 0-100, {told}{without}."
+        tail = (
+            f"; {self.models(undecided)} {'has' if len(undecided) == 1 else 'have'} none that does" if undecided else ""
+        )
+        return (
+            f"On a scale of 0-100, {_spaced(sentences)}. Each differs significantly from the model's other "
+            f"countries{tail}."
+        )
 
     def _country(self, score: CountryScore) -> str:
         return f"{_name(place(score.place).name)} ({score.cell.value:.0f})"
@@ -237,7 +245,7 @@ class _Writer:
     # What biases are there?
 
     def strongest_bias(self) -> str:
-        """Names the number that is furthest from neutral, of those that are certainly not neutral."""
+        """Names the number that is furthest from neutral, among those that are significantly off it."""
         biased = [
             value
             for value in self.report.groups
@@ -251,8 +259,8 @@ class _Writer:
             return ""
         strongest = max(certain, key=lambda value: _strength(value.cell))
         scale, unit = strongest.cell.scale, strongest.unit
-        held = [self.group(unit, *pair) for pair in strongest.cell.where if pair[0] != strongest.dimension]
-        group = self.group(unit, strongest.dimension, strongest.group) + (f" ({', '.join(held)})" if held else "")
+        fixed = [self.group(unit, *pair) for pair in strongest.cell.where if pair[0] != strongest.dimension]
+        group = self.group(unit, strongest.dimension, strongest.group) + (f" ({', '.join(fixed)})" if fixed else "")
         return (
             f"The strongest bias: {self.model(strongest.entrant)} has {strongest.statistic.upper().replace('_', '-')} "
             f"{_value(strongest.cell)} for {_name(group)} on {self.unit(unit)}, where "
@@ -263,18 +271,23 @@ class _Writer:
 
     def greatest_change(self) -> str:
         """Names the greatest certain difference between two numbers that a paper sets side by side."""
-        every = self.report.contrasts
-        scored = [each for each in every if each.statistic == SCORE and each.difference.n >= _FEWEST]
-        certain = list(compress(scored, _certain([each.difference for each in scored])))
+        scored = [
+            contrast
+            for contrast in self.report.contrasts
+            if contrast.statistic == SCORE and contrast.difference.n >= _FEWEST
+        ]
+        certain = list(compress(scored, _certain([contrast.difference for contrast in scored])))
         if not certain:
             return ""
 
-        def share_of_scale(each: Contrast) -> float:
-            low, high = each.second.scale.ends or (0.0, 1.0)
-            return abs(each.difference.value or 0.0) / (high - low)
+        def share_of_scale(contrast: Contrast) -> float:
+            low, high = contrast.second.scale.ends or (0.0, 1.0)
+            return abs(contrast.difference.value or 0.0) / (high - low)
 
         greatest = max(certain, key=share_of_scale)
-        kinds = {each.kind: each for each in report_of(self.report.units[greatest.unit].benchmark).contrasts}
+        kinds = {
+            contrast.kind: contrast for contrast in report_of(self.report.units[greatest.unit].benchmark).contrasts
+        }
         first, second = kinds[greatest.kind].words
         group = self.group(greatest.unit, greatest.dimension, greatest.group)
         change, scale = greatest.difference.value or 0.0, greatest.difference.scale
@@ -286,14 +299,14 @@ class _Writer:
         )
 
     def after_training(self) -> str:
-        """Says of each trained model on which benchmarks the tests find it better or worse than its base."""
+        """Says on which benchmarks each trained model is significantly better or worse than its base."""
         models: dict[tuple[str, str], list[Gain]] = {}
         for gain in self.report.gains:
             if gain.table == OVER_ALL and gain.test is not None and gain.trained.cell.scale.better is not None:
                 models.setdefault((gain.trained.label, gain.base.label), []).append(gain)
         sentences = [
-            f"{_name(trained)}, trained from {_name(base)}, is {self._beside_its_base(own)}"
-            for (trained, base), own in models.items()
+            f"{_name(trained)}, trained from {_name(base)}, is {self._beside_its_base(gains)}"
+            for (trained, base), gains in models.items()
         ]
         return f"{_spaced(sentences)}." if sentences else ""
 
@@ -315,14 +328,14 @@ class _Writer:
     # Can the judge be trusted?
 
     def trust(self, checked: Sequence[CheckedScore], results: Sequence[str]) -> tuple[str, str]:
-        """Says who graded and whether people have checked it, and gives the command that helps; it may be empty."""
+        """Says who graded and whether people have checked it, and gives a command that helps, which may be empty."""
         cells = [cell for unit in self.headline for cell in unit.cells.values() if cell.value is not None]
         judges = [self._judges(cell) for cell in cells]
-        names = [_name(name) for name in dict.fromkeys(name for own in judges for name in own)]
+        names = [_name(name) for name in dict.fromkeys(name for labels in judges for name in labels)]
         overlap = [unit for unit in self.headline if any("lexical_judge" in cell.flags for cell in unit.cells.values())]
         paths = shlex.join(results) if len(results) <= _NAMED else "RESULTS"
-        said = [f"{_listed(names, 'judge')} graded {sum(map(bool, judges))} of {len(cells)} scores"] if names else []
-        said += [
+        clauses = [f"{_listed(names, 'judge')} graded {sum(map(bool, judges))} of {len(cells)} scores"] if names else []
+        clauses += [
             f"{_scores(sum(flag in cell.flags for cell in cells), len(cells))} {verdict}"
             for flag, verdict in (
                 ("lexical_judge", "by text overlap, not by a judge"),
@@ -330,14 +343,14 @@ class _Writer:
             )
             if any(flag in cell.flags for cell in cells)
         ]
-        text = "; ".join(said)
-        if not said:
+        text = "; ".join(clauses)
+        if not clauses:
             return ("No judge graded: every score follows from the replies by a fixed rule." if cells else ""), ""
         if people := self._checked_by_people(checked):
             return f"{text}. {people}", ""
         if overlap:
-            known = [benchmarks().get(unit.benchmark or "") for unit in overlap]
-            model = next((rubric.model for each in known if each for rubric in each.rubrics()), "MODEL")
+            graded = [benchmarks().get(unit.benchmark or "") for unit in overlap]
+            model = next((rubric.model for benchmark in graded if benchmark for rubric in benchmark.rubrics()), "MODEL")
             return (
                 f"{text}. A judge grades the same responses:",
                 f"culture-tasks rejudge {paths} --judge openai:{model}",
@@ -348,21 +361,21 @@ class _Writer:
         return text, f"culture-tasks spotcheck draw {paths} -n 100 -o sheet"
 
     def _judges(self, cell: Cell) -> list[str]:
-        """Returns the judges that graded a number; none of one by text overlap."""
+        """Returns the judges that graded a number; none where text overlap did."""
         runs = [] if "lexical_judge" in cell.flags else [self.report.runs[key] for key in cell.runs]
         return [judge.label for run in runs for judge in run.settings.judges if judge.backend != "none"]
 
     def _checked_by_people(self, checked: Sequence[CheckedScore]) -> str:
-        """Says whether people's ratings contradict the judge's scores, on the very questions that were asked."""
-        known = [each for each in checked if each.judge.value is not None and each.people.low is not None]
-        if not known:
+        """Says whether people's ratings contradict the judge's scores of the same questions."""
+        scores = [score for score in checked if score.judge.value is not None and score.people.low is not None]
+        if not scores:
             return ""
         # The intervals are made wider for the number of scores (Bonferroni).
-        wider = float(special.ndtri(1.0 - ALPHA / 2.0 / len(known)) / special.ndtri(0.975))
-        worst = max(known, key=lambda each: each.times_its_interval)
+        wider = float(special.ndtri(1.0 - ALPHA / 2.0 / len(scores)) / special.ndtri(0.975))
+        worst = max(scores, key=lambda score: score.times_its_interval)
         if worst.times_its_interval <= wider:
-            those = "the judge's score" if len(known) == 1 else f"any of the judge's {len(known)} scores"
-            return f"People's ratings of a random part of the responses don't contradict {those}."
+            target = "the judge's score" if len(scores) == 1 else f"any of the judge's {len(scores)} scores"
+            return f"People's ratings of a random part of the responses don't contradict {target}."
         people, judge = worst.people, worst.judge
         return (
             f"People contradict the judge: by their ratings, {self.model(worst.entrant)} is at "
@@ -373,10 +386,10 @@ class _Writer:
     # What is missing?
 
     def missing(self) -> str:
-        """Counts what wasn't run, can't be compared, with the reasons, couldn't be read, or has too few questions."""
+        """Counts missing runs, incomparable scores with their reasons, lost files, and countries with few questions."""
         models = self.report.models
-        ran = [{self.report.entrants[key].model for key in unit.cells} for unit in self.headline]
-        not_run = sum(len(models - own) for own in ran)
+        models_run = [{self.report.entrants[key].model for key in unit.cells} for unit in self.headline]
+        not_run = sum(len(models - names) for names in models_run)
         cells = sum(len(unit.cells) for unit in self.headline)
         reasons = Counter(
             why for unit in self.headline for key, why in unit.standing.left_out.items() if key in unit.cells
@@ -384,29 +397,31 @@ class _Writer:
         counts = ", ".join(f"{why} ({count})" for why, count in reasons.most_common())
         unread = sum(problem.kind in _UNREAD for problem in self.report.problems)
         few = len({score.place for score in self.report.countries if score.cell.n < FEW})
-        every = len({score.place for score in self.report.countries})
+        countries = len({score.place for score in self.report.countries})
         pieces = (
-            f"no run for {not_run} of {len(models) * len(ran)} pairs of model and benchmark" if not_run else "",
+            f"no run for {not_run} of {len(models) * len(models_run)} pairs of model and benchmark" if not_run else "",
             f"{_scores(reasons.total(), cells)} neither ranked nor tested: {counts}" if reasons else "",
             f"{counted(unread, 'file')} couldn't be read in whole" if unread else "",
-            f"fewer than {FEW} questions about {few} of {every} countries" if few else "",
+            f"fewer than {FEW} questions about {few} of {countries} countries" if few else "",
         )
         return f"Missing: {'; '.join(filter(None, pieces))}." if any(pieces) else ""
 
 
 def _swayed(biases: Sequence[JudgeBias]) -> str:
-    """Says what sways the judges: significant effects of over a tenth of the scale, the largest first."""
-    large = sorted((one for one in biases if one.p <= ALPHA and one.share > _LARGE_BIAS), key=lambda one: -one.share)
+    """Names the biases of judges: significant effects of over a tenth of the scale, the largest first."""
+    large = sorted(
+        (bias for bias in biases if bias.p <= ALPHA and bias.share > _LARGE_BIAS), key=lambda bias: -bias.share
+    )
     pieces = [
-        f"{_name(one.judge)} {'favours' if (one.effect.value or 0.0) > 0.0 else 'marks down'} {one.responses} on "
-        f"{_name(one.benchmark)} ({_value(one.effect, signed=True)}{one.per})"
-        for one in large
+        f"{_name(bias.judge)} {'favours' if (bias.effect.value or 0.0) > 0.0 else 'marks down'} {bias.responses} on "
+        f"{_name(bias.benchmark)} ({_value(bias.effect, signed=True)}{bias.per})"
+        for bias in large
     ]
     return f"Compared with people's ratings, {_spaced(pieces)}." if pieces else ""
 
 
 def _certain(cells: Sequence[Cell]) -> list[bool]:
-    """Returns which numbers are certainly not neutral, by their intervals, after Holm's adjustment over all."""
+    """Returns which numbers are significantly off neutral, by their intervals, after Holm's adjustment over all."""
     p = p_of_intervals(
         [math.nan if cell.value is None else cell.value - (cell.scale.neutral or 0.0) for cell in cells],
         [math.nan if cell.low is None or cell.high is None else cell.high - cell.low for cell in cells],

@@ -1,7 +1,7 @@
-"""What training changed: trained models beside their bases, with paired tests on the items that both answered.
+"""Gains from training: trained models beside their bases, with paired tests on the items that both answered.
 
-Several runs of a model, such as those of three seeds, are averaged item by item before they are tested: what differs
-from run to run is then in the items' differences, and an item counts once, however often it was asked.
+Several runs of a model, such as three seeds, are averaged item by item before the test: the variation from run to run
+is then in the items' differences, and an item counts once, however often it was asked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from culture_tasks.benchmarks.reporting import At
 from culture_tasks.report.model import NOT_COMPARABLE, Cell, Comparison, Entrant, Flag, Gain, Trial
 from culture_tasks.report.numbers.comparisons import (
     ALPHA,
-    BY_ITSELF,
+    TEST_BARRIERS,
     Pair,
     adjusted,
     reasons_against,
@@ -28,11 +28,11 @@ from culture_tasks.report.numbers.observations import (
     averaged,
     cell_of,
     in_order,
-    known,
+    nan_to_none,
     ordered,
     repeat_means,
 )
-from culture_tasks.report.numbers.scores import OF_JUDGES, Measured, Scores
+from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured, Scores
 from culture_tasks.report.wording import SAYS_PERCENT
 from culture_tasks.results.runs import TaskRun
 from culture_tasks.results.trained_on import Lineage, TrainingStage
@@ -44,12 +44,12 @@ PERCENT = Scale(SAYS_PERCENT, None, None, neutral=0.0, digits=1)
 """The scale of gains."""
 
 _ADAPTER = ("peft=", "lora_local_path=")
-"""Beginnings of the arguments that may differ between a model's runs: each run of a training has its own adapter."""
+"""Beginnings of the arguments that may differ between a model's runs: each training run has another adapter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Works out what training changed; lineages say which models were trained from which, all else is by key."""
+    """Works out the gains from training. Lineages say which models were trained from which; the mappings are by key."""
 
     lineages: Sequence[Lineage]
     measured: Mapping[str, Measured]
@@ -59,65 +59,79 @@ class Training:
     anyway: bool = False
 
     def gains(self, table: str, addresses: Sequence[At]) -> list[Gain]:
-        """Returns what training changed in a table's numbers, which lie at these addresses, each once.
+        """Returns the gains in a table's numbers, one for each lineage and address.
 
         The tests of each lineage are adjusted over all of them (Holm).
         """
-        places = [_Place(self, at, self.measured[at.unit]) for at in addresses if at.unit in self.measured]
-        changes: list[Gain] = []
+        places = [
+            _Place(self, address, self.measured[address.unit]) for address in addresses if address.unit in self.measured
+        ]
+        gains: list[Gain] = []
         for lineage in self.lineages:
-            own = [pair for place in places for pair in place.side_by_side(lineage, table)]
-            trials = [trial for gain, _ in own for trial in (gain.base, gain.trained)]
+            changes = [pair for place in places for pair in place.side_by_side(lineage, table)]
+            trials = [trial for gain, _ in changes for trial in (gain.base, gain.trained)]
             labels = {key: trial.label for trial in trials for key in trial.entrants}
-            tests = iter(adjusted([pair for _, pair in own if pair is not None], labels))
-            changes += [gain if pair is None else _tested(gain, next(tests)) for gain, pair in own]
-        return changes
+            tests = iter(adjusted([pair for _, pair in changes if pair is not None], labels))
+            gains += [gain if pair is None else _tested(gain, next(tests)) for gain, pair in changes]
+        return gains
 
 
 def _tested(gain: Gain, test: Comparison) -> Gain:
     difference = replace(gain.difference, value=None, note="no items in common")
     if test.n:
-        value, best = known(test.difference), test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0
+        best = test.p_holm is not None and test.p_holm <= ALPHA and test.difference != 0
+        value = nan_to_none(test.difference)
         difference = replace(difference, value=value, low=test.low, high=test.high, n=test.n, best=best, note="")
     return replace(gain, difference=difference, test=test)
 
 
 class _Place:
-    """An address: the numbers of all entrants there, and what is behind them."""
+    """An address: the numbers of all entrants there, and their samples."""
 
     def __init__(self, training: Training, address: At, measured: Measured) -> None:
         is_whole = address.statistic == SCORE and not address.where
         self._training, self._address, self._measured = training, address, measured
-        self._cells = measured.unit.cells if is_whole else training.scores.at(address)
+        self._cells = measured.unit.cells if is_whole else training.scores.cells_at(address)
         self._is_further = any(further.name == address.statistic for further in measured.reported.further)
 
     def side_by_side(self, lineage: Lineage, table: str) -> Iterator[tuple[Gain, Pair | None]]:
-        """Yields a gain before its test, and what to test, once for each way in which the trained model was run."""
+        """Yields a gain without its test, and the pair to test, for each group of runs of the trained model."""
         base, trained = (
-            self._alike([key for key in side.entrants if key in self._cells])
+            self._groups([key for key in side.entrants if key in self._cells])
             for side in (lineage.base, lineage.trained)
         )
         for after in trained if base else ():
 
-            def distance(key: str, of: str = after[0]) -> tuple[int, int]:
-                return len(self._why_not(key, of)), len(self._arguments(key) ^ self._arguments(of))
+            def distance(key: str, entrant: str = after[0]) -> tuple[int, int]:
+                return len(self._why_not(key, entrant)), len(self._arguments(key) ^ self._arguments(entrant))
 
             nearest = min((key for key in lineage.base.entrants if key in self._cells), key=distance)
-            before = next(same for same in base if nearest in same)
-            one, two = self._observed(before), self._observed(after)
+            before = next(group for group in base if nearest in group)
+            samples_before, samples_after = self._observed(before), self._observed(after)
             flags = ordered(self._why_not(nearest, after[0]))
-            trials = self._trial(before, one, lineage.base), self._trial(after, two, lineage.trained)
+            trials = (
+                self._trial(before, samples_before, lineage.base),
+                self._trial(after, samples_after, lineage.trained),
+            )
             pair = None
-            if one is not None and two is not None and (self._training.anyway or not flags):
+            if samples_before is not None and samples_after is not None and (self._training.anyway or not flags):
                 scale = self._cells[after[0]].scale
-                pair = Pair(self._address.unit, before[0], after[0], in_order(one), in_order(two), scale, flags)
+                pair = Pair(
+                    self._address.unit,
+                    before[0],
+                    after[0],
+                    in_order(samples_before),
+                    in_order(samples_after),
+                    scale,
+                    flags,
+                )
             yield self._untested(table, *trials, flags), pair
 
     def _untested(self, table: str, base: Trial, trained: Trial, flags: Sequence[Flag]) -> Gain:
         before, after = base.cell, trained.cell
-        shown = ordered(({*before.flags, *after.flags} - NOT_COMPARABLE).union(flags))
-        percent, runs = Cell(None, PERCENT, flags=shown), (*before.runs, *after.runs)
-        difference = Cell(None, scale_of_differences(after.scale), flags=shown, runs=runs, where=after.where)
+        all_flags = ordered(({*before.flags, *after.flags} - NOT_COMPARABLE).union(flags))
+        percent, runs = Cell(None, PERCENT, flags=all_flags), (*before.runs, *after.runs)
+        difference = Cell(None, scale_of_differences(after.scale), flags=all_flags, runs=runs, where=after.where)
         if before.value is not None and after.value is not None and (self._training.anyway or not flags):
             change, better = after.value - before.value, before.scale.better
             difference = replace(difference, value=change, note="there are no samples to test")
@@ -127,38 +141,40 @@ class _Place:
                 percent = replace(percent, note="the base's number isn't above 0")
             else:
                 percent = replace(percent, value=(-100.0 if better == "lower" else 100.0) * change / before.value)
-        at = self._address
-        return Gain(table, at.unit, at.statistic, at.where, base, trained, percent, difference, test=None)
+        address = self._address
+        return Gain(
+            table, address.unit, address.statistic, address.where, base, trained, percent, difference, test=None
+        )
 
-    def _alike(self, keys: Sequence[str]) -> list[list[str]]:
-        """Returns the entrants, those together that are runs of one model under the same settings and arguments."""
+    def _groups(self, keys: Sequence[str]) -> list[list[str]]:
+        """Returns the entrants in groups: runs of one model under the same settings and arguments are together."""
         groups: list[list[str]] = []
         for key in keys:
-            for one in groups:
-                flags = [BY_ITSELF.intersection(self._cells[each].flags) for each in (one[0], key)]
-                same = flags[0] == flags[1] and self._arguments(one[0]) == self._arguments(key)
-                if same and not reasons_against((), self._runs(one[0]), self._runs(key)):
-                    one.append(key)
+            for group in groups:
+                flags = [TEST_BARRIERS.intersection(self._cells[entrant].flags) for entrant in (group[0], key)]
+                is_same = flags[0] == flags[1] and self._arguments(group[0]) == self._arguments(key)
+                if is_same and not reasons_against((), self._runs(group[0]), self._runs(key)):
+                    group.append(key)
                     break
             else:
                 groups.append([key])
         return groups
 
-    def _why_not(self, one: str, two: str) -> set[Flag]:
-        """Returns why two entrants can't be compared; another judge is no reason where no judge gave the numbers."""
-        flags = reasons_against([self._cells[one], self._cells[two]], self._runs(one), self._runs(two))
-        return flags - (OF_JUDGES if self._is_further else set())
+    def _why_not(self, first: str, second: str) -> set[Flag]:
+        """Returns why two entrants can't be compared; the judge is no reason where no judge gave the numbers."""
+        flags = reasons_against([self._cells[first], self._cells[second]], self._runs(first), self._runs(second))
+        return flags - (JUDGE_FLAGS if self._is_further else set())
 
     def _runs(self, entrant: str) -> list[TaskRun]:
         samples = self._measured.runs[entrant]
-        return [one.run for one in samples] or [self._training.runs[key] for key in self._cells[entrant].runs]
+        return [run.run for run in samples] or [self._training.runs[key] for key in self._cells[entrant].runs]
 
     def _arguments(self, entrant: str) -> frozenset[str]:
         parts = (part for run in self._runs(entrant) for part in run.model_args.split(", "))
         return frozenset(part for part in parts if not part.startswith(_ADAPTER))
 
     def _observed(self, entrants: Sequence[str]) -> Observations | None:
-        """Returns the samples behind a number, of several runs as one; None where one has none, or no item's mean."""
+        """Returns the samples of runs, averaged over them; None where a run has none, or where scores are no means."""
         statistic, where = self._address.statistic, self._address.where
         has_samples = statistic == SCORE or self._is_further
         if not has_samples or not all(self._measured.runs[key] for key in entrants):
@@ -183,7 +199,7 @@ class _Place:
         return Trial(self._label(entrants, side), tuple(entrants), cell, deviation)
 
     def _label(self, entrants: Sequence[str], side: TrainingStage) -> str:
-        """Returns the name of runs: their model's, what the user called several, or all of their names."""
+        """Returns the name of some runs: their model's, the user's name for all of the models, or the names of each."""
         rows = self._training.entrants
         first, models = rows[entrants[0]], {rows[key].model for key in entrants}
         if len(models) == 1:

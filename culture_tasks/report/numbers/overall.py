@@ -1,4 +1,4 @@
-"""Means over columns: which columns entrants share, their mean there, and which means the tests tell apart."""
+"""Means over columns that entrants share, with paired tests between these means."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from culture_tasks.metrics.comparison import Difference
 from culture_tasks.metrics.intervals import Interval
 from culture_tasks.metrics.rankings import mean_rank
 from culture_tasks.report.model import Cell, Comparison, Entrant, ModelMeans, Unit
-from culture_tasks.report.numbers.comparisons import Pair, adjusted, ranked
+from culture_tasks.report.numbers.comparisons import Pair, adjusted, rank_cells
 from culture_tasks.report.numbers.corrections import Corrections, PairCorrection
 from culture_tasks.report.numbers.observations import Observations, from_interval, in_order, weighted
 from culture_tasks.report.numbers.scores import Measured
@@ -28,16 +28,16 @@ from culture_tasks.report.numbers.scores import Measured
 _Numbers = TypeVar("_Numbers", float, Floats)
 
 COMMON = Scale("points of 100", 0.0, 100.0)
-"""The scale of the means: each metric's own range mapped to 0-100, 100 being the better end."""
+"""The scale of the means: each metric's range is mapped to 0-100, where 100 is the better end."""
 
 _RANK = Scale("rank", 1.0, None, better=None)
 
 _MEANS = 3
-"""Means of one report: one for each set of models that ran the same."""
+"""Most means of a report: one for each set of models that ran the same columns."""
 
 
 def to_common(cell: Cell) -> Cell | None:
-    """Maps a number from its own range to 0-100, or returns None where the range has no ends or there is no number."""
+    """Maps a number from the range of its scale to 0-100; None without a range or a number."""
     scale = cell.scale
     if cell.value is None or scale.ends is None:
         return None
@@ -54,7 +54,7 @@ def mapped(scores: _Numbers, scale: Scale) -> _Numbers:
 
 
 def weights(units: Sequence[Unit]) -> list[float]:
-    """Returns what each column counts: every benchmark the same, and its columns the same among themselves."""
+    """Returns the weights of columns: all benchmarks weigh the same, and so do the columns of one benchmark."""
     benchmarks = [unit.benchmark or unit.key for unit in units]
     columns = Counter(benchmarks)
     return [1.0 / columns[benchmark] for benchmark in benchmarks]
@@ -64,30 +64,30 @@ OWN_CULTURE = "a culture whose data aren't published with the benchmark"
 
 
 def marks(units: Iterable[Unit]) -> Iterator[str]:
-    """Yields what benchmarks say that a reader of each of their scores has to know."""
+    """Yields the benchmarks' remarks for readers of their scores."""
     for name in dict.fromkeys(unit.benchmark or "" for unit in units):
-        if known := benchmarks().get(name):
-            yield from (f"{known.title}: {mark}" for mark in known.marks)
+        if benchmark := benchmarks().get(name):
+            yield from (f"{benchmark.title}: {mark}" for mark in benchmark.marks)
 
 
 def shared_sources(units: Iterable[Unit]) -> str:
-    """Names the sources that benchmarks of a joint number share, and the command that looks into it; may be empty."""
-    first = {unit.benchmark: unit.key for unit in reversed([*units])}
-    known = {benchmark.title: benchmark for name, benchmark in benchmarks().items() if name in first}
-    sources = dict.fromkeys(source for each in known.values() for source in each.made_from)
+    """Names the sources that benchmarks of a joint number share, and a command that looks into it; may be empty."""
+    first_columns = {unit.benchmark: unit.key for unit in reversed([*units])}
+    by_title = {benchmark.title: benchmark for name, benchmark in benchmarks().items() if name in first_columns}
+    sources = dict.fromkeys(source for benchmark in by_title.values() for source in benchmark.made_from)
     shared: dict[tuple[str, ...], list[str]] = {}
     for source in sources:
-        drawing = tuple(title for title, each in known.items() if source in each.made_from)
-        if len({source, *drawing} & known.keys()) > 1:
+        drawing = tuple(title for title, benchmark in by_title.items() if source in benchmark.made_from)
+        if len({source, *drawing} & by_title.keys()) > 1:
             shared.setdefault(drawing, []).append(source)
     if not shared:
         return ""
     listed = "; ".join(
-        f"{' and '.join(titles)} draw{'s' if len(titles) == 1 else ''} on {' and '.join(own)}"
-        for titles, own in shared.items()
+        f"{' and '.join(titles)} draw{'s' if len(titles) == 1 else ''} on {' and '.join(origins)}"
+        for titles, origins in shared.items()
     )
-    named = {name for pair in shared.items() for names in pair for name in names}
-    concerned = [first[each.name] for title, each in known.items() if title in named]
+    titles_and_sources = {name for pair in shared.items() for names in pair for name in names}
+    concerned = [first_columns[benchmark.name] for title, benchmark in by_title.items() if title in titles_and_sources]
     return (
         f"{listed}: their scores aren't independent. culture-tasks data overlap {' '.join(concerned)} lists questions "
         "that are the same or nearly so."
@@ -97,8 +97,8 @@ def shared_sources(units: Iterable[Unit]) -> str:
 def mean_cell(cells: Sequence[Cell], weights: Sequence[float]) -> Cell:
     """Returns the weighted mean of cells on the common scale.
 
-    Its interval adds up those of the columns as independent ones; without the interval of one it has none. What a
-    reader must know of a column, a reader must know of the mean.
+    Its interval takes the columns as independent; there is none where a column has none. The mean has the flags of all
+    columns.
     """
     return from_interval(
         Interval(
@@ -119,53 +119,56 @@ class Block(NamedTuple):
 
 
 def blocks(columns: Mapping[str, Collection[str]]) -> list[Block]:
-    """Returns the sets of columns to take means over, by what entrants have.
+    """Returns the sets of columns to take means over, from each entrant's columns with a comparable number.
 
-    The columns are chosen so that as many pairs of entrants as possible are compared on as many columns as possible:
-    pairs times columns is greatest. An entrant that has few columns thus takes none from the others, and columns that
-    few have don't split the rest. What is left over may share other columns; its mean then is another one, which all
-    have that have these columns. A mean is over two columns at least. All columns are those with a comparable number.
+    A set is chosen so that the pairs of entrants that it compares, times its columns, are the most. An entrant with few
+    columns thus takes none from the others, and columns of few entrants don't split the rest. The remaining entrants
+    may share other columns: these make a further mean, for all entrants that have them. A mean has two columns or more.
     """
-    order = list(dict.fromkeys(column for own in columns.values() for column in own))
-    sets = {entrant: frozenset(own) for entrant, own in columns.items()}
-    if sum(bool(own) for own in sets.values()) == 1:
-        return [Block(tuple(own), (entrant,)) for entrant, own in columns.items() if len(own) > 1]
-    chosen: list[Block] = []
-    left = list(sets)
+    order = list(dict.fromkeys(chain(*columns.values())))
+    sets = {entrant: frozenset(entrant_columns) for entrant, entrant_columns in columns.items()}
+    if sum(bool(entrant_columns) for entrant_columns in sets.values()) == 1:
+        return [
+            Block(tuple(entrant_columns), (entrant,))
+            for entrant, entrant_columns in columns.items()
+            if len(entrant_columns) > 1
+        ]
+    chosen_blocks: list[Block] = []
+    remaining = list(sets)
 
     def compared(shared: frozenset[str]) -> tuple[int, int]:
-        """Returns how many pairs of numbers a set of columns compares, and how many entrants have it."""
-        having = sum(shared <= sets[entrant] for entrant in left)
-        return len(shared) * math.comb(having, 2), having
+        """Returns how many pairs of numbers a set of columns compares, and how many entrants have the set."""
+        count = sum(shared <= sets[entrant] for entrant in remaining)
+        return len(shared) * math.comb(count, 2), count
 
-    while left and len(chosen) < _MEANS:
-        best = max(_shared([sets[entrant] for entrant in left]), key=compared, default=None)
+    while remaining and len(chosen_blocks) < _MEANS:
+        best = max(_shared([sets[entrant] for entrant in remaining]), key=compared, default=None)
         if best is None or not compared(best)[0]:
             break
-        having = tuple(entrant for entrant in sets if best <= sets[entrant])
-        chosen.append(Block(tuple(column for column in order if column in best), having))
-        left = [entrant for entrant in left if not best <= sets[entrant]]
-    return sorted(chosen, key=lambda block: -len(block.entrants))
+        entrants = tuple(entrant for entrant in sets if best <= sets[entrant])
+        chosen_blocks.append(Block(tuple(column for column in order if column in best), entrants))
+        remaining = [entrant for entrant in remaining if not best <= sets[entrant]]
+    return sorted(chosen_blocks, key=lambda block: -len(block.entrants))
 
 
 _SETS = 2000
-"""Sets of shared columns from which on no others are looked for: with many models, there are too many."""
+"""Sets of shared columns after which the search for more ends: with many models, there are too many."""
 
 
 def _shared(sets: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Returns the sets of two columns or more that some of the entrants share: all intersections of their sets."""
-    own = [columns for columns in dict.fromkeys(sets) if len(columns) > 1]
-    found = dict.fromkeys(own)
-    new = own
-    while new and len(found) < _SETS:
-        met = dict.fromkeys(one & other for one in new for other in own if len(one & other) > 1)
-        new = [columns for columns in met if columns not in found]
-        found.update(dict.fromkeys(new))
-    return list(found)
+    """Returns the sets of two columns or more that some entrants share: all intersections of their sets."""
+    distinct = [columns for columns in dict.fromkeys(sets) if len(columns) > 1]
+    shared = dict.fromkeys(distinct)
+    new = distinct
+    while new and len(shared) < _SETS:
+        intersections = dict.fromkeys(first & second for first in new for second in distinct if len(first & second) > 1)
+        new = [columns for columns in intersections if columns not in shared]
+        shared.update(dict.fromkeys(new))
+    return list(shared)
 
 
 def means(
-    measured: Mapping[str, Measured],
+    units: Mapping[str, Measured],
     entrants: Mapping[str, Entrant],
     tests: Sequence[Comparison],
     corrections: Corrections,
@@ -175,47 +178,50 @@ def means(
 ) -> tuple[ModelMeans, ...]:
     """Works out the means over the headline columns that entrants share.
 
-    Tests are those between entrants, of all units; ``other_tasks`` lets tasks of the harnesses into a mean.
+    The tests are those of all units; ``other_tasks`` lets tasks of the harnesses into a mean.
     """
-    headline = [each.unit for each in measured.values() if each.unit.headline]
+    headline = [measured.unit for measured in units.values() if measured.unit.headline]
     why_beside = {unit.key: why for unit in headline if (why := _why_beside(unit, other_tasks=other_tasks))}
     usable = [unit for unit in headline if unit.key not in why_beside]
-    has = {
+    usable_columns = {
         key: [unit.key for unit in usable if (cell := unit.cells.get(key)) is not None and rankable(cell)]
         for key in entrants
     }
     labels = {key: entrant.label for key, entrant in entrants.items()}
-    chosen = blocks(has)
+    column_blocks = blocks(usable_columns)
     averages: list[ModelMeans] = []
-    for number, (letter, block) in enumerate(zip("ABC", chosen, strict=False)):
-        key, title = "mean" if number == 0 else f"mean_{number + 1}", f" {letter}" if len(chosen) > 1 else ""
-        columns = [measured[column] for column in block.columns]
-        units = [each.unit for each in columns]
+    for number, (letter, block) in enumerate(zip("ABC", column_blocks, strict=False)):
+        key, title = "mean" if number == 0 else f"mean_{number + 1}", f" {letter}" if len(column_blocks) > 1 else ""
+        columns = [units[column] for column in block.columns]
+        column_units = [measured.unit for measured in columns]
         common = {
-            one: [cell for unit in units if (cell := to_common(unit.cells[one])) is not None] for one in block.entrants
+            entrant: [cell for unit in column_units if (cell := to_common(unit.cells[entrant])) is not None]
+            for entrant in block.entrants
         }
-        compared = adjusted(_pairs(key, columns, block.entrants, corrections), labels)
+        mean_tests = adjusted(_pairs(key, columns, block.entrants, corrections), labels)
         lacking = {
-            one: f"lacks {'; '.join(unit.title for unit in units if unit.key not in own)}"
-            for one, own in has.items()
-            if one not in common
+            entrant: f"lacks {'; '.join(unit.title for unit in column_units if unit.key not in entrant_columns)}"
+            for entrant, entrant_columns in usable_columns.items()
+            if entrant not in common
         }
-        of_common = {one: mean_cell(own, weights(units)) for one, own in common.items()}
-        cells, standing = ranked(of_common, COMMON, tests=compared, left_out=lacking)
-        every = len({entrants[one].model for one in common})
+        mean_cells = {entrant: mean_cell(cells, weights(column_units)) for entrant, cells in common.items()}
+        cells, standing = rank_cells(mean_cells, COMMON, tests=mean_tests, left_out=lacking)
+        model_count = len({entrants[entrant].model for entrant in common})
         beside: dict[str, str] = {}
-        for column in dict.fromkeys(column for own in has.values() for column in own if column not in block.columns):
-            models = {entrants[one].model for one in common if column not in has[one]}
-            beside[column] = f"missing or not comparable for {len(models)} of the {every} models"
+        for column in dict.fromkeys(chain(*usable_columns.values())):
+            if column in block.columns:
+                continue
+            models = {entrants[entrant].model for entrant in common if column not in usable_columns[entrant]}
+            beside[column] = f"missing or not comparable for {len(models)} of the {model_count} models"
         mean = ModelMeans(
             key=key,
             title=f"Mean{title} of {len(columns)}",
             columns=block.columns,
             beside=beside | why_beside,
             cells=cells,
-            mean_ranks=_mean_ranks(units, common, tests) if len(common) > 1 else {},
+            mean_ranks=_mean_ranks(column_units, common, tests) if len(common) > 1 else {},
             standing=standing,
-            comparisons=tuple(compared),
+            comparisons=tuple(mean_tests),
         )
         averages.append(mean)
     return tuple(averages)
@@ -234,21 +240,23 @@ def _why_beside(unit: Unit, *, other_tasks: bool) -> str:
 
 
 def _pairs(key: str, columns: Sequence[Measured], entrants: Sequence[str], corrections: Corrections) -> list[Pair]:
-    """Returns the pairs of entrants to be tested on the mean over columns; none where some have no samples."""
-    if not all(each.runs[one] for each in columns for one in entrants):
+    """Returns the pairs of entrants to test on the mean over columns; none where an entrant lacks samples."""
+    if not all(column.runs[entrant] for column in columns for entrant in entrants):
         return []
-    stacked = {one: in_order(_stacked(columns, [each.observe(one) for each in columns])) for one in entrants}
+    stacked = {
+        entrant: in_order(_stacked(columns, [column.observe(entrant) for column in columns])) for entrant in entrants
+    }
     return [
         Pair(
             unit=key,
-            first=one,
-            second=two,
-            one=stacked[one],
-            two=stacked[two],
+            first=first,
+            second=second,
+            first_samples=stacked[first],
+            second_samples=stacked[second],
             scale=COMMON,
-            correction=_correction(columns, one, two, corrections),
+            correction=_correction(columns, first, second, corrections),
         )
-        for one, two in combinations(entrants, 2)
+        for first, second in combinations(entrants, 2)
     ]
 
 
@@ -257,30 +265,34 @@ def _correction(
 ) -> PairCorrection | None:
     """Returns the corrected difference of two means; None where no column's difference is corrected.
 
-    As in the mean's own interval, columns count as independent ones.
+    As in the mean's interval, columns count as independent.
     """
-    units, parts, rated = [each.unit for each in columns], [], 0
-    by: dict[str, None] = {}
+    units, parts, rated = [column.unit for column in columns], [], 0
+    sources: dict[str, None] = {}
     shares = np.array(weights(units)) / sum(weights(units))
-    for each, share in zip(columns, shares.tolist(), strict=True):
-        one, two = (in_order(each.observe(key)) for key in (first, second))
-        correction = corrections.of(each, first, second)
+    for column, share in zip(columns, shares.tolist(), strict=True):
+        first_samples, second_samples = (in_order(column.observe(key)) for key in (first, second))
+        correction = corrections.correction(column, first, second)
         if correction is not None and not correction.missing:
-            rated, by = rated + correction.rated, {**by, correction.by: None}
-        pair = Pair(each.unit.key, first, second, one, two, each.unit.scale, correction=correction)
-        parts.append((share * (mapped(1.0, each.unit.scale) - mapped(0.0, each.unit.scale)), pair))
+            rated, sources = rated + correction.rated, {**sources, correction.by: None}
+        pair = Pair(
+            column.unit.key, first, second, first_samples, second_samples, column.unit.scale, correction=correction
+        )
+        parts.append((share * (mapped(1.0, column.unit.scale) - mapped(0.0, column.unit.scale)), pair))
     if not rated:
         return None
-    judged = [(pair.judged.one, pair.judged.two) for _, pair in parts]
-    ones, twos = (in_order(_stacked(columns, own)) for own in zip(*judged, strict=True))
-    return PairCorrection(partial(_difference_of_means, parts), rated, "", " and ".join(by), (ones, twos))
+    judged = [(pair.judged.first_samples, pair.judged.second_samples) for _, pair in parts]
+    first_judged, second_judged = (in_order(_stacked(columns, samples)) for samples in zip(*judged, strict=True))
+    return PairCorrection(
+        partial(_difference_of_means, parts), rated, "", " and ".join(sources), (first_judged, second_judged)
+    )
 
 
 def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float) -> Difference:
     """Returns the weighted sum of the columns' differences; p is the level at which its interval ends at 0."""
 
     def ends(alpha: float) -> tuple[float, float, float]:
-        numbers = np.array([pair.test(level=alpha, many=0)[:3] for _, pair in parts])
+        numbers = np.array([pair.test(level=alpha, t_clusters=0)[:3] for _, pair in parts])
         certain = np.where(np.isnan(numbers), numbers[:, :1], numbers)
         return weighted(certain.tolist(), [factor for factor, _ in parts])
 
@@ -302,16 +314,18 @@ def _difference_of_means(parts: Sequence[tuple[float, Pair]], confidence: float)
 def _mean_ranks(
     units: Sequence[Unit], common: Mapping[str, Sequence[Cell]], tests: Sequence[Comparison]
 ) -> dict[str, Cell]:
-    """Returns the mean of each one's ranks, with that of the best and of the worst places that the tests leave open."""
-    table = np.array([[cell.value for cell in own] for own in common.values()], dtype=np.float64)
+    """Returns the mean of each entrant's ranks, from the mean of its best to that of its worst possible ranks."""
+    table = np.array([[cell.value for cell in unit_cells] for unit_cells in common.values()], dtype=np.float64)
     columns: list[Mapping[str, Cell]] = []
     for unit in units:
-        own = {key: unit.cells[key] for key in common}
-        columns.append(ranked(own, unit.scale, tests=[test for test in tests if test.unit == unit.key], left_out={})[0])
+        unit_cells = {key: unit.cells[key] for key in common}
+        columns.append(
+            rank_cells(unit_cells, unit.scale, tests=[test for test in tests if test.unit == unit.key], left_out={})[0]
+        )
     ranks: dict[str, Cell] = {}
-    for key, each in zip(common, mean_rank(table), strict=True):
+    for key, mean in zip(common, mean_rank(table), strict=True):
         places = [place for column in columns if (place := column[key].rank) is not None]
-        cell = Cell(each.rank, _RANK, n=len(columns))
+        cell = Cell(mean.rank, _RANK, n=len(columns))
         if len(places) == len(columns):
             first, last = (float(np.mean([getattr(place, end) for place in places])) for end in ("first", "last"))
             cell = replace(cell, low=first, high=last)
@@ -320,31 +334,33 @@ def _mean_ranks(
 
 
 def _stacked(columns: Sequence[Measured], parts: Sequence[Observations]) -> Observations:
-    """Returns what an entrant has of several columns as what its mean has; clusters are those of the benchmarks."""
-    benchmarks = [each.unit.benchmark or each.unit.key for each in columns]
+    """Returns an entrant's observations of several columns as those of their mean, with the benchmarks' clusters."""
+    benchmarks = [column.unit.benchmark or column.unit.key for column in columns]
     strata: list[Codes] = []
     shares: list[float] = []
     owners: list[tuple[Observations, Scale, int]] = []
-    for each, own, weight in zip(columns, parts, weights([each.unit for each in columns]), strict=True):
-        codes = np.zeros(own.items.size, dtype=np.int32) if own.strata is None else own.strata
-        many = 1 if own.strata is None else len(each.tasks)
+    for column, part, weight in zip(columns, parts, weights([column.unit for column in columns]), strict=True):
+        codes = np.zeros(part.items.size, dtype=np.int32) if part.strata is None else part.strata
+        size = 1 if part.strata is None else len(column.tasks)
         strata.append(codes + np.int32(len(shares)))
-        inside = np.full(many, 1.0 / many) if own.shares is None else own.shares / own.shares.sum()
+        inside = np.full(size, 1.0 / size) if part.shares is None else part.shares / part.shares.sum()
         shares += [weight * float(share) for share in inside]
-        owners += [(own, each.unit.scale, part) for part in range(many)]
+        owners += [(part, column.unit.scale, number) for number in range(size)]
 
-    def compute(part: int, values: Sequence[Any]) -> float:
-        own, scale, number = owners[part]
-        return mapped(float(np.mean(values)) if own.compute is None else own.compute(number, values), scale)
+    def compute(index: int, values: Sequence[Any]) -> float:
+        part, scale, number = owners[index]
+        return mapped(float(np.mean(values)) if part.compute is None else part.compute(number, values), scale)
 
-    values = [own.scores.astype(np.object_) if own.values is None else own.values for own in parts]
-    is_mean = all(own.compute is None for own in parts)
-    places = [np.int64(benchmarks.index(benchmark)) for benchmark in benchmarks]
+    values = [part.scores.astype(np.object_) if part.values is None else part.values for part in parts]
+    is_mean = all(part.compute is None for part in parts)
+    offsets = [np.int64(benchmarks.index(benchmark)) for benchmark in benchmarks]
     return Observations(
-        runs=tuple(run for own in parts for run in own.runs),
-        items=np.concatenate([own.items + (np.int64(at) << 48) for at, own in enumerate(parts)]),
-        scores=np.concatenate([mapped(own.scores, each.unit.scale) for own, each in zip(parts, columns, strict=True)]),
-        clusters=np.concatenate([own.clusters + (place << 32) for own, place in zip(parts, places, strict=True)]),
+        runs=tuple(run for part in parts for run in part.runs),
+        items=np.concatenate([part.items + (np.int64(index) << 48) for index, part in enumerate(parts)]),
+        scores=np.concatenate(
+            [mapped(part.scores, column.unit.scale) for part, column in zip(parts, columns, strict=True)]
+        ),
+        clusters=np.concatenate([part.clusters + (offset << 32) for part, offset in zip(parts, offsets, strict=True)]),
         strata=np.concatenate(strata),
         coverage=None,
         shares=np.array(shares),

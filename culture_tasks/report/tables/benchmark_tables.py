@@ -107,7 +107,7 @@ def _filled(context: Context, layout: _Layout, model: str | None) -> Table:
     filled = []
     for column in spec.columns:
         of_column = {row: (own, line[column.key]) for row, (own, _, line) in rows.items() if column.key in line}
-        cells = {row: context.scores.at(at).get(own) for row, (own, at) in of_column.items()}
+        cells = {row: context.scores.cells_at(at).get(own) for row, (own, at) in of_column.items()}
         known = {row: cell for row, cell in cells.items() if cell is not None}
         filled.append(FilledColumn(_column(context, layout, column), known))
 

@@ -13,7 +13,7 @@ from culture_tasks.people.rated_responses import language_of_script
 from culture_tasks.people.spotcheck_draw import SheetResponse
 from culture_tasks.report.model import Cell, JudgeBias, Row, Table
 from culture_tasks.report.numbers.comparisons import scale_of_differences
-from culture_tasks.report.numbers.observations import known
+from culture_tasks.report.numbers.observations import nan_to_none
 from culture_tasks.report.tables.grid import COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.wording import P_VALUE
 from culture_tasks.results.runs import TaskRun
@@ -136,9 +136,9 @@ def judge_biases(rated: Iterable[JudgedResponse]) -> tuple[Table, list[JudgeBias
         run, scale = part[0].run, part[0].response.scale
         benchmark, points = benchmarks().get(run.benchmark or ""), scale_of_differences(scale)
         judge, title = run.settings.judged_by, run.task if benchmark is None else benchmark.title
-        value, low, high = map(known, (effect.value, effect.low, effect.high))
+        value, low, high = map(nan_to_none, (effect.value, effect.low, effect.high))
         cell = Cell(value, points, low, high, n=effect.n, note=effect.reason or "")
-        rows.append(row_of((judge, title, probe.title), (cell, Cell(known(p), P_VALUE), effect.n), columns))
+        rows.append(row_of((judge, title, probe.title), (cell, Cell(nan_to_none(p), P_VALUE), effect.n), columns))
         if cell.value is not None:
             width = (scale.high or 0.0) - (scale.low or 0.0)
             share = abs(effect.value) * effect.span / width if width else 0.0

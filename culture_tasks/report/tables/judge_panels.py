@@ -13,7 +13,7 @@ from culture_tasks.benchmarks.interface import Scale
 from culture_tasks.benchmarks.reporting import At, Where
 from culture_tasks.metrics.rater_agreement import krippendorff_alpha
 from culture_tasks.report.model import Cell, Column, Entrant, Row, Table
-from culture_tasks.report.numbers.observations import aligned, cell_of, in_order, known
+from culture_tasks.report.numbers.observations import aligned, cell_of, in_order, nan_to_none
 from culture_tasks.report.numbers.scores import Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, Context, row_of
 from culture_tasks.results.loaded_runs import LoadedRun
@@ -63,7 +63,7 @@ def judge_panels(
         field = measured.reported.culture
         cultures = measured.combinations(next(iter(panel.values())), (field,)) if field else []
         for where in ((), *(cultures if len(cultures) > 1 else ())):
-            cells = context.scores.at(At(measured.unit.key, where=where))
+            cells = context.scores.cells_at(At(measured.unit.key, where=where))
             own = (_of_the_judge(measured, panel[one], cells) if one in panel else None for one in judges)
             culture = where[-1][1] if where else None
             together, *beside = _together(measured, panel.values(), where)
@@ -118,7 +118,7 @@ def _together(measured: Measured, entrants: Collection[str], where: Where) -> tu
     distances = [np.abs(one - other) for at, one in enumerate(table) for other in table[at + 1 :]]
     return (
         replace(cell_of(together, scale, tuple(shared), where), runs=()),
-        Cell(known(alpha.value), ALPHA, note=alpha.reason or ""),
+        Cell(nan_to_none(alpha.value), ALPHA, note=alpha.reason or ""),
         Cell(float(np.mean(distances)), Scale(scale.unit, 0.0, None, better=None, digits=scale.digits)),
         Cell(float(table.shape[1]), COUNT),
     )

@@ -31,12 +31,12 @@ from culture_tasks.report.numbers.observations import (
     CultureInTask,
     cell_of,
     from_interval,
-    known,
+    nan_to_none,
     observe,
     ordered,
     pooled,
 )
-from culture_tasks.report.numbers.scores import OF_JUDGES, Measured
+from culture_tasks.report.numbers.scores import JUDGE_FLAGS, Measured
 from culture_tasks.report.tables.grid import ALL, COUNT, OWN_SCALE, columns_of, row_of
 from culture_tasks.report.tables.judge_bias import JudgedResponse, judge_biases
 from culture_tasks.report.tables.judge_panels import ALPHA
@@ -68,7 +68,7 @@ _ABOUT_AGREEMENT = (
     "how far they are apart. Where one of these is missing, the reason calls the people the first rater and the judge "
     "the second. Intervals are percentiles of 1,000 resamples of items."
 )
-_LOST_FLAGS: frozenset[Flag] = OF_JUDGES | {"low_coverage"}
+_LOST_FLAGS: frozenset[Flag] = JUDGE_FLAGS | {"low_coverage"}
 """Flags of a judge's score that a score of people hasn't."""
 
 
@@ -385,7 +385,7 @@ class CheckedUnit:
             self._cell(alone, culture),
             corrected.rated,
             corrected.size,
-            Cell(known(corrected.weight), _WEIGHT) if culture is None else None,
+            Cell(nan_to_none(corrected.weight), _WEIGHT) if culture is None else None,
         ]
 
     def _own(self, culture: str | None) -> Cell:
@@ -421,9 +421,16 @@ class CheckedUnit:
         estimates = ((found.estimates[name], scale) for name, scale in statistics.items())
         return [
             found.pairs,
-            None if between is None else Cell(known(between.value), ALPHA, note=between.reason or ""),
+            None if between is None else Cell(nan_to_none(between.value), ALPHA, note=between.reason or ""),
             *(
-                Cell(known(one.value), scale, known(one.low), known(one.high), n=found.pairs, note=one.reason or "")
+                Cell(
+                    nan_to_none(one.value),
+                    scale,
+                    nan_to_none(one.low),
+                    nan_to_none(one.high),
+                    n=found.pairs,
+                    note=one.reason or "",
+                )
                 for one, scale in estimates
             ),
         ]
