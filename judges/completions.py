@@ -32,14 +32,14 @@ class ChatRequest:
     messages: Sequence[Message] | Callable[[], Sequence[Message]]  # as sent; a function makes them when they are needed
     sampling: Mapping[str, Any]  # as meant; an endpoint that refuses a parameter is sent others, always the same ones
     _: KW_ONLY
-    named_by: InitVar[object] = None  # texts that the messages are made of; None where they name themselves
+    texts: InitVar[object] = None  # texts that the messages are made of; None where they name themselves
     sample: int = 0  # counts fresh samples for one verdict: 0, then 1 for the first time of asking again
     place: str = ""  # fingerprint of whatever else tells the endpoint's model from another of that name
     most_tokens: int = 0  # how far the limit of tokens may grow where thinking uses it up; no part of the key
     key: bytes = field(init=False)
 
-    def __post_init__(self, named_by: object) -> None:
-        content = self.chat if named_by is None else named_by
+    def __post_init__(self, texts: object) -> None:
+        content = self.chat if texts is None else texts
         name = _json([self.endpoint, self.place, self.model, content, self.sampling, self.sample])
         self.key = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
 
@@ -53,8 +53,8 @@ class ChatRequest:
         messages = [
             _wording(message["content"]) if message["role"] == "system" else _encoded(message) for message in self.chat
         ]
-        rest = _json({"model": self.model, **sampling})
-        return f'{{"messages":[{",".join(messages)}],{rest[1:]}'.encode()
+        parameters = _json({"model": self.model, **sampling})
+        return f'{{"messages":[{",".join(messages)}],{parameters[1:]}'.encode()
 
 
 @dataclass(frozen=True, slots=True)

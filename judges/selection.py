@@ -30,17 +30,17 @@ class JudgeSpec:
 def parse_spec(text: str) -> JudgeSpec:
     """Reads a judge's name, such as ``openai:gpt-4o`` or ``lexical``."""
     backend, colon, model = text.strip().partition(":")
-    shown = shown_arguments(text)
+    name = shown_arguments(text)
     if backend not in BACKENDS:
         raise SettingsError(
-            f"CULTURE_JUDGE={shown!r}: unknown judge backend {backend!r}.{nearest(backend, BACKENDS)} Allowed are "
+            f"CULTURE_JUDGE={name!r}: unknown judge backend {backend!r}.{nearest(backend, BACKENDS)} Allowed are "
             "openai:<model>, lm_eval:<backend>,<model args>, lexical and none."
         )
     example = _EXAMPLES.get(backend)
     if example and not model.strip():
-        raise SettingsError(f"CULTURE_JUDGE={shown!r}: {backend} needs a model, as in {example}.")
+        raise SettingsError(f"CULTURE_JUDGE={name!r}: {backend} needs a model, as in {example}.")
     if colon and not example:
-        raise SettingsError(f"CULTURE_JUDGE={shown!r}: {backend} takes no model; write CULTURE_JUDGE={backend}.")
+        raise SettingsError(f"CULTURE_JUDGE={name!r}: {backend} takes no model; write CULTURE_JUDGE={backend}.")
     return JudgeSpec(backend, model.strip())
 
 

@@ -37,5 +37,5 @@ def finding_of(look: Callable[[], Finding], shown: Callable[[str], str] = str) -
     except CultureTasksError as error:
         return Finding("fix", "can't be used", str(error))
     except Exception as error:  # noqa: BLE001 - whatever is broken here is what the user wants to know
-        said = shown(" ".join(str(error).split()))[:300]
-        return Finding("fix", f"can't be looked at ({type(error).__name__}{said and f': {said}'})")
+        message = shown(" ".join(str(error).split()))[:300]
+        return Finding("fix", f"can't be looked at ({type(error).__name__}{message and f': {message}'})")

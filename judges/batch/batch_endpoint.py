@@ -77,9 +77,9 @@ def read_results(content: bytes, secrets: Secrets) -> tuple[dict[str, Completion
                 results[name] = read_reply(status, {}, json.dumps(response.get("body")), secrets)
                 continue
             reason = error.get("message") if isinstance(error, dict) else error
-            shown = secrets.hidden(one_line(secrets.hidden(str(reason))))
+            message = secrets.hidden(one_line(secrets.hidden(str(reason))))
             is_unsent = response is None and bool(error)
-            results[name] = Problem(f"no reply in the batch: {shown}", retry=True, unsent=is_unsent)
+            results[name] = Problem(f"no reply in the batch: {message}", retry=True, unsent=is_unsent)
         elif parsed is not None:
             damaged += 1
     return results, damaged
@@ -150,9 +150,9 @@ class BatchEndpoint:
             attempts += 1
             if attempts > 1 and (batch := self.find(file)) is not None:
                 return batch
-            by = {"by": "culture-tasks"}
+            metadata = {"by": "culture-tasks"}
             create = self._client.batches.create
-            return _name_of(create(input_file_id=file, endpoint=PATH, completion_window="24h", metadata=by))
+            return _name_of(create(input_file_id=file, endpoint=PATH, completion_window="24h", metadata=metadata))
 
         return self._patiently("begin a batch", begin_or_find)
 

@@ -51,7 +51,7 @@ class Budget:
         self._shown = f"{amount:g} {prices.currency}" if self._is_money else f"{amount:,.0f} tokens"
         self._amount = amount / ranks
         self._spent = 0.0
-        self._held = 0.0
+        self._reserves = 0.0
         self._in_flight = 0
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -93,16 +93,16 @@ class Budget:
 
     def reserve_now(self, most: float) -> bool:
         """Sets an amount aside, if it is left."""
-        if self._spent + self._held + most > self._amount:
+        if self._spent + self._reserves + most > self._amount:
             return False
-        self._held += most
+        self._reserves += most
         self._in_flight += 1
         return True
 
     def settle(self, most: float, cost: float) -> None:
         """Puts what a request did cost in the place of what was set aside for it."""
         self._in_flight -= 1
-        self._held = self._held - most if self._in_flight else 0.0  # no error of rounding adds up
+        self._reserves = self._reserves - most if self._in_flight else 0.0  # no error of rounding adds up
         self._spent += cost
         waiting, self._waiting = self._waiting, []
         for request in waiting:

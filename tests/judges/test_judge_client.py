@@ -19,7 +19,7 @@ from support.fault_server import completion, raw, says
 from culture_tasks.judges.completions import Completion, Problem
 from culture_tasks.judges.endpoint.addresses import address_of
 from culture_tasks.judges.endpoint.asker import Adaptations
-from culture_tasks.judges.endpoint.client import Client, asked_to_wait, read_reply
+from culture_tasks.judges.endpoint.client import Client, read_reply, requested_wait
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.settings import Settings
 
@@ -268,6 +268,6 @@ def none_left(kind, reset, remaining="0"):
     ],
 )
 def test_an_endpoint_says_how_long_to_wait(headers, seconds):
-    assert asked_to_wait(429, headers, NOW) == seconds
+    assert requested_wait(429, headers, NOW) == seconds
     is_of_a_good_reply = "retry-after" not in headers
-    assert asked_to_wait(200, headers, NOW) == (seconds if is_of_a_good_reply else None)
+    assert requested_wait(200, headers, NOW) == (seconds if is_of_a_good_reply else None)
