@@ -132,8 +132,8 @@ def _write_data(folder: Path, documents: int) -> None:
 def _measure(harness: str, task: str, folder: Path, judge: str) -> dict[str, float]:
     environment = {**os.environ, "CULTURE_TASKS_DATA": str(folder), "CULTURE_JUDGE": judge, "HF_HUB_OFFLINE": "1"}
     with tempfile.TemporaryDirectory(dir=folder) as output:
-        asked = ["--tasks", task, "--include_path", str(folder / harness), "--log_samples", "--output_path", output]
-        command = [sys.executable, "-c", _RUN, *_COMMANDS[harness], *asked]
+        arguments = ["--tasks", task, "--include_path", str(folder / harness), "--log_samples", "--output_path", output]
+        command = [sys.executable, "-c", _RUN, *_COMMANDS[harness], *arguments]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0 or not list(Path(output).rglob("*samples*.jsonl")):
             raise SystemExit(f"{harness}, {task}: the run failed\n{done.stderr[-3000:]}")
