@@ -39,7 +39,7 @@ def post_all(url, count=1, **options):
 def writes(*parts, closes=False):
     """Replies with these bytes."""
 
-    async def behave(writer, seen):
+    async def behave(writer, request):
         for part in parts:
             writer.write(part)
             await writer.drain()
@@ -54,11 +54,11 @@ def packed(encoding, body):
 
 
 def test_connections_are_kept(server):
-    server.decide = lambda seen: says()
+    server.decide = lambda request: says()
     assert all(isinstance(result, Completion) for result in post_all(server.url, 5))
     assert (len(server.requests), server.connections) == (5, 1)
-    assert {seen.headers["host"] for seen in server.requests} == {server.url.split("/")[2]}
-    assert {seen.headers["accept-encoding"] for seen in server.requests} == {"identity"}
+    assert {request.headers["host"] for request in server.requests} == {server.url.split("/")[2]}
+    assert {request.headers["accept-encoding"] for request in server.requests} == {"identity"}
 
 
 CHUNKS = [b"%x\r\n%s\r\n" % (len(BODY[at : at + 50]), BODY[at : at + 50]) for at in range(0, len(BODY), 50)]
@@ -106,7 +106,7 @@ def test_any_other_reply_is_a_problem_and_the_next_one_is_read(server, reply, me
 def test_a_body_longer_than_any_completion_is_not_read_to_its_end(server, head, status, message):
     sent = []
 
-    async def endless(writer, seen):
+    async def endless(writer, request):
         writer.write(b"HTTP/1.1 %s\r\n%s\r\n\r\n" % (status, head))
         while len(sent) < 1_000:
             writer.write(b"10000\r\n%s\r\n" % (b"x" * 65536))

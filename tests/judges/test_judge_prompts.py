@@ -54,8 +54,8 @@ def test_adversarial_text_stays_data(text):
         assert b"\x00" not in body
 
 
-def code_of(seen):
-    return re.search(r"<response-([0-9a-f]{12})>", seen.text).group(1)
+def code_of(request):
+    return re.search(r"<response-([0-9a-f]{12})>", request.text).group(1)
 
 
 def test_a_response_can_not_compute_its_tags(server, judge_for):
@@ -65,7 +65,7 @@ def test_a_response_can_not_compute_its_tags(server, judge_for):
     for response in (text.format(computed), text):
         ask(judge_for(), JudgeItem("What?", ("biryani",), response))
     assert len(server.requests) == 2
-    assert computed not in {code_of(seen) for seen in server.requests}
+    assert computed not in {code_of(request) for request in server.requests}
 
 
 def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(server, judge_for, item):
@@ -73,7 +73,7 @@ def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(s
     for judge in judges[:2]:
         verdict = ask(judge, item)
         assert judge._grader.secret not in f"{judge._grader!r} {judge.identity(LAVE)} {verdict}"
-    assert len({code_of(seen) for seen in server.requests}) == len(server.requests) == 2
+    assert len({code_of(request) for request in server.requests}) == len(server.requests) == 2
     assert ask(judges[2], item).cached
 
 
