@@ -33,8 +33,8 @@ def parse_spec(text: str) -> JudgeSpec:
     name = shown_arguments(text)
     if backend not in BACKENDS:
         raise SettingsError(
-            f"CULTURE_JUDGE={name!r}: unknown judge backend {backend!r}.{nearest(backend, BACKENDS)} Allowed are "
-            "openai:<model>, lm_eval:<backend>,<model args>, lexical and none."
+            f"CULTURE_JUDGE={name!r}: unknown judge backend {backend!r}.{nearest(backend, BACKENDS)} Expected "
+            "openai:<model>, lm_eval:<backend>,<model args>, lexical or none."
         )
     example = _EXAMPLES.get(backend)
     if example and not model.strip():
@@ -58,7 +58,7 @@ def spec_for(settings: Settings, paper_model: str) -> JudgeSpec:
 
 def make_judge(spec: JudgeSpec, settings: Settings) -> Judge:
     """Builds a judge; nothing is asked or loaded yet."""
-    read_prices(settings.prices_file)  # which are needed at the end of a run
+    read_prices(settings.prices_file)  # an error now, and not at the end of the run
     if spec.backend == "lexical":
         return LexicalJudge()
     if spec.backend == "none":

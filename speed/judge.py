@@ -1,6 +1,6 @@
 """How fast judging is: share of the ideal, against the harnesses' own ways and a bare loop over the same client.
 
-A server of fixed latency L runs in a process of its own (``judge_server.py``). With C requests in flight, N requests
+A server of fixed latency L runs in a separate process (``judge_server.py``). With C requests in flight, N requests
 take at best N*L/C seconds; the share of the ideal is that time over the measured one. Run on an idle machine::
 
     python speed/judge.py                  # everything, some minutes
@@ -119,7 +119,7 @@ _HEADER = ("way", "in flight", "requests", "seconds", "requests/s", "share of th
 
 @contextmanager
 def server(latency: float, *options: str) -> Iterator[str]:
-    """Starts a server of this latency in another process, with more options of its own; gives its base URL."""
+    """Starts a server of this latency in another process, with more options; gives its base URL."""
     command = [sys.executable, str(_SERVER), "--latency", str(latency), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

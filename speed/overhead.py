@@ -2,7 +2,7 @@
 
 Both tasks have the same N text-only rows, the same generation settings and the harness's ``dummy`` model, which answers
 at once, and both are run as users run them: the harness's own command with its samples logged and its result files
-written. The trivial task has one metric over numbers, and its prompt is the question. Each run is a process of its own.
+written. The trivial task has one metric over numbers, and its prompt is the question. Each run is a separate process.
 Time is measured from the moment the harness has its tasks (start-up and data loading apart) until all files are
 written, as time on the clock and as processor time; the whole run with start-up is given beside it. Runs alternate;
 medians, their ratio and their difference for each document are printed: the ratio alone hides that the harnesses have

@@ -4,7 +4,7 @@
     python speed/preferences.py --rows 1000000 --folder /scratch
 
 Rows are as long as CARE's, ten responses a question, in Chinese. Beside each command stands the plain reading of the
-same file, row by row into memory, in a process of its own too: ratios say what checking, pairing, comparing with
+same file, row by row into memory, in a separate process too: ratios say what checking, pairing, comparing with
 tests and writing add to it. The tests are the toy data of this repository, as many questions as there are for each of
 CARE's languages when --tests says so.
 """

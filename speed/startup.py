@@ -1,4 +1,4 @@
-"""What this package adds to the start of each harness, each time in a process of its own.
+"""What this package adds to the start of each harness, each time in a separate process.
 
 lmms-eval imports the plug-in and asks it for its part of the task index; lm-eval reads every YAML of the folder that
 ``--include_path`` names. What the harness has imported by then is not counted. From the repository's root::

@@ -1,7 +1,7 @@
-"""A model as a harness loads it, asked by prompts as our tasks ask, with a look at what reached its own ``generate``.
+"""A model as a harness loads it, asked by prompts as our tasks ask, and the requests that reach its ``generate``.
 
-A model of transformers or vLLM in this process tells the tokens that it was given; an API model tells the tokens that
-its server counted, and the reply.
+A model of transformers or vLLM in this process tells the tokens that it was given; an API model tells the number of
+tokens that its server counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENDPOINT = "endpoint"
 
 _CHAT_ENDPOINT, _PATH = "local-chat-completions", "/chat/completions"
 _MAX_IMAGES = 4
-_OF_A_REPLY, _OF_A_GLANCE = 1024, 32
+_REPLY_TOKENS, _GLANCE_TOKENS = 1024, 32
 """New tokens where the reply is all there is, and the model may think before it; and where the prompt can be seen."""
 
 
@@ -64,7 +64,7 @@ class HarnessModel(ABC):
         self, prompt: Prompt, images: Sequence[Image] = (), *, new_tokens: int = 0, stop: Sequence[str] = ()
     ) -> Arrival:
         """Has the model reply to a prompt with its images, greedily; with 0 new tokens, as many as a reply may need."""
-        new_tokens = new_tokens or (_OF_A_REPLY if self.is_remote else _OF_A_GLANCE)
+        new_tokens = new_tokens or (_REPLY_TOKENS if self.is_remote else _GLANCE_TOKENS)
         self._arrivals.clear()
         generation = {"until": list(stop), "do_sample": False, "temperature": 0.0}
         with redirect_stderr(io.StringIO()):  # a harness has a progress bar for every request

@@ -68,7 +68,7 @@ def _template(model: HarnessModel) -> Finding:
     arrival = model.ask(_text(_QUESTION))
     facts = {"reply": arrival.reply, "prompt": arrival.prompt}
     if marks := [mark for mark in _MARKS if mark in arrival.reply]:
-        remedy = "The template isn't the model's own, or the end of its turn is unknown: compare its tokenizer."
+        remedy = "The template isn't the model's, or the end of its turn is unknown: compare its tokenizer."
         return Finding("fix", f"the reply holds {', '.join(marks)}, marks of a chat template", remedy, facts)
     if arrival.prompt is None:
         state, remedy = ("ok", "") if arrival.reply.strip() else ("fix", "Look at the server's log.")
@@ -81,7 +81,7 @@ def _template(model: HarnessModel) -> Finding:
         return Finding("fix", f"the question is {times} in the prompt: {_short(arrival.prompt)}", remedy, facts)
     if not after.strip() and model.has_template:
         remedy = "It lacks its part for add_generation_prompt: the model goes on with the question."
-        return Finding("fix", "nothing stands between the question and the reply", remedy, facts)
+        return Finding("fix", "nothing separates the reply from the question", remedy, facts)
     if not after.strip():
         remedy = "For a base model take tasks by likelihood; for another, find the template that it was trained with."
         return Finding("note", "none: the model is given the bare question", remedy, facts)
@@ -145,7 +145,7 @@ def _stop_strings(model: HarnessModel) -> Finding:
     """Has the model stop at a piece of its own reply, so that what it knows doesn't matter."""
     question = _text("Count from one to twenty in words.")
     full_reply = model.ask(question, new_tokens=48).reply
-    ours = "Our tasks set none; variants of your own with `until` need it."
+    ours = "Our tasks set none; your variants with `until` need it."
     stop = full_reply[len(full_reply) // 2 :][:4].strip()
     if not stop or len(full_reply) < 8:
         return Finding("note", f"not tried: the reply {_short(full_reply)} is too short", ours)

@@ -90,7 +90,7 @@ class RefusedError(JudgeUnreachableError):
 
 
 class Status(NamedTuple):
-    """How far a batch is."""
+    """The progress of a batch."""
 
     name: str  # the endpoint's name of its state
     done: int  # how many requests have a result
@@ -141,7 +141,8 @@ class BatchEndpoint:
         """Begins the batch of an uploaded file and returns its name; one that was begun already is found.
 
         Raises:
-            RefusedError: If the endpoint doesn't begin it; without an answer, so that nobody can tell, another error.
+            RefusedError: If the endpoint refuses it.
+            JudgeUnreachableError: If there is no answer, and the batch may have begun.
         """
         attempts = 0
 
@@ -166,7 +167,7 @@ class BatchEndpoint:
         return self._patiently(f"list batches to see whether there is one of file {file}", look)
 
     def status(self, batch: str) -> Status:
-        """Returns how far a batch is."""
+        """Returns the progress of a batch."""
 
         def look() -> Status:
             reply: Any = self._client.batches.retrieve(batch)

@@ -1,8 +1,8 @@
 """A judge behind an endpoint that is asked in batches, over as many rounds and commands as it takes.
 
-Its verdicts are those that the endpoint's judge gives: the same requests, reading of replies and reminder after an
-unreadable one. A request that neither the verdict cache nor a batch answers is open, and is part of the next
-batch. One that failed for a reason that may pass, expired, or was cut off by thinking is given up after three batches.
+Requests, reading of replies and the reminder after an unreadable one are the endpoint judge's. A request that neither
+the verdict cache nor a batch answers is open, and is part of the next batch. One that failed for a reason that may
+pass, expired, or was cut off by thinking is given up after three batches.
 
 A small file beside the results lists the batches: which requests, as which file and batch at the endpoint. It is
 written before and after each step, so that a command that was killed goes on where it stopped and pays for no request
@@ -91,7 +91,7 @@ class _Reply(NamedTuple):
 
 
 class _Batch(BaseModel, extra="forbid"):
-    """A batch, as far as it is."""
+    """A batch and its progress."""
 
     model: str  # who is asked
     names: list[str]  # the requests
@@ -134,7 +134,7 @@ class BatchRounds:
     _: KW_ONLY
     endpoint: BatchEndpoint
     file: Path  # lists the batches
-    say: Callable[[str], None]  # takes a line about how far they are
+    say: Callable[[str], None]  # prints a line of progress
     resend: bool = False  # whether requests are sent again whose results can't be fetched
     _collected: set[str] = field(default_factory=set, init=False)
     _patient_until: dict[str, float] = field(default_factory=dict, init=False)
@@ -165,7 +165,7 @@ class BatchRounds:
                     self.judges[batch.model].adopt_sampling(self.rubrics[name], sampling)
 
     def submit(self) -> int:
-        """Sends the open requests that are not on their way, and returns how many these were.
+        """Sends the open requests that are not on their way, and returns their number.
 
         Requests that batches which have ended left open are sent again, unless their results can't be fetched.
         """
@@ -183,7 +183,7 @@ class BatchRounds:
         return total
 
     def collect(self) -> list[Status]:
-        """Takes the results of all batches that have ended, and returns how far the others are.
+        """Takes the results of all batches that have ended, and returns the status of the others.
 
         A batch whose results can't be fetched is among these for as long as patience lasts.
 
@@ -439,7 +439,7 @@ class BatchRounds:
 
 
 def described(running: Sequence[Status]) -> str:
-    """Returns how far batches are, in a line."""
+    """Returns the progress of batches, in a line."""
     done, requests = sum(status.done for status in running), sum(status.requests for status in running)
     names = ", ".join(dict.fromkeys(status.name.replace("_", " ") for status in running))
     return f"batches not done: {len(running)} ({names}); {done:,} of {requests:,} requests have a result"

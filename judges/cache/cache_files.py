@@ -1,8 +1,8 @@
 """The file of a verdict cache: its layout, its rows, and the actions of ``culture-tasks cache``.
 
 Completions are stored, not verdicts: they are parsed after reading, so a better parser needs no new calls. Each row has
-a checksum, so that a damaged one is asked again instead of being believed. The actions raise a ``JudgeError`` where a
-file can't be read as a verdict cache, or not be written.
+a checksum, so that a damaged one is asked again instead of being believed. The actions raise a ``JudgeError`` if a file
+is no verdict cache, or can't be written.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def shown_url(url: str) -> str:
 
 
 def shown_arguments(arguments: str) -> str:
-    """Returns model arguments without the values of those whose names sound secret, and without secrets in URLs."""
+    """Returns model arguments without secrets: values whose names sound secret, and parts of URLs."""
     parts = []
     for argument in arguments.split(","):
         name, equals, value = argument.partition("=")

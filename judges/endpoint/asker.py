@@ -189,9 +189,9 @@ class _Exchange:
     most_tokens: int
     sampling: Mapping[str, Any] = field(default_factory=dict)
     body: bytes = b""
-    most: float = 0.0  # that it can cost, where there is a budget
+    most: float = 0.0  # its highest cost, where there is a budget
     unaffordable: bool = False
-    seconds_of_faults: float = 0.0  # for which it has been failing while others were answered
+    seconds_of_faults: float = 0.0  # how long it has failed while others were answered
     usage: Usage | None = None
     cut_off: Completion | None = None
     faults: int = 0
@@ -203,7 +203,7 @@ class _Exchange:
         self.body = self.request.body(self.sampling)
 
     def settled(self, reply: Completion | Problem) -> Completion | Problem | None:
-        """Returns what came of the request; None where it is to be sent again at once, with other parameters."""
+        """Returns the outcome of the request; None if it is to be sent again at once, with other parameters."""
         self.body = b""
         if isinstance(reply, Completion):
             self.usage = reply.usage if self.usage is None else self.usage + reply.usage
@@ -240,7 +240,7 @@ def limit_of(sampling: Mapping[str, Any]) -> int | None:
 
 
 class Adaptations:
-    """What one model takes in place of the parameters that were meant."""
+    """The parameters that one model takes in place of others."""
 
     def __init__(self) -> None:
         self._instead: dict[str, str | None] = {}
@@ -249,7 +249,7 @@ class Adaptations:
         self._largest = MOST_TOKENS
 
     def apply(self, sampling: Mapping[str, Any], most_tokens: int = 0) -> Mapping[str, Any]:
-        """Returns the parameters to send for those that are meant; ``most_tokens`` is how far their limit may grow."""
+        """Returns the parameters to send in place of these; their limit of tokens may grow to ``most_tokens``."""
         if not (self._instead or self._simpler or self._limit):
             return sampling
         parameters: dict[str, Any] = {}

@@ -5,7 +5,7 @@ Whether a judge can grade is found out before any inference: it gets one real qu
 The engine answers jobs from the cache in batches, or by asking the endpoint, identical requests once. That holds for
 all processes of the machine that share the cache: what one of them is asking for, the others wait for. All of it runs
 in one event loop, in one background thread for the whole process. Memory stays flat: prompts exist for about twice as
-many jobs as may be in flight, and for those that wait to be sent again after a fault, 1,000 at most.
+many jobs as may be in flight, and for at most 1,000 that wait after a fault.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 _PATIENCE_BEFORE_A_RUN = Patience(longest=10.0)
 _JOBS_PER_LOOKUP = 1000
-# What a user can do who has no judge that works now.
+# Advice for a user without a working judge.
 OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`."
 
 
@@ -133,7 +133,7 @@ class EndpointJudge(Judge):
 
     @property
     def engine(self) -> Engine:
-        """What answers this process's jobs, made on first use."""
+        """The engine of this process, made on first use."""
         with self._lock:
             if self._engine is None or self._engine.pid != os.getpid():
                 self._engine = Engine(self.address, self._settings, self._patience, self._grader.adaptations)
@@ -310,7 +310,7 @@ class Engine:
         return True
 
     def _settle(self, leader: VerdictJob, answer: Answer) -> list[VerdictJob]:
-        """Hands an answer to a job and its followers; returns those that have another request to answer."""
+        """Hands an answer to a job and its followers; returns the jobs that have another request."""
         key = leader.request.key
         followers = self._followers.pop(key)
         if answer.kept_since is not None or isinstance(answer.reply, Problem):
@@ -344,7 +344,7 @@ class Engine:
                 self._loop.call_later(_SECONDS_BETWEEN_HANDOVERS if self.asker.gate.in_flight else 0.0, self._hand_over)
 
     def _hand_over(self) -> None:
-        """Has the completions that came stored, and hands all answers that came to those who wait."""
+        """Stores the completions that came, and hands out all answers."""
         answered, self._answered = self._answered, []
         rows = [job.row(answer.reply) for job, answer in answered if isinstance(answer.reply, Completion)]
         if rows:

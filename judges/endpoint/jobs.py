@@ -1,4 +1,4 @@
-"""One verdict on its way: who grades and how, the next request, and the verdict that somebody waits for."""
+"""One verdict on its way: the grader, the next request, and the verdict that a caller waits for."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Grader:
     backend: str  # ``openai`` or ``lm_eval``
     endpoint: str  # the endpoint's name without secrets
     model: str  # model name as asked for, or model arguments, without secrets
-    # Fingerprint of all else that tells one model from another of that name: the whole URL, or the files of a local
-    # model. It is part of the cache's key, and shown nowhere.
+    # Fingerprint of the whole URL, or of the files of a local model: it tells two models of one name apart. It is part
+    # of the cache's key, and shown nowhere.
     place: str
     hides: Secrets  # secrets that no verdict's error may show, whatever broke down
     settings: Settings = field(repr=False)
@@ -99,7 +99,7 @@ class Grader:
 
 @dataclass(slots=True, eq=False)
 class VerdictJob:
-    """Asks for one verdict until it is there, and is the ticket of whoever waits for it.
+    """Asks for one verdict until it is there; it is the ticket of the caller who waits.
 
     A reply that was cut off, or holds no verdict without doubt, is asked again with a reminder of the format; each
     reply is read on its own. Completions that an earlier run kept are used, unless they add up to no verdict: then the

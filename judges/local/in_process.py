@@ -270,7 +270,7 @@ def check_model(backend: str, arguments: str, secrets: Secrets) -> None:
         backends = sorted(registry.model_registry.keys())
         raise JudgeUnreachableError(
             f"judge lm_eval:{backend}: lm-eval has no backend {backend!r}.{nearest(backend, backends)} "
-            f"Known are {', '.join(backends)}. Write CULTURE_JUDGE=lm_eval:<backend>,<model args>."
+            f"It has {', '.join(backends)}. Write CULTURE_JUDGE=lm_eval:<backend>,<model args>."
         )
     package = _SERVING.get(backend)
     try:

@@ -171,7 +171,7 @@ class _Object(NamedTuple):
     content: dict[str, Any]
 
     def entries(self) -> Iterator[tuple[str, Any]]:
-        """Gives all keys with their values, those of objects inside of it too."""
+        """Yields all keys with their values, also of nested objects."""
         waiting: list[Any] = [self.content]
         while waiting:
             value = waiting.pop()
@@ -221,7 +221,7 @@ def _objects_in(text: str, original: str) -> list[_Object] | None:
 
 
 def _stated_in(json_object: _Object, text: str, scale: OfferedScale) -> Iterator[Statement]:
-    """Gives the ratings under the keys of an object, and a correction in its texts ("the score should be 4")."""
+    """Yields the ratings under the keys of an object, and corrections in its texts ("the score should be 4")."""
     mentioned = _is_mentioned(text, json_object.start, json_object.end)
     for key, content in json_object.entries():
         words = _WORD.findall(key.lower())
@@ -382,7 +382,7 @@ def _statements_in(text: str, scale: OfferedScale) -> list[Statement]:
 
 
 def _unlabelled_ratings(text: str, scale: OfferedScale) -> Iterator[Statement]:
-    """Gives the ratings that are given without a word for one; a denied or supposed one says nothing."""
+    """Yields ratings without a word for one, as in "I give it a 7"; a denied or supposed one says nothing."""
     for match in islice(_GIVEN.finditer(text), _MOST_STATEMENTS):
         value, end = _value(text, match, scale)
         aside = _CRITERION.search(match["what"]) or not _CLAUSE_ENDS.match(text, end)
@@ -401,7 +401,7 @@ def _number_alone(text: str, scale: OfferedScale) -> Statement | None:
 
 
 def _lead(text: str, start: int) -> str:
-    """Returns what stands before a statement in its sentence, at most a line."""
+    """Returns the beginning of a statement's sentence, at most a line."""
     before = text[max(text.rfind("\n", 0, start) + 1, start - _LOOK_BACK) : start]
     ends = [match.end() for match in _SENTENCE_ENDS.finditer(before)]
     return before[ends[-1] :] if ends else before
@@ -423,7 +423,7 @@ def _is_mentioned(text: str, start: int, end: int) -> bool:
 
 
 def _has_words(text: str) -> bool:
-    """Whether a text has words other than those that belong to a verdict, such as "my final"."""
+    """Whether a text has words that belong to no verdict; "my final" has none."""
     return any(word not in _OWN_WORDS for word in _WORD.findall(text))
 
 

@@ -60,7 +60,7 @@ START = "<|im_start|>assistant\n"
     ("template", "state", "found"),
     [
         (f"{TURN}{START}", "ok", "the question is whole"),
-        ("{{ messages[0]['content'] }}", "fix", "nothing stands between"),
+        ("{{ messages[0]['content'] }}", "fix", "nothing separates"),
         (f"{{{{ messages[0]['content'][:9] }}}}{START}", "fix", "the question is not in the prompt"),
         (f"{TURN}{TURN}{START}", "fix", "the question is twice in the prompt"),
         (None, "note", "the bare question"),
