@@ -109,7 +109,7 @@ def make_models(folder: Path) -> None:
     tiny_models.make_tiny_lm(folder / "lm")
     tiny_models.make_tiny_vlm(folder / "vlm")
     print(
-        f"Made two tiny models with random weights in {_shown(folder)} ({time.monotonic() - start:.0f} s).\n",
+        f"Made two tiny models with random weights in {_short_path(folder)} ({time.monotonic() - start:.0f} s).\n",
         flush=True,
     )
 
@@ -121,7 +121,7 @@ def carry_out(run: Run, output: Path) -> None:
         DemoError: If the command failed, or left no results for one of its tasks.
     """
     folder, log = output / run.name, output / f"{run.name}.log"
-    command = [*run.command, "--output_path", str(_shown(folder))]
+    command = [*run.command, "--output_path", str(_short_path(folder))]
     assigned = " ".join(f"{name}={value}" for name, value in ENVIRONMENT.items())
     print(f"== {run.title}\n\n$ {assigned} {shlex.join(command)}\n", flush=True)
     start = time.monotonic()
@@ -132,9 +132,10 @@ def carry_out(run: Run, output: Path) -> None:
     problem = _problem(run, folder, status) or (None if printed else "no result table was printed")
     if problem:
         print(*text.splitlines()[-TAIL:], sep="\n", file=sys.stderr)
-        raise DemoError(f"{run.title}: {problem}. The whole log is {_shown(log)}.")
+        raise DemoError(f"{run.title}: {problem}. The whole log is {_short_path(log)}.")
     print(*printed, sep="\n\n")
-    print(f"\n{time.monotonic() - start:.0f} s; results in {_shown(folder)}, log in {_shown(log)}\n", flush=True)
+    seconds = time.monotonic() - start
+    print(f"\n{seconds:.0f} s; results in {_short_path(folder)}, log in {_short_path(log)}\n", flush=True)
 
 
 def tables(log: str) -> Iterator[str]:
@@ -168,8 +169,8 @@ def _start(command: Sequence[str], log: Path) -> int:
 
 def _environment(inherited: Mapping[str, str]) -> dict[str, str]:
     """Set the demonstration's own settings in place of the user's; a tiny model is fastest on one thread."""
-    kept = {name: value for name, value in inherited.items() if not name.startswith("CULTURE_")}
-    return {**kept, **ENVIRONMENT, "OMP_NUM_THREADS": "1"}
+    environment = {name: value for name, value in inherited.items() if not name.startswith("CULTURE_")}
+    return {**environment, **ENVIRONMENT, "OMP_NUM_THREADS": "1"}
 
 
 def _problem(run: Run, folder: Path, status: int) -> str | None:
@@ -177,17 +178,17 @@ def _problem(run: Run, folder: Path, status: int) -> str | None:
         return f"the command ended with status {status}"
     results = sorted(folder.rglob("*results*.json"))
     if not results:
-        return f"no result file in {_shown(folder)}"
+        return f"no result file in {_short_path(folder)}"
     reported = json.loads(results[-1].read_text(encoding="utf-8"))["results"]
     for task in run.tasks:
         if task not in reported:
-            return f"no results of {task} in {_shown(results[-1])}"
+            return f"no results of {task} in {_short_path(results[-1])}"
         if not any(path.stat().st_size for path in folder.rglob(f"*samples_{task}*.jsonl")):
-            return f"no samples of {task} in {_shown(folder)}"
+            return f"no samples of {task} in {_short_path(folder)}"
     return None
 
 
-def _shown(path: Path) -> Path:
+def _short_path(path: Path) -> Path:
     return path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
 
 
@@ -201,7 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(BEFORE)
     make_models(output / "models")
     try:
-        for run in runs(_shown(output / "models")):
+        for run in runs(_short_path(output / "models")):
             carry_out(run, output)
     except DemoError as error:
         print(f"The demonstration failed. {error}", file=sys.stderr)

@@ -34,9 +34,9 @@ def _bottle(x: int, colour: str) -> list[Shape]:
     return [_shape("rectangle", colour, x, 36, x + 22, 90), _shape("rectangle", colour, x + 7, 8, x + 15, 36)]
 
 
-def _paper(lines: int, left: int) -> list[Shape]:
-    rows = [_shape("rectangle", "dimgray", left + 6, 16 + 10 * row, left + 38, 19 + 10 * row) for row in range(lines)]
-    return [_shape("rectangle", "white", left, 8, left + 44, 90), *rows]
+def _paper(lines: int, x: int) -> list[Shape]:
+    rows = [_shape("rectangle", "dimgray", x + 6, 16 + 10 * row, x + 38, 19 + 10 * row) for row in range(lines)]
+    return [_shape("rectangle", "white", x, 8, x + 44, 90), *rows]
 
 
 def _shoe(x: int, y: int, colour: str) -> list[Shape]:

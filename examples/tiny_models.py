@@ -221,9 +221,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Make a tiny model with random weights.")
     parser.add_argument("kind", choices=["lm", "vlm"], help="a language model, or one that sees images too")
     parser.add_argument("folder", type=Path, help="where to save it")
-    chosen = parser.parse_args(arguments)
-    make = make_tiny_lm if chosen.kind == "lm" else make_tiny_vlm
-    print(make(chosen.folder))
+    options = parser.parse_args(arguments)
+    make = make_tiny_lm if options.kind == "lm" else make_tiny_vlm
+    print(make(options.folder))
 
 
 if __name__ == "__main__":

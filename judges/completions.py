@@ -1,4 +1,4 @@
-"""One chat request: what is sent, how it is named in the cache, and what comes back, a completion or a problem."""
+"""One chat request, its name in the cache, and its outcome: a completion or a problem."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MODEL_CODES = ("model_not_found", "DeploymentNotFound", "model_not_available")
 
 @dataclass(slots=True, eq=False)
 class ChatRequest:
-    """All that changes a judge's answer.
+    """Everything that changes a judge's answer.
 
-    Messages whose delimiters are made from a secret of the run differ from run to run. So a request may be named by
-    the texts they are made of, without the secret, and runs share completions.
+    Delimiters are made from a secret of the run, so messages differ from run to run. A request may be named by the
+    texts that its messages are made of, without the secret: then runs share completions.
 
     Attributes:
         key: SHA-256 of canonical JSON of the request: the name of the completion in the cache.
@@ -32,14 +32,14 @@ class ChatRequest:
     messages: Sequence[Message] | Callable[[], Sequence[Message]]  # as sent; a function makes them when they are needed
     sampling: Mapping[str, Any]  # as meant; an endpoint that refuses a parameter is sent others, always the same ones
     _: KW_ONLY
-    named_by: InitVar[object] = None  # texts that the messages are made of; None where they name themselves
+    texts: InitVar[object] = None  # texts that the messages are made of; None where they name themselves
     sample: int = 0  # counts fresh samples for one verdict: 0, then 1 for the first time of asking again
     place: str = ""  # fingerprint of whatever else tells the endpoint's model from another of that name
     most_tokens: int = 0  # how far the limit of tokens may grow where thinking uses it up; no part of the key
     key: bytes = field(init=False)
 
-    def __post_init__(self, named_by: object) -> None:
-        content = self.chat if named_by is None else named_by
+    def __post_init__(self, texts: object) -> None:
+        content = self.chat if texts is None else texts
         name = _json([self.endpoint, self.place, self.model, content, self.sampling, self.sample])
         self.key = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
 
@@ -53,8 +53,8 @@ class ChatRequest:
         messages = [
             _wording(message["content"]) if message["role"] == "system" else _encoded(message) for message in self.chat
         ]
-        rest = _json({"model": self.model, **sampling})
-        return f'{{"messages":[{",".join(messages)}],{rest[1:]}'.encode()
+        parameters = _json({"model": self.model, **sampling})
+        return f'{{"messages":[{",".join(messages)}],{parameters[1:]}'.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Completion:
 
     @property
     def is_cut_off_by_thinking(self) -> bool:
-        """Whether thinking used up the tokens: the endpoint says that there was some, or nothing stands beside it."""
+        """Whether thinking used up the tokens: the endpoint reports some, or the reply holds nothing else."""
         return self.is_cut_off and (self.thought or not without_reasoning(self.text).strip())
 
 
@@ -85,12 +85,12 @@ class Problem:
 
     message: str  # why, in one line without secrets
     retry: bool = False  # whether the same request may work later
-    overload: bool = False  # whether fewer requests at a time are asked for
+    overload: bool = False  # whether the endpoint asks for fewer requests at a time
     refused: bool = False  # whether the judge or its provider declined
     status: int | None = None  # HTTP status, or None where there was no reply
     code: str | None = None  # the endpoint's own name for the error
     param: str | None = None  # the parameter that it complains about
-    unsent: bool = False  # whether the request surely never reached the judge, so that nothing can be charged for it
+    unsent: bool = False  # whether the request surely never reached the judge, and so costs nothing
 
     @property
     def says_unknown_model(self) -> bool:

@@ -30,17 +30,17 @@ class JudgeSpec:
 def parse_spec(text: str) -> JudgeSpec:
     """Reads a judge's name, such as ``openai:gpt-4o`` or ``lexical``."""
     backend, colon, model = text.strip().partition(":")
-    shown = shown_arguments(text)
+    name = shown_arguments(text)
     if backend not in BACKENDS:
         raise SettingsError(
-            f"CULTURE_JUDGE={shown!r}: unknown judge backend {backend!r}.{nearest(backend, BACKENDS)} Allowed are "
-            "openai:<model>, lm_eval:<backend>,<model args>, lexical and none."
+            f"CULTURE_JUDGE={name!r}: unknown judge backend {backend!r}.{nearest(backend, BACKENDS)} Expected "
+            "openai:<model>, lm_eval:<backend>,<model args>, lexical or none."
         )
     example = _EXAMPLES.get(backend)
     if example and not model.strip():
-        raise SettingsError(f"CULTURE_JUDGE={shown!r}: {backend} needs a model, as in {example}.")
+        raise SettingsError(f"CULTURE_JUDGE={name!r}: {backend} needs a model, as in {example}.")
     if colon and not example:
-        raise SettingsError(f"CULTURE_JUDGE={shown!r}: {backend} takes no model; write CULTURE_JUDGE={backend}.")
+        raise SettingsError(f"CULTURE_JUDGE={name!r}: {backend} takes no model; write CULTURE_JUDGE={backend}.")
     return JudgeSpec(backend, model.strip())
 
 
@@ -58,7 +58,7 @@ def spec_for(settings: Settings, paper_model: str) -> JudgeSpec:
 
 def make_judge(spec: JudgeSpec, settings: Settings) -> Judge:
     """Builds a judge; nothing is asked or loaded yet."""
-    read_prices(settings.prices_file)  # which are needed at the end of a run
+    read_prices(settings.prices_file)  # an error now, and not at the end of the run
     if spec.backend == "lexical":
         return LexicalJudge()
     if spec.backend == "none":

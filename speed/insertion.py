@@ -234,7 +234,7 @@ def estimates(options: argparse.Namespace) -> None:
         query = Query.about(Image.new("RGB", (side, side)), _QUESTION)
         prompt = PromptSize.of(Encoding(processor, {}), model, [query])
         lines, totals = [], {"all rows": 0.0, "base, IKE and MCKI": 0.0}
-        left: list[set[str]] = [set() for _ in tables]  # what a row of a table leaves for the next rows
+        stores: list[set[str]] = [set() for _ in tables]  # what a row of a table leaves for the next rows
         for name in paper_rows():
             method, models = method_class(name), {EVALUATED: model}
             with torch.device("meta"):
@@ -250,7 +250,7 @@ def estimates(options: argparse.Namespace) -> None:
                     RowEstimator(DEVICES[0], prompt, requests, cases, batch=options.batch),
                     stored=stored,
                 )
-                for requests, stored in zip(tables, left, strict=True)
+                for requests, stored in zip(tables, stores, strict=True)
             ]
             single, sequential = (row for row in rows if row is not None)
             totals["all rows"] += single.fit_hours + single.hours
@@ -287,8 +287,8 @@ def _raw_rows() -> Iterator[dict[str, str]]:
         name = f"{scenario}-{number}"
         texts = {f"question_{language}": f"{language} {name} ?" for language in ("en", "zh", "ar")}
         texts |= {f"answer_{culture}": f"{culture} {name}" for culture in ("us_en", "china_zh", "arab_ar")}
-        about = {"scenario": f"scenario {scenario}", "topic": "Social Values", "split": parts[scenario]}
-        yield {"id": name, "image": f"{name}.png", **about, **texts}
+        facts = {"scenario": f"scenario {scenario}", "topic": "Social Values", "split": parts[scenario]}
+        yield {"id": name, "image": f"{name}.png", **facts, **texts}
 
 
 # Measurements.
@@ -310,11 +310,11 @@ def table_options(options: argparse.Namespace) -> TableOptions:
             Image.open(file).resize((side, side)).save(file)
     os.environ |= {"CULTURE_TASKS_DATA": str(world), "CULTURE_JUDGE": "lexical", "HF_HUB_OFFLINE": "1"}
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-    others = {name: {"encoder": str(saved[encoder])} for name, encoder in _ENCODERS.items()}
+    method_options = {name: {"encoder": str(saved[encoder])} for name, encoder in _ENCODERS.items()}
     for name in ("serac", "mscke"):
-        others[name]["replacement"] = str(saved["replacement"])
+        method_options[name]["replacement"] = str(saved["replacement"])
     if options.shape == "tiny":
-        others |= {"mend": {"layers": "2", "rank": "4"}, "finetune": {"steps": "2"}, "mcki": {"route_dim": "8"}}
+        method_options |= {"mend": {"layers": "2", "rank": "4"}, "finetune": {"steps": "2"}, "mcki": {"route_dim": "8"}}
     return TableOptions(
         out=folder / options.shape / "table",
         pretrained=str(saved["model"]),
@@ -322,7 +322,7 @@ def table_options(options: argparse.Namespace) -> TableOptions:
         tasks=("crosscult_single",),
         limit=options.limit,
         fit_limit=options.cases,
-        options=others,
+        options=method_options,
     )
 
 
@@ -364,8 +364,8 @@ def measure(options: argparse.Namespace) -> None:
     engines = [(size, None) for size in options.batches.split(",")]
     engines += [(engines[-1][0], options.backend)] if options.backend else []
     for size, backend in engines:
-        chosen = replace(base, batch_size=size, backend=backend, out=base.out / f"{size}-{backend or 'transformers'}")
-        for row in _rows(chosen, options.methods.split(",")):
+        table = replace(base, batch_size=size, backend=backend, out=base.out / f"{size}-{backend or 'transformers'}")
+        for row in _rows(table, options.methods.split(",")):
             if backend is None or row.backend:
                 row.run(data)
                 lines.append((labels()[row.name], row.backend or "transformers", size, *_costs(row)))
@@ -376,8 +376,8 @@ def measure(options: argparse.Namespace) -> None:
 
 def _rows(options: TableOptions, names: Sequence[str]) -> list[MethodRow]:
     """Returns the rows of methods, with the options of these alone."""
-    chosen = {name: values for name, values in options.options.items() if name in names or ALL in names}
-    return rows_of(replace(options, options=chosen), names)
+    selection = {name: values for name, values in options.options.items() if name in names or ALL in names}
+    return rows_of(replace(options, options=selection), names)
 
 
 def _costs(row: MethodRow) -> list[str]:
@@ -392,8 +392,8 @@ def _costs(row: MethodRow) -> list[str]:
 def resume(options: argparse.Namespace) -> None:
     """Prints whether fits that were killed and continued are those without a break."""
     base, lines = table_options(options), []
-    chosen = options.methods.split(",")
-    for name in (name for name in ("mend", "serac") if name in chosen or ALL in chosen):
+    names = options.methods.split(",")
+    for name in (name for name in ("mend", "serac") if name in names or ALL in names):
         digests = []
         for kind in ("whole", "killed"):
             (row,) = _rows(replace(base, out=base.out / kind), [name])

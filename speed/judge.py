@@ -1,6 +1,6 @@
 """How fast judging is: share of the ideal, against the harnesses' own ways and a bare loop over the same client.
 
-A server of fixed latency L runs in a process of its own (``judge_server.py``). With C requests in flight, N requests
+A server of fixed latency L runs in a separate process (``judge_server.py``). With C requests in flight, N requests
 take at best N*L/C seconds; the share of the ideal is that time over the measured one. Run on an idle machine::
 
     python speed/judge.py                  # everything, some minutes
@@ -119,7 +119,7 @@ _HEADER = ("way", "in flight", "requests", "seconds", "requests/s", "share of th
 
 @contextmanager
 def server(latency: float, *options: str) -> Iterator[str]:
-    """Starts a server of this latency in another process, with more options of its own; gives its base URL."""
+    """Starts a server of this latency in another process, with more options; gives its base URL."""
     command = [sys.executable, str(_SERVER), "--latency", str(latency), *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -150,9 +150,9 @@ def settings(url: str, cache: Path, in_flight: int) -> Settings:
     return Settings(openai_base_url=url, openai_api_key="none", judge_cache=str(cache), judge_concurrency=in_flight)
 
 
-def grade(judge: EndpointJudge, wanted: Sequence[JudgeItem]) -> None:
+def grade(judge: EndpointJudge, judge_items: Sequence[JudgeItem]) -> None:
     """Submits all, then waits for all, and makes sure that all were scored."""
-    tickets = [judge.submit(LAVE, item) for item in wanted]
+    tickets = [judge.submit(LAVE, item) for item in judge_items]
     outcomes = {ticket.verdict().outcome for ticket in tickets}
     assert outcomes == {"scored"}, outcomes
 
@@ -161,10 +161,10 @@ def ours(url: str, in_flight: int, count: int) -> tuple[Timing, Timing]:
     """Measures this project's judge with its cache on: cold, then warm."""
     with tempfile.TemporaryDirectory() as folder:
         judge = EndpointJudge("judge", settings(url, Path(folder) / "verdicts.sqlite3", in_flight))
-        wanted = items(count)
-        judge.check([(LAVE, wanted[0])])  # as each run begins, and apart from what is measured
-        cold = timed(lambda: grade(judge, wanted))
-        warm = timed(lambda: grade(judge, wanted))
+        judge_items = items(count)
+        judge.check([(LAVE, judge_items[0])])  # as each run begins, and apart from what is measured
+        cold = timed(lambda: grade(judge, judge_items))
+        warm = timed(lambda: grade(judge, judge_items))
         judge.close()
     return cold, warm
 
@@ -176,17 +176,17 @@ def bare(url: str, in_flight: int, count: int) -> Timing:
 
 def post_all(url: str, headers: Mapping[str, str], in_flight: int, bodies: Sequence[bytes]) -> Timing:
     """Measures how long it takes to post bodies and to read the replies."""
-    rest = iter(bodies)
+    queue = iter(bodies)
 
     async def worker(session: aiohttp.ClientSession) -> None:
-        for body in rest:
+        for body in queue:
             async with session.post(url, data=body) as response:
                 await response.read()
                 response.raise_for_status()
 
     async def all_workers() -> None:
-        sent = {"Content-Type": "application/json", **headers}
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=sent) as session:
+        json_headers = {"Content-Type": "application/json", **headers}
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=json_headers) as session:
             await asyncio.gather(*(worker(session) for _ in range(in_flight)))
 
     return timed(lambda: asyncio.run(all_workers()))
@@ -271,11 +271,11 @@ def turns(model: str, in_flight: Sequence[int], rounds: int = 3) -> Iterator[Tur
                 judge = EndpointJudge(model, Settings.from_environment().model_copy(update=cache))
                 sampling = judge.identity(LAVE).sampling
                 bodies = [_body(item, model, sampling) for item in items(count, first)]
-                wanted = items(count, first + count)
+                judge_items = items(count, first + count)
                 first += 2 * count
-                judge.check([(LAVE, wanted[0])])
+                judge.check([(LAVE, judge_items[0])])
                 its = post_all(judge.address.url, judge.address.headers, most, bodies)
-                mine = timed(functools.partial(grade, judge, wanted))
+                mine = timed(functools.partial(grade, judge, judge_items))
                 judge.close()
             for rate, timing in zip(rates, (its, mine), strict=True):
                 rate.append(count / timing.seconds)
@@ -311,10 +311,10 @@ def _endured(
     name: str, url: str, in_flight: int, count: int, *, least: float, patience: float | None = None
 ) -> Hardship:
     with tempfile.TemporaryDirectory() as folder:
-        chosen = settings(url, Path(folder) / "verdicts.sqlite3", in_flight)
+        judge_settings = settings(url, Path(folder) / "verdicts.sqlite3", in_flight)
         if patience is not None:
-            chosen = chosen.model_copy(update={"judge_patience": patience})
-        judge = EndpointJudge("judge", chosen)
+            judge_settings = judge_settings.model_copy(update={"judge_patience": patience})
+        judge = EndpointJudge("judge", judge_settings)
         began = time.perf_counter()
         verdicts = [ticket.verdict() for ticket in [judge.submit(LAVE, item) for item in items(count)]]
         seconds = time.perf_counter() - began
@@ -329,9 +329,9 @@ def _shared(url: str, in_flight: int, count: int) -> Hardship:
         cache = str(Path(folder) / "verdicts.sqlite3")
         command = [sys.executable, __file__, "--only-grade", url, cache, str(in_flight), str(count)]
         began = time.perf_counter()
-        both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-        told = [process.communicate()[0].split() for process in both]
-    lost, attempts = (sum(int(numbers[place]) for numbers in told) for place in (0, 1))
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        outputs = [process.communicate()[0].split() for process in processes]
+    lost, attempts = (sum(int(numbers[place]) for numbers in outputs) for place in (0, 1))
     name = "a cache that two processes share; seconds with their start"
     least = count * 0.2 / (2 * in_flight)
     return Hardship(name, count, time.perf_counter() - began, least, lost, attempts - count)
@@ -361,20 +361,20 @@ def comparison(options: argparse.Namespace) -> Iterator[Row]:
 def show(title: str, rows: Iterator[Line], header: tuple[str, ...] = _HEADER) -> list[Line]:
     """Prints a table as its rows come."""
     print(f"\n{title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
-    shown = []
+    lines = []
     for row in rows:
-        shown.append(row)
+        lines.append(row)
         print(f"| {' | '.join(row.cells)} |", flush=True)
-    return shown
+    return lines
 
 
 def show_ratios(rows: Sequence[Row]) -> None:
     """Prints how many times faster than the harnesses' own ways this project is."""
-    rate = {(row.name, row.in_flight): row.requests / row.timing.seconds for row in rows}
+    rates = {(row.name, row.in_flight): row.requests / row.timing.seconds for row in rows}
     for in_flight in (64, 256):
-        mine = rate["culture-tasks, cache on", in_flight]
-        others = ", ".join(f"{mine / other:.1f} x {name}" for (name, _), other in rate.items() if "culture" not in name)
-        print(f"\nculture-tasks with {in_flight} in flight: {others}")
+        mine = rates["culture-tasks, cache on", in_flight]
+        ratios = ", ".join(f"{mine / rate:.1f} x {name}" for (name, _), rate in rates.items() if "culture" not in name)
+        print(f"\nculture-tasks with {in_flight} in flight: {ratios}")
 
 
 def main() -> None:

@@ -74,7 +74,7 @@ WORLDS = (
 )
 
 
-class Changed(NamedTuple):
+class Detection(NamedTuple):
     """How long it took to find a change, and how often the interval held it at all looks of a round."""
 
     truth: float  # the mean difference, as far as differences count
@@ -89,14 +89,14 @@ def anchor_set(world: World, size: int, rng: np.random.Generator) -> tuple[Float
     varies = rng.random(RESPONSES) < world.unstable
     old = world.ratings(opinions, varies, rng)
     names = [f"{number}" for number in range(RESPONSES)]
-    drawn = rng.permutation(draw(size, names, names, [f"{rating:06.1f}" for rating in old], int(rng.integers(2**31))))
-    return opinions[drawn], varies[drawn], old[drawn]
+    places = rng.permutation(draw(size, names, names, [f"{rating:06.1f}" for rating in old], int(rng.integers(2**31))))
+    return opinions[places], varies[places], old[places]
 
 
 def intervals(differences: Floats, world: World, confidence: float, every: int) -> Iterator[tuple[int, Interval]]:
     """Yields how many verdicts there are at each look, and their interval."""
-    for seen in range(every, differences.size + 1, every):
-        yield seen, sequence_interval(differences[:seen], -world.most, world.most, confidence)
+    for count in range(every, differences.size + 1, every):
+        yield count, sequence_interval(differences[:count], -world.most, world.most, confidence)
 
 
 def false_alarms(world: World, *, rounds: int, size: int, every: int, runs: int) -> tuple[float, float]:
@@ -105,39 +105,39 @@ def false_alarms(world: World, *, rounds: int, size: int, every: int, runs: int)
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         opinions, varies, old = anchor_set(world, size, rng)
-        told, told_usual = False, False
+        alarm, usual_alarm = False, False
         for number in range(1, rounds + 1):
             differences = world.differences(world.ratings(opinions, varies, rng), old)
             looks = intervals(differences, world, confidence_of(number), every)
-            told = told or any(one.low > 0.0 or one.high < 0.0 for _, one in looks)
-            for seen in range(every, size + 1, every):
-                one = mean_interval(differences[:seen])
-                told_usual = told_usual or one.low > 0.0 or one.high < 0.0
-        alarms, usual = alarms + told, usual + told_usual
+            alarm = alarm or any(interval.low > 0.0 or interval.high < 0.0 for _, interval in looks)
+            for count in range(every, size + 1, every):
+                interval = mean_interval(differences[:count])
+                usual_alarm = usual_alarm or interval.low > 0.0 or interval.high < 0.0
+        alarms, usual = alarms + alarm, usual + usual_alarm
     return alarms / runs, usual / runs
 
 
-def change(world: World, shift: float, *, size: int, every: int, runs: int) -> Changed:
+def change(world: World, shift: float, *, size: int, every: int, runs: int) -> Detection:
     """Returns how many verdicts of the first round it takes to find a shift of all opinions."""
-    needed, held, truth = [], 0, _true_change(world, shift)
+    counts, hits, truth = [], 0, _true_change(world, shift)
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         opinions, varies, old = anchor_set(world, size, rng)
         differences = world.differences(world.ratings(opinions + shift, varies, rng), old)
-        found, holds = NEVER, True
-        for seen, one in intervals(differences, world, confidence_of(1), every):
-            holds = holds and one.low <= truth <= one.high
-            found = min(found, seen) if one.low > 0.0 or one.high < 0.0 else found
-        needed.append(found)
-        held += holds
-    return Changed(truth, float(np.median(needed)), float(np.quantile(needed, 0.95, method="higher")), held / runs)
+        first, holds = NEVER, True
+        for count, interval in intervals(differences, world, confidence_of(1), every):
+            holds = holds and interval.low <= truth <= interval.high
+            first = min(first, count) if interval.low > 0.0 or interval.high < 0.0 else first
+        counts.append(first)
+        hits += holds
+    return Detection(truth, float(np.median(counts)), float(np.quantile(counts, 0.95, method="higher")), hits / runs)
 
 
 def _true_change(world: World, shift: float) -> float:
     rng = np.random.default_rng(2**32)
     opinions = rng.normal(world.mean, world.spread, 400_000)
     varies = rng.random(opinions.size) < world.unstable
-    before, after = (world.ratings(opinions + by, varies, rng) for by in (0.0, shift))
+    before, after = (world.ratings(opinions + offset, varies, rng) for offset in (0.0, shift))
     return float(np.mean(world.differences(after, before)))
 
 
@@ -151,9 +151,10 @@ def main() -> None:
         ours, usual = false_alarms(world, rounds=10, size=200, every=20, runs=options.runs)
         alarms.append((world.about, f"{ours:.1%}", f"{usual:.1%}"))
         for points in (3, 6, 10):
-            found = change(world, points / 100 * world.highest, size=800, every=10, runs=options.runs // 2)
-            shown = (f"{one:,.0f}" if one < NEVER else "more than 800" for one in (found.median, found.late))
-            changes.append((world.about, f"{found.truth:+.2f}", *shown, f"{found.held:.1%}"))
+            detection = change(world, points / 100 * world.highest, size=800, every=10, runs=options.runs // 2)
+            numbers = (detection.median, detection.late)
+            cells = (f"{number:,.0f}" if number < NEVER else "more than 800" for number in numbers)
+            changes.append((world.about, f"{detection.truth:+.2f}", *cells, f"{detection.held:.1%}"))
     print(as_markdown(("judge", "false alarms", "of a usual interval"), alarms, numbers=2))
     print(
         as_markdown(("judge", "change of the mean", "half found by", "95 % found by", "coverage"), changes, numbers=4)

@@ -1,6 +1,6 @@
 """Whole harness runs that judge, for ``speed/judge.py``: the harnesses' own ways and this project's.
 
-A run is a process of its own: an unmodified harness, its ``dummy`` model, N documents. The harnesses' own ways are a
+A run is a separate process: an unmodified harness, its ``dummy`` model, N documents. The harnesses' own ways are a
 task whose ``process_results`` asks the judge (lmms-eval's ``llm_judge`` there, the ``openai`` package in lm-eval);
 ours is ``culturalvqa_blind``. All send the same messages. Time is measured from the first document's
 ``process_results`` to the last aggregation, when all verdicts are in.

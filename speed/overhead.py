@@ -2,7 +2,7 @@
 
 Both tasks have the same N text-only rows, the same generation settings and the harness's ``dummy`` model, which answers
 at once, and both are run as users run them: the harness's own command with its samples logged and its result files
-written. The trivial task has one metric over numbers, and its prompt is the question. Each run is a process of its own.
+written. The trivial task has one metric over numbers, and its prompt is the question. Each run is a separate process.
 Time is measured from the moment the harness has its tasks (start-up and data loading apart) until all files are
 written, as time on the clock and as processor time; the whole run with start-up is given beside it. Runs alternate;
 medians, their ratio and their difference for each document are printed: the ratio alone hides that the harnesses have
@@ -132,8 +132,8 @@ def _write_data(folder: Path, documents: int) -> None:
 def _measure(harness: str, task: str, folder: Path, judge: str) -> dict[str, float]:
     environment = {**os.environ, "CULTURE_TASKS_DATA": str(folder), "CULTURE_JUDGE": judge, "HF_HUB_OFFLINE": "1"}
     with tempfile.TemporaryDirectory(dir=folder) as output:
-        asked = ["--tasks", task, "--include_path", str(folder / harness), "--log_samples", "--output_path", output]
-        command = [sys.executable, "-c", _RUN, *_COMMANDS[harness], *asked]
+        arguments = ["--tasks", task, "--include_path", str(folder / harness), "--log_samples", "--output_path", output]
+        command = [sys.executable, "-c", _RUN, *_COMMANDS[harness], *arguments]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0 or not list(Path(output).rglob("*samples*.jsonl")):
             raise SystemExit(f"{harness}, {task}: the run failed\n{done.stderr[-3000:]}")

@@ -36,8 +36,8 @@ class Benchmark(NamedTuple):
         level: Its mean score, in points.
         ability: The ability that it tests.
         steps: Steps of the scale of one score; 1 for right and wrong.
-        together: Questions that share a cluster, such as an image.
-        alike: Correlation of a cluster's questions.
+        cluster_size: Questions that share a cluster, such as an image.
+        correlation: Correlation of a cluster's questions.
         is_parallel: Whether the same clusters are asked about every place.
         units: Units that its questions are divided among; their mean scores differ by ten points.
     """
@@ -45,19 +45,19 @@ class Benchmark(NamedTuple):
     level: float
     ability: int
     steps: int = 1
-    together: int = 1
-    alike: float = 0.0
+    cluster_size: int = 1
+    correlation: float = 0.0
     is_parallel: bool = False
     units: int = 1
 
 
 BENCHMARKS = (
-    Benchmark(70.0, 0, together=3, alike=0.4, units=2),
-    Benchmark(50.0, 0, alike=0.4, is_parallel=True),
+    Benchmark(70.0, 0, cluster_size=3, correlation=0.4, units=2),
+    Benchmark(50.0, 0, correlation=0.4, is_parallel=True),
     Benchmark(35.0, 1),
-    Benchmark(60.0, 1, steps=4, together=2, alike=0.5),
+    Benchmark(60.0, 1, steps=4, cluster_size=2, correlation=0.5),
     Benchmark(80.0, 2, steps=9),
-    Benchmark(45.0, 2, alike=0.3, is_parallel=True),
+    Benchmark(45.0, 2, correlation=0.3, is_parallel=True),
 )
 
 
@@ -109,8 +109,8 @@ class World:
             if place % 3 == 0:
                 row[rng.integers(many)] = self.few
             elif place % 3 == 1:
-                chosen = rng.choice(many, min(many, 3), replace=False)
-                row[chosen] = rng.integers(10, 120, chosen.size)
+                columns = rng.choice(many, min(many, 3), replace=False)
+                row[columns] = rng.integers(10, 120, columns.size)
             else:
                 row[:] = 3000 // many
         return counts
@@ -119,33 +119,35 @@ class World:
         """Draws the items of one model, and the true score of each place."""
         counts = self.counts(rng)
         effects = rng.normal(0.0, 5.0) + self.spread * self.shape(rng, self.places)
-        of_ability = self.mixed * rng.normal(size=(self.places, 1 + max(one.ability for one in self.benchmarks)))
+        abilities = 1 + max(benchmark.ability for benchmark in self.benchmarks)
+        of_ability = self.mixed * rng.normal(size=(self.places, abilities))
         of_benchmark = self.mixed * rng.normal(size=counts.shape)
-        truth, drawn, units, clusters = np.zeros(counts.shape), [], 0, 0
-        for at, one in enumerate(self.benchmarks):
-            level = one.level + effects + of_ability[:, one.ability] + of_benchmark[:, at]
-            levels = level[:, None] + 10.0 * (np.arange(one.units) - (one.units - 1) / 2)
+        truth, parts, units, clusters = np.zeros(counts.shape), [], 0, 0
+        for index, benchmark in enumerate(self.benchmarks):
+            level = benchmark.level + effects + of_ability[:, benchmark.ability] + of_benchmark[:, index]
+            levels = level[:, None] + 10.0 * (np.arange(benchmark.units) - (benchmark.units - 1) / 2)
             by_unit = 100.0 * special.expit((levels - 50.0) / 25.0) if self.is_curved else np.clip(levels, 1.0, 99.0)
-            truth[:, at] = by_unit.mean(axis=1)
-            place = np.repeat(np.arange(self.places), counts[:, at])
-            pool = int(counts[:, at].max())
-            order = rng.permutation if one.is_parallel else np.arange
-            question = np.concatenate([order(pool)[:count] for count in counts[:, at]]) // one.together
-            _, cluster = np.unique(question if one.is_parallel else question + pool * place, return_inverse=True)
-            unit = rng.integers(one.units, size=place.size)
+            truth[:, index] = by_unit.mean(axis=1)
+            place = np.repeat(np.arange(self.places), counts[:, index])
+            pool = int(counts[:, index].max())
+            order = rng.permutation if benchmark.is_parallel else np.arange
+            question = np.concatenate([order(pool)[:count] for count in counts[:, index]]) // benchmark.cluster_size
+            _, cluster = np.unique(question if benchmark.is_parallel else question + pool * place, return_inverse=True)
+            unit = rng.integers(benchmark.units, size=place.size)
             shared = rng.normal(size=place.size)[cluster]
-            noise = one.alike**0.5 * shared + (1.0 - one.alike) ** 0.5 * rng.normal(size=place.size)
-            scores = _scores(special.ndtr(noise), by_unit[place, unit] / 100.0, one.steps)
-            drawn.append((scores, place, units + unit, clusters + cluster))
-            units, clusters = units + one.units, clusters + place.size
-        scores, places, of_unit, of_cluster = (np.concatenate(column) for column in zip(*drawn, strict=True))
+            correlation = benchmark.correlation
+            noise = correlation**0.5 * shared + (1.0 - correlation) ** 0.5 * rng.normal(size=place.size)
+            scores = _scores(special.ndtr(noise), by_unit[place, unit] / 100.0, benchmark.steps)
+            parts.append((scores, place, units + unit, clusters + cluster))
+            units, clusters = units + benchmark.units, clusters + place.size
+        scores, places, of_unit, of_cluster = (np.concatenate(column) for column in zip(*parts, strict=True))
         items = ScoredItems(
             scores=scores,
             places=places,
             units=of_unit,
             clusters=of_cluster,
-            benchmarks=[at for at, one in enumerate(self.benchmarks) for _ in range(one.units)],
-            abilities=[one.ability for one in self.benchmarks for _ in range(one.units)],
+            benchmarks=[index for index, benchmark in enumerate(self.benchmarks) for _ in range(benchmark.units)],
+            abilities=[benchmark.ability for benchmark in self.benchmarks for _ in range(benchmark.units)],
         )
         return items, truth.mean(axis=1)
 
@@ -156,8 +158,9 @@ def _scores(chance: Floats, mean: Floats, steps: int) -> Floats:
     return 100.0 * np.mean([chance < share for share in above], axis=0)
 
 
-_PARALLEL = tuple(one._replace(alike=0.4, is_parallel=True, together=1) for one in BENCHMARKS)
-_EASY = tuple(one._replace(level=level) for one, level in zip(BENCHMARKS, (93, 90, 96, 88, 92, 95), strict=True))
+_PARALLEL = tuple(benchmark._replace(correlation=0.4, is_parallel=True, cluster_size=1) for benchmark in BENCHMARKS)
+_EASY_LEVELS = (93, 90, 96, 88, 92, 95)
+_EASY = tuple(benchmark._replace(level=level) for benchmark, level in zip(BENCHMARKS, _EASY_LEVELS, strict=True))
 
 WORLDS = (
     World("all places alike", 0.0, 0.0),
@@ -209,17 +212,18 @@ def results(world: World, models: int, seed: int = 0) -> dict[str, Result]:
     rows: list[tuple[PlaceScore, float]] = []
     for _ in range(models):
         items, truth = world.draw(rng)
-        rows += [(one, true) for one, true in zip(pooled(items, world.places), truth.tolist(), strict=True) if one]
+        scores = pooled(items, world.places)
+        rows += [(score, true) for score, true in zip(scores, truth.tolist(), strict=True) if score]
     groups = {"all": (0, math.inf), "few": (0, FEW), "many": (MANY, math.inf)}
     return {name: _result([row for row in rows if least <= row[0].n <= most]) for name, (least, most) in groups.items()}
 
 
 def _result(rows: list[tuple[PlaceScore, float]]) -> Result:
     return Result(
-        holds=float(np.mean([one.low <= true <= one.high for one, true in rows])),
-        width=float(np.mean([one.high - one.low for one, _ in rows])),
-        error=float(np.mean([(one.value - true) ** 2 for one, true in rows])),
-        raw_error=float(np.mean([(one.raw - true) ** 2 for one, true in rows])),
+        holds=float(np.mean([score.low <= true <= score.high for score, true in rows])),
+        width=float(np.mean([score.high - score.low for score, _ in rows])),
+        error=float(np.mean([(score.value - true) ** 2 for score, true in rows])),
+        raw_error=float(np.mean([(score.raw - true) ** 2 for score, true in rows])),
     )
 
 
@@ -238,8 +242,8 @@ def seconds(models: int = 50, places: int = 60, benchmarks: int = 9, size: int =
         for _ in range(models)
     ]
     start = time.process_time()
-    for one in items:
-        pooled(one, places)
+    for sample in items:
+        pooled(sample, places)
     return time.process_time() - start
 
 
@@ -250,11 +254,11 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for world in WORLDS:
-        shown = (
-            (f"{one.holds:.1%}", f"{one.width:.1f}", f"{one.error:.1f}", f"{one.raw_error:.1f}")
-            for one in results(world, options.models).values()
+        cells = (
+            (f"{result.holds:.1%}", f"{result.width:.1f}", f"{result.error:.1f}", f"{result.raw_error:.1f}")
+            for result in results(world, options.models).values()
         )
-        rows.append((world.about, *chain.from_iterable(shown)))
+        rows.append((world.about, *chain.from_iterable(cells)))
     groups = ("all places", f"at most {FEW} questions", "all benchmarks")
     headers = [f"{group}: {number}" for group in groups for number in ("held", "width", "error", "plain mean's")]
     print(as_markdown(("world", *headers), rows, numbers=len(headers)))

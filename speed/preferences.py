@@ -4,7 +4,7 @@
     python speed/preferences.py --rows 1000000 --folder /scratch
 
 Rows are as long as CARE's, ten responses a question, in Chinese. Beside each command stands the plain reading of the
-same file, row by row into memory, in a process of its own too: ratios say what checking, pairing, comparing with
+same file, row by row into memory, in a separate process too: ratios say what checking, pairing, comparing with
 tests and writing add to it. The tests are the toy data of this repository, as many questions as there are for each of
 CARE's languages when --tests says so.
 """
@@ -43,9 +43,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             _write(Path(folder), rows, options.tests)
             size = (Path(folder) / "rated.jsonl").stat().st_size
-            found = {kind: _child(folder, kind) for kind in _KINDS}
-        plain = found["plain"]
-        for kind, cost in found.items():
+            costs = {kind: _child(folder, kind) for kind in _KINDS}
+        plain = costs["plain"]
+        for kind, cost in costs.items():
             ratio = f"{cost['cpu'] / plain['cpu']:.1f} x CPU time, {cost['peak_mib'] / plain['peak_mib']:.2f} x memory"
             cells = (f"{rows:,}", f"{size / 2**20:.0f} MiB", kind, f"{cost['seconds']:.1f} s", f"{cost['cpu']:.1f} s")
             print(f"| {' | '.join(cells)} | {cost['peak_mib']:.0f} MiB | {ratio} |", flush=True)
@@ -65,8 +65,8 @@ def _child(folder: str, kind: str) -> Mapping[str, float]:
     command = [sys.executable, __file__, "--measure", folder, "--kind", kind]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "CULTURE_TASKS_DATA": folder}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    cost: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return cost
 
 
 def _measure(folder: Path, kind: str) -> None:

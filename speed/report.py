@@ -50,11 +50,11 @@ def main() -> None:
     print("| models | samples | files | time | CPU time | peak memory |\n| ---: | ---: | ---: | ---: | ---: | ---: |")
     for models in sizes:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-            written = sum(_write_model(Path(folder), number) for number in range(models))
-            found = _child(folder, options.formats)
+            size = sum(_write_model(Path(folder), number) for number in range(models))
+            cost = _child(folder, options.formats)
         samples = models * sum(_SIZES.values())
-        cells = (str(models), f"{samples:,}", f"{written / 2**30:.2f} GiB", f"{found['seconds']:.1f} s")
-        print(f"| {' | '.join(cells)} | {found['cpu']:.1f} s | {found['peak_mib']:.0f} MiB |", flush=True)
+        cells = (str(models), f"{samples:,}", f"{size / 2**30:.2f} GiB", f"{cost['seconds']:.1f} s")
+        print(f"| {' | '.join(cells)} | {cost['cpu']:.1f} s | {cost['peak_mib']:.0f} MiB |", flush=True)
 
 
 def _options() -> argparse.Namespace:
@@ -71,8 +71,8 @@ def _child(folder: str, formats: str) -> dict[str, float]:
     command = [sys.executable, __file__, "--measure", folder, "--formats", formats]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    cost: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return cost
 
 
 def _measure(folder: Path, formats: str) -> None:
@@ -130,7 +130,7 @@ def _judged(task: str, item: str, groups: dict[str, str], rating: float, score: 
     judge = {"backend": "openai", "model": "judge", "rubric": "synthetic", "prompt": "v1"}
     run = {"response": _TEXT, "outcome": "scored", "rating": rating, "rationale": _TEXT, "tokens": [400, 40]}
     record = _record(task, item, groups, score, judge=judge | {"prompt_sha256": "0" * 64, "sampling": {}}, runs=[run])
-    names = [each["metric"] for each in metric_list(task_named(task)) if "lexical" not in each["metric"]]
+    names = [metric["metric"] for metric in metric_list(task_named(task)) if "lexical" not in metric["metric"]]
     return {key: {} for key in names} | {record["metric"]: record}
 
 
@@ -156,8 +156,8 @@ def _cedar(task: str, number: int, rng: random.Random, skill: float) -> dict[str
     prompt = {"prompt": f"text_{language}.v1", "prompt_sha256": "0" * 64}
     item = f"{language} {number // len(LANGUAGES)}"
     record = _record(task, item, groups, float(label == gold), runs=runs, **prompt)
-    others = [each.name for each in task_named(task).metrics() if each.name != "acc"]
-    return {"acc": record, **{key: [language, gold, label] for key in others}}
+    names = [metric.name for metric in task_named(task).metrics() if metric.name != "acc"]
+    return {"acc": record, **{key: [language, gold, label] for key in names}}
 
 
 if __name__ == "__main__":

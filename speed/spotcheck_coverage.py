@@ -138,14 +138,14 @@ class GrossErrors(NamedTuple):
         cultures, scenarios = np.arange(self.size) * 3 // self.size, np.arange(self.size) // self.together
         quality = rng.choice(scores, self.size, p=self.shares)
 
-        def seen_by_one() -> Floats:
+        def observation() -> Floats:
             steps = rng.choice((-step, step), self.size) * (rng.random(self.size) < self.noise)
             return np.clip(quality + steps, scores[0], scores[-1])
 
-        people = np.mean([seen_by_one() for _ in range(self.raters)], axis=0) if self.raters > 1 else quality
+        people = np.mean([observation() for _ in range(self.raters)], axis=0) if self.raters > 1 else quality
         wrong = (rng.random(self.size) < self.share)[scenarios] & (cultures < self.cultures)
         down = (quality + self.error > scores[-1]) & (not self.one_way)
-        judge = np.where(wrong, quality + np.where(down, -self.error, self.error), seen_by_one())
+        judge = np.where(wrong, quality + np.where(down, -self.error, self.error), observation())
         clusters = scenarios if self.together > 1 else None
         return Draw(people, np.clip(judge, scores[0], scores[-1]), cultures, clusters)
 
@@ -230,65 +230,75 @@ def coverage(world: World, rated: int, *, draws: int, seed: int = 0) -> dict[str
     truth, by_culture = _truth(world)
     ways: dict[str, list[tuple[bool, float, list[bool]]]] = {}
     for _ in range(draws):
-        drawn = world.draw(rng)
-        given = _given(drawn, rated, rng)
-        truths = [drawn.people[drawn.cultures == culture].mean() for culture in range(by_culture.size)]
-        for way, (overall, parts) in _estimates(world, drawn, given).items():
-            of_set = way == "corrected, these questions"
-            held = [_holds(part, one) for part, one in zip(parts, truths if of_set else by_culture, strict=True)]
+        draw = world.draw(rng)
+        human_scores = _human_scores(draw, rated, rng)
+        truths = [draw.people[draw.cultures == culture].mean() for culture in range(by_culture.size)]
+        for way, (overall, parts) in _estimates(world, draw, human_scores).items():
+            is_of_set = way == "corrected, these questions"
+            part_truths = truths if is_of_set else by_culture
+            hits = [_holds(part, part_truth) for part, part_truth in zip(parts, part_truths, strict=True)]
             interval = (overall[0], overall[1])
-            of_all = drawn.people.mean() if of_set else truth
-            ways.setdefault(way, []).append((_holds(interval, of_all), interval[1] - interval[0], held))
-    return {way: _summed(found) for way, found in ways.items()}
+            overall_truth = draw.people.mean() if is_of_set else truth
+            ways.setdefault(way, []).append((_holds(interval, overall_truth), interval[1] - interval[0], hits))
+    return {way: _summed(outcomes) for way, outcomes in ways.items()}
 
 
 def _truth(world: World) -> tuple[float, Floats]:
     """Returns the mean that people would give to all questions of a world, and by culture."""
     rng = np.random.default_rng(2**32)
     draws = [world.draw(rng) for _ in range(400)]
-    people, cultures = np.concatenate([one.people for one in draws]), np.concatenate([one.cultures for one in draws])
+    people = np.concatenate([draw.people for draw in draws])
+    cultures = np.concatenate([draw.cultures for draw in draws])
     by_culture = np.bincount(cultures, weights=people) / np.bincount(cultures)
     return float(people.mean()), by_culture
 
 
-def _given(drawn: Draw, rated: int, rng: np.random.Generator) -> Floats:
-    given = np.full(drawn.people.size, np.nan)
-    cultures = int(drawn.cultures.max()) + 1
+def _mean_truths(draws: Sequence[Draw]) -> tuple[float, list[float]]:
+    """Returns the mean over draws of what people give to all questions of a draw, and to those of each culture."""
+    by_culture = [
+        float(np.mean([draw.people[draw.cultures == culture].mean() for draw in draws])) for culture in range(3)
+    ]
+    return float(np.mean([draw.people.mean() for draw in draws])), by_culture
+
+
+def _human_scores(draw: Draw, rated: int, rng: np.random.Generator) -> Floats:
+    human_scores = np.full(draw.people.size, np.nan)
+    cultures = int(draw.cultures.max()) + 1
     for culture in range(cultures):
-        chosen = rng.choice(np.flatnonzero(drawn.cultures == culture), rated // cultures, replace=False)
-        given[chosen] = drawn.people[chosen]
-    return given
+        places = rng.choice(np.flatnonzero(draw.cultures == culture), rated // cultures, replace=False)
+        human_scores[places] = draw.people[places]
+    return human_scores
 
 
 Ends = tuple[float, float]
 
 
-def _estimates(world: World, drawn: Draw, given: Floats) -> dict[str, tuple[Ends, list[Ends]]]:
-    cultures, clusters = drawn.cultures.tolist(), drawn.clusters
-    labels = range(int(drawn.cultures.max()) + 1)
-    corrected = corrected_mean(drawn.judge, given, cultures, clusters=clusters, ends=world.ends)
-    nothing = np.full(given.size, np.nan)
-    alone = corrected_mean(nothing, given, cultures, clusters=clusters, ends=world.ends)
-    own = mean_interval(drawn.judge, clusters)
-    parts = [mean_interval(drawn.judge[drawn.cultures == culture]) for culture in labels]
-    each = _weight_for_each(drawn, given)
+def _estimates(world: World, draw: Draw, human_scores: Floats) -> dict[str, tuple[Ends, list[Ends]]]:
+    cultures, clusters = draw.cultures.tolist(), draw.clusters
+    labels = range(int(draw.cultures.max()) + 1)
+    corrected = corrected_mean(draw.judge, human_scores, cultures, clusters=clusters, ends=world.ends)
+    nothing = np.full(human_scores.size, np.nan)
+    alone = corrected_mean(nothing, human_scores, cultures, clusters=clusters, ends=world.ends)
+    judge_interval = mean_interval(draw.judge, clusters)
+    parts = [mean_interval(draw.judge[draw.cultures == culture]) for culture in labels]
+    interval = _stratified_interval(draw, human_scores)
     return {
-        "judge alone": ((own.low, own.high), [(one.low, one.high) for one in parts]),
-        "people alone": (_ends(alone.overall), [_ends(alone.strata[one]) for one in labels]),
-        "a weight for each culture": (each, [each for _ in labels]),
-        "corrected": (_ends(corrected.overall), [_ends(corrected.strata[one]) for one in labels]),
+        "judge alone": ((judge_interval.low, judge_interval.high), [(part.low, part.high) for part in parts]),
+        "people alone": (_ends(alone.overall), [_ends(alone.strata[culture]) for culture in labels]),
+        "a weight for each culture": (interval, [interval for _ in labels]),
+        "corrected": (_ends(corrected.overall), [_ends(corrected.strata[culture]) for culture in labels]),
         "corrected, these questions": (
             (corrected.overall.set_low, corrected.overall.set_high),
-            [(corrected.strata[one].set_low, corrected.strata[one].set_high) for one in labels],
+            [(corrected.strata[culture].set_low, corrected.strata[culture].set_high) for culture in labels],
         ),
     }
 
 
-def _weight_for_each(drawn: Draw, given: Floats) -> Ends:
+def _stratified_interval(draw: Draw, human_scores: Floats) -> Ends:
     """Returns the overall interval as the papers have it: a weight and a variance for each culture, and no clusters."""
-    value, variance, size, used = 0.0, 0.0, drawn.people.size, 0
-    for culture in np.unique(drawn.cultures):
-        judge, people = drawn.judge[drawn.cultures == culture], given[drawn.cultures == culture]
+    value, variance, size, used = 0.0, 0.0, draw.people.size, 0
+    for culture in np.unique(draw.cultures):
+        judge, people = draw.judge[draw.cultures == culture], human_scores[draw.cultures == culture]
         f, y = judge[~np.isnan(people)], people[~np.isnan(people)]
         spread = float(np.var(f, ddof=1))
         weight = min(max(float(np.cov(y, f)[0, 1]) / spread, 0.0), 1.5) if spread else 0.0
@@ -301,19 +311,19 @@ def _weight_for_each(drawn: Draw, given: Floats) -> Ends:
     return value - reach, value + reach
 
 
-def _ends(one: Corrected) -> Ends:
-    return one.low, one.high
+def _ends(estimate: Corrected) -> Ends:
+    return estimate.low, estimate.high
 
 
 def _holds(ends: Ends, truth: float) -> bool:
     return bool(ends[0] <= truth <= ends[1])
 
 
-def _summed(found: list[tuple[bool, float, list[bool]]]) -> Coverage:
-    by_culture = np.array([held for _, _, held in found]).mean(axis=0)
+def _summed(outcomes: list[tuple[bool, float, list[bool]]]) -> Coverage:
+    by_culture = np.array([hits for _, _, hits in outcomes]).mean(axis=0)
     return Coverage(
-        float(np.mean([held for held, _, _ in found])),
-        float(np.nanmean([width for _, width, _ in found])),
+        float(np.mean([hit for hit, _, _ in outcomes])),
+        float(np.nanmean([width for _, width, _ in outcomes])),
         float(by_culture.min()),
     )
 
@@ -358,8 +368,8 @@ class TwoModels(NamedTuple):
         people = self._scored(quality + rng.normal(0.0, 0.5, (2, size)))
         if self.lenient is not None:
             return people, np.maximum(people, rng.random((2, size)) < np.array(self.lenient)[:, None])
-        seen = 6.0 + self.sign * (quality - 6.0) + np.array(self.bias)[:, None]
-        return people, self._scored(seen + rng.normal(0.0, self.noise, (2, size)))
+        impression = 6.0 + self.sign * (quality - 6.0) + np.array(self.bias)[:, None]
+        return people, self._scored(impression + rng.normal(0.0, self.noise, (2, size)))
 
     def _scored(self, quality: Floats) -> Floats:
         return (quality > 5.0).astype(float) if self.right else _on_scale(quality)
@@ -407,13 +417,15 @@ def gates(world: TwoModels, rated: int, *, draws: int, seed: int = 0) -> dict[st
     rng = np.random.default_rng(seed)
     by_item = np.mean([np.subtract(*world.draw(rng, world.drop)[0]) for _ in range(2_000)], axis=0)
     truths = [by_item.mean(), *(by_item[culture == _CULTURES].mean() for culture in range(3))]
-    found: dict[str, list[list[bool]]] = {}
+    outcomes_by_way: dict[str, list[list[bool]]] = {}
     for number in range(draws):
         same, worse = (_differences(world, drop, rated, rng, number % 50) for drop in (0.0, world.drop))
-        for way, ones in worse.items():
-            held = [_holds((one.low, one.high), truth) for one, truth in zip(ones, truths, strict=True)]
-            found.setdefault(way, []).append([held[0], same[way][0].low > 0.0, ones[0].low > 0.0, *held[1:]])
-    shares = {way: np.mean(outcomes, axis=0).tolist() for way, outcomes in found.items()}
+        for way, differences in worse.items():
+            ends = [(difference.low, difference.high) for difference in differences]
+            overall, *by_culture = map(_holds, ends, truths)
+            outcome = [overall, same[way][0].low > 0.0, differences[0].low > 0.0, *by_culture]
+            outcomes_by_way.setdefault(way, []).append(outcome)
+    shares = {way: np.mean(outcomes, axis=0).tolist() for way, outcomes in outcomes_by_way.items()}
     return {way: Gate(*share[:3], least=min(share[3:])) for way, share in shares.items()}
 
 
@@ -429,31 +441,34 @@ def _differences(
     clusters = np.arange(size) // world.together if world.together > 1 else None
     order = [rng.permutation(np.flatnonzero(culture == _CULTURES)) for culture in range(3)]
     share = rated / size
-    chosen = [np.concatenate([own[: round(share * own.size)] for own in order])] * 2
-    others = np.concatenate([rng.permutation(own)[: round(share * own.size)] for own in order])
+    first_sample = [np.concatenate([items[: round(share * items.size)] for items in order])] * 2
+    second_sample = np.concatenate([rng.permutation(items)[: round(share * items.size)] for items in order])
 
-    def corrected(judge: Floats, chosen: Sequence[Numbers]) -> list[Difference]:
-        given = np.full((2, size), np.nan)
-        for row, places in enumerate(chosen):
-            given[row, places] = people[row, places]
-        scores = ((judge[0], judge[1]), (given[0], given[1]))
-        found = corrected_difference(*scores, _CULTURES.tolist(), clusters=clusters, ends=world.ends)
-        return [found.over(shares) for shares in (None, {0: 1.0}, {1: 1.0}, {2: 1.0})]
+    def corrected(judge: Floats, samples: Sequence[Numbers]) -> list[Difference]:
+        human_scores = np.full((2, size), np.nan)
+        for row, places in enumerate(samples):
+            human_scores[row, places] = people[row, places]
+        scores = ((judge[0], judge[1]), (human_scores[0], human_scores[1]))
+        estimate = corrected_difference(*scores, _CULTURES.tolist(), clusters=clusters, ends=world.ends)
+        return [estimate.over(shares) for shares in (None, {0: 1.0}, {1: 1.0}, {2: 1.0})]
 
-    def by_judge(inside: NDArray[np.bool_]) -> Difference:
+    def judge_difference(inside: NDArray[np.bool_]) -> Difference:
         return paired_difference(judge[0, inside], judge[1, inside], None if clusters is None else clusters[inside])
 
     return {
-        "judge alone": [by_judge(_CULTURES >= 0), *(by_judge(culture == _CULTURES) for culture in range(3))],
-        "people alone": corrected(np.full((2, size), np.nan), chosen),
-        "corrected": corrected(judge, chosen),
-        "corrected, different items": corrected(judge, [chosen[0], others]),
-        "corrected, designed sample": corrected(judge, [_of_both(rated, world.together, sample)] * 2),
+        "judge alone": [
+            judge_difference(_CULTURES >= 0),
+            *(judge_difference(culture == _CULTURES) for culture in range(3)),
+        ],
+        "people alone": corrected(np.full((2, size), np.nan), first_sample),
+        "corrected": corrected(judge, first_sample),
+        "corrected, different items": corrected(judge, [first_sample[0], second_sample]),
+        "corrected, designed sample": corrected(judge, [_shared_sample(rated, world.together, sample)] * 2),
     }
 
 
 @cache
-def _of_both(number: int, together: int, seed: int) -> Numbers:
+def _shared_sample(number: int, together: int, seed: int) -> Numbers:
     """Draws items of both models; these draws say nothing of scores, so a few of them will do for all worlds."""
     return _designed(number, _CULTURES, np.arange(_CULTURES.size) // together, seed)
 
@@ -503,9 +518,11 @@ class ThreeLevels:
         quality = (
             np.array([6.0, 7.0, 5.0])[cultures] + rng.normal(0.0, 1.1, size)[scenarios] + rng.normal(0.0, 1.0, size)
         )
-        off = np.array([[0.4, 0.0, 0.0], [0.8, 0.3, -0.6]])[:, cultures] + rng.normal(0.0, 0.5, (2, size))[:, scenarios]
+        biases = np.array([[0.4, 0.0, 0.0], [0.8, 0.3, -0.6]])[:, cultures]
+        biases = biases + rng.normal(0.0, 0.5, (2, size))[:, scenarios]
         better, cheap = (
-            _on_scale(quality + own + rng.normal(0.0, noise, size)) for own, noise in zip(off, self.noise, strict=True)
+            _on_scale(quality + bias + rng.normal(0.0, noise, size))
+            for bias, noise in zip(biases, self.noise, strict=True)
         )
         people = _on_scale(quality + rng.normal(0.0, 0.7, size))
         return Draw(people, better, cultures, scenarios if self.together > 1 else None), cheap
@@ -531,40 +548,43 @@ def levels(world: ThreeLevels, rated: int, *, draws: int, seed: int = 0, graded:
         graded: Number of responses that the better judge grades.
     """
     rng, many = np.random.default_rng(seed), np.random.default_rng(2**32)
-    drawn = [world.draw(many)[0] for _ in range(300)]
-    truths = [float(np.mean([one.people[one.cultures == culture].mean() for one in drawn])) for culture in range(3)]
-    truth = float(np.mean([one.people.mean() for one in drawn]))
+    truth, truths = _mean_truths([world.draw(many)[0] for _ in range(300)])
     ways: dict[str, list[tuple[bool, float, list[bool]]]] = {}
     for _ in range(draws):
-        one, cheap = world.draw(rng)
-        sample = _designed(graded, one.cultures, one.clusters, int(rng.integers(2**31)))
-        own = [rng.permutation(sample[one.cultures[sample] == culture]) for culture in range(3)]
-        chosen = np.concatenate([part[: round(rated * part.size / graded)] for part in own])
+        draw, cheap = world.draw(rng)
+        sample = _designed(graded, draw.cultures, draw.clusters, int(rng.integers(2**31)))
+        samples = [rng.permutation(sample[draw.cultures[sample] == culture]) for culture in range(3)]
+        people_sample = np.concatenate([part[: round(rated * part.size / graded)] for part in samples])
         everywhere = np.arange(cheap.size)
-        better = np.where(np.isin(everywhere, sample), one.judge, np.nan)
-        people = np.where(np.isin(everywhere, chosen), one.people, np.nan)
+        better = np.where(np.isin(everywhere, sample), draw.judge, np.nan)
+        people = np.where(np.isin(everywhere, people_sample), draw.people, np.nan)
         nothing = np.full(cheap.size, np.nan)
-        for way, (of_all, of_some) in {
+        for way, (cheap_scores, better_scores) in {
             "people alone": (nothing, None),
             "people, cheap judge": (cheap, None),
             "people, better judge's sample": (nothing, better),
             "all three": (cheap, better),
         }.items():
-            found = corrected_mean(
-                of_all, people, one.cultures.tolist(), better=of_some, clusters=one.clusters, ends=world.ends
+            estimate = corrected_mean(
+                cheap_scores,
+                people,
+                draw.cultures.tolist(),
+                better=better_scores,
+                clusters=draw.clusters,
+                ends=world.ends,
             )
-            held = [_holds(_ends(found.strata[culture]), truths[culture]) for culture in range(3)]
-            ends = _ends(found.overall)
-            ways.setdefault(way, []).append((_holds(ends, truth), ends[1] - ends[0], held))
+            hits = [_holds(_ends(estimate.strata[culture]), truths[culture]) for culture in range(3)]
+            ends = _ends(estimate.overall)
+            ways.setdefault(way, []).append((_holds(ends, truth), ends[1] - ends[0], hits))
             if way == "all three":
-                set_ends = found.overall.set_low, found.overall.set_high
-                set_held = [
-                    _holds((part.set_low, part.set_high), one.people[one.cultures == culture].mean())
-                    for culture, part in enumerate(found.strata.values())
+                set_ends = estimate.overall.set_low, estimate.overall.set_high
+                set_hits = [
+                    _holds((part.set_low, part.set_high), draw.people[draw.cultures == culture].mean())
+                    for culture, part in enumerate(estimate.strata.values())
                 ]
-                summary = (_holds(set_ends, one.people.mean()), set_ends[1] - set_ends[0], set_held)
+                summary = (_holds(set_ends, draw.people.mean()), set_ends[1] - set_ends[0], set_hits)
                 ways.setdefault(f"{way}, these questions", []).append(summary)
-    return {way: _summed(found) for way, found in ways.items()}
+    return {way: _summed(outcomes) for way, outcomes in ways.items()}
 
 
 # Several judges as one
@@ -576,21 +596,21 @@ class Panels(NamedTuple):
     Attributes:
         about: What it is like.
         noise: Deviation of what each judge sees of the quality, in each culture.
-        alike: Whether the three see the same.
+        has_same_errors: Whether the three see the same.
         right: Whether scores are right / wrong rather than 1 to 10.
     """
 
     about: str
     noise: Sequence[Sequence[float]]
-    alike: bool = False
+    has_same_errors: bool = False
     right: bool = False
 
     def draw(self, rng: np.random.Generator) -> tuple[Draw, Floats]:
         """Draws the questions, and the judges' scores, a row each."""
         cultures = np.repeat(np.arange(3), (400, 300, 200))
         quality = np.array([6.0, 7.0, 5.0])[cultures] + rng.normal(0.0, 1.5, 900)
-        seen = rng.normal(0.0, 1.0, (1 if self.alike else 3, 900)) * np.array(self.noise)[:, cultures]
-        judges = quality + np.array([[0.8], [0.0], [-0.5]]) + seen
+        errors = rng.normal(0.0, 1.0, (1 if self.has_same_errors else 3, 900)) * np.array(self.noise)[:, cultures]
+        judges = quality + np.array([[0.8], [0.0], [-0.5]]) + errors
         people = quality + rng.normal(0.0, 0.6, 900)
         scored = (lambda values: (values > 5.5).astype(float)) if self.right else _on_scale
         return Draw(scored(people), scored(judges[0]), cultures), scored(judges)
@@ -600,7 +620,7 @@ PANELS: Mapping[str, Panels] = {
     "complementary": Panels("each judge is good in one culture", ((0.7, 2.5, 2.5), (2.5, 0.7, 2.5), (2.5, 2.5, 0.7))),
     "alike": Panels("three judges as good, with errors of their own", ((1.2, 1.2, 1.2),) * 3),
     "one good": Panels("one good judge, two poor ones", ((0.8,) * 3, (3.0,) * 3, (3.0,) * 3)),
-    "copies": Panels("three judges with the same errors", ((1.2, 1.2, 1.2),) * 3, alike=True),
+    "copies": Panels("three judges with the same errors", ((1.2, 1.2, 1.2),) * 3, has_same_errors=True),
     "right or wrong": Panels("right / wrong, as good, with errors of their own", ((1.0, 1.0, 1.0),) * 3, right=True),
 }
 
@@ -615,23 +635,23 @@ def panels(world: Panels, rated: int, *, draws: int, seed: int = 0) -> dict[str,
         seed: Seed of the draws.
     """
     rng, many = np.random.default_rng(seed), np.random.default_rng(2**32)
-    drawn = [world.draw(many)[0] for _ in range(300)]
-    truths = [float(np.mean([one.people[one.cultures == culture].mean() for one in drawn])) for culture in range(3)]
-    truth, ends = float(np.mean([one.people.mean() for one in drawn])), (0.0, 1.0) if world.right else (1.0, 10.0)
+    truth, truths = _mean_truths([world.draw(many)[0] for _ in range(300)])
+    ends = (0.0, 1.0) if world.right else (1.0, 10.0)
     ways: dict[str, list[tuple[bool, float, list[bool]]]] = {}
     for _ in range(draws):
-        one, judges = world.draw(rng)
-        people = _given(one, rated, rng)
-        panel = weighted_panel(judges, people, one.cultures.tolist()).scores
-        scores = {**{f"judge {at}": own for at, own in enumerate(judges)}, "mean": judges.mean(axis=0), "panel": panel}
-        for way, own in scores.items():
-            found = corrected_mean(own, people, one.cultures.tolist(), ends=ends)
-            held = [_holds(_ends(found.strata[culture]), truths[culture]) for culture in range(3)]
-            overall = _ends(found.overall)
-            ways.setdefault(way, []).append((_holds(overall, truth), overall[1] - overall[0], held))
-    found = {way: _summed(own) for way, own in ways.items()}
-    best = min((f"judge {at}" for at in range(3)), key=lambda way: found[way].width)
-    return {"best judge": found[best], "mean": found["mean"], "panel": found["panel"]}
+        draw, judges = world.draw(rng)
+        people = _human_scores(draw, rated, rng)
+        panel = weighted_panel(judges, people, draw.cultures.tolist()).scores
+        scores = {f"judge {number}": judge_scores for number, judge_scores in enumerate(judges)}
+        scores |= {"mean": judges.mean(axis=0), "panel": panel}
+        for way, judge_scores in scores.items():
+            estimate = corrected_mean(judge_scores, people, draw.cultures.tolist(), ends=ends)
+            hits = [_holds(_ends(estimate.strata[culture]), truths[culture]) for culture in range(3)]
+            overall = _ends(estimate.overall)
+            ways.setdefault(way, []).append((_holds(overall, truth), overall[1] - overall[0], hits))
+    results = {way: _summed(outcomes) for way, outcomes in ways.items()}
+    best = min((f"judge {number}" for number in range(3)), key=lambda way: results[way].width)
+    return {"best judge": results[best], "mean": results["mean"], "panel": results["panel"]}
 
 
 # Ratings that were planned by earlier ones
@@ -653,18 +673,18 @@ def planned(world: World, rated: int, *, draws: int, seed: int = 0, part: float 
     """
     rng = np.random.default_rng(seed)
     truth, by_culture = _truth(world)
-    found: list[tuple[bool, float, list[bool]]] = []
+    outcomes: list[tuple[bool, float, list[bool]]] = []
     numbers: list[tuple[float, float]] = []
     for _ in range(draws):
-        one = world.draw(rng)
-        labels = one.cultures.tolist()
-        order = [rng.permutation(np.flatnonzero(one.cultures == culture)) for culture in range(by_culture.size)]
+        draw = world.draw(rng)
+        labels = draw.cultures.tolist()
+        order = [rng.permutation(np.flatnonzero(draw.cultures == culture)) for culture in range(by_culture.size)]
         counts = [rated // len(order)] * len(order)
 
-        def corrected(counts: Sequence[int], *, one: Draw = one, order: Sequence[Numbers] = order) -> CorrectedMean:
-            chosen = np.concatenate([own[:count] for own, count in zip(order, counts, strict=True)])
-            people = np.where(np.isin(np.arange(one.people.size), chosen), one.people, np.nan)
-            return corrected_mean(one.judge, people, one.cultures.tolist(), clusters=one.clusters, ends=world.ends)
+        def corrected(counts: Sequence[int], *, draw: Draw = draw, order: Sequence[Numbers] = order) -> CorrectedMean:
+            places = np.concatenate([culture_items[:count] for culture_items, count in zip(order, counts, strict=True)])
+            people = np.where(np.isin(np.arange(draw.people.size), places), draw.people, np.nan)
+            return corrected_mean(draw.judge, people, draw.cultures.tolist(), clusters=draw.clusters, ends=world.ends)
 
         first = corrected(counts)
         width = part * (first.overall.high - first.overall.low)
@@ -672,12 +692,12 @@ def planned(world: World, rated: int, *, draws: int, seed: int = 0, part: float 
         if more is None or even is None:
             continue
         after = corrected([count + more[culture] for culture, count in enumerate(counts)])
-        held = [_holds(_ends(after.strata[culture]), own) for culture, own in enumerate(by_culture)]
+        hits = [_holds(_ends(after.strata[culture]), culture_truth) for culture, culture_truth in enumerate(by_culture)]
         ends = _ends(after.overall)
-        found.append((_holds(ends, truth), (ends[1] - ends[0]) / width, held))
+        outcomes.append((_holds(ends, truth), (ends[1] - ends[0]) / width, hits))
         numbers.append((sum(counts) + sum(more.values()), sum(counts) + even[0]))
     neyman, proportional = np.mean(numbers, axis=0).tolist()
-    return _summed(found), neyman, proportional
+    return _summed(outcomes), neyman, proportional
 
 
 def main() -> None:
@@ -694,10 +714,10 @@ def main() -> None:
         "panels": (_panels, "several judges, weighted by people's ratings"),
         "planned": (_planned, "more ratings, where the first ones call for them"),
     }
-    chosen = parser.add_mutually_exclusive_group()
-    for name, (table, about) in tables.items():
-        chosen.add_argument(
-            f"--{name}", dest="table", action="store_const", const=table, default=_one_model, help=about
+    table_options = parser.add_mutually_exclusive_group()
+    for name, (table, help_text) in tables.items():
+        table_options.add_argument(
+            f"--{name}", dest="table", action="store_const", const=table, default=_one_model, help=help_text
         )
     options = parser.parse_args()
     print(options.table(options.draws))
@@ -708,10 +728,11 @@ def _two_models(draws: int) -> str:
     ways = ("judge alone", "people alone", "corrected", "corrected, different items", "corrected, designed sample")
     for world in TWO_MODELS.values():
         for rated in (50, 100, 200, 400):
-            found = gates(world, rated, draws=draws)
-            shown = [f"{one.holds:.1%}, {one.alarms:.1%}, {one.finds:.0%}" for one in map(found.__getitem__, ways)]
-            least = ", ".join(f"{found[way].least:.1%}" for way in ways[2:])
-            rows.append([world.about, str(rated), *shown, least])
+            outcomes = gates(world, rated, draws=draws)
+            results = [outcomes[way] for way in ways]
+            cells = [f"{gate.holds:.1%}, {gate.alarms:.1%}, {gate.finds:.0%}" for gate in results]
+            least = ", ".join(f"{outcomes[way].least:.1%}" for way in ways[2:])
+            rows.append([world.about, str(rated), *cells, least])
     return as_markdown(("world", "rated", *ways, "corrected, worst culture"), rows)
 
 
@@ -719,22 +740,22 @@ def _three_levels(draws: int) -> str:
     rows = []
     for world in THREE_LEVELS.values():
         for rated in (60, 100, 200):
-            found = levels(world, rated, draws=draws)
-            shown = [_shown(one, world.ends) for one in found.values()]
-            least = ", ".join(f"{found[way].least:.1%}" for way in ("all three", "all three, these questions"))
-            rows.append([world.about, str(rated), *shown, least])
-    return as_markdown(("world", "rated", *found, "all three, worst culture"), rows)
+            results = levels(world, rated, draws=draws)
+            cells = [_cell(result, world.ends) for result in results.values()]
+            least = ", ".join(f"{results[way].least:.1%}" for way in ("all three", "all three, these questions"))
+            rows.append([world.about, str(rated), *cells, least])
+    return as_markdown(("world", "rated", *results, "all three, worst culture"), rows)
 
 
 def _panels(draws: int) -> str:
     rows = []
     for world in PANELS.values():
         for rated in (45, 60, 99, 201):
-            found = panels(world, rated, draws=draws)
-            best = found["best judge"].width
-            shown = [f"{one.holds:.1%}, {one.width / best:.2f}" for one in found.values()]
-            rows.append([world.about, str(rated), *shown, f"{found['panel'].least:.1%}"])
-    return as_markdown(("world", "rated", *found, "panel, worst culture"), rows)
+            results = panels(world, rated, draws=draws)
+            best = results["best judge"].width
+            cells = [f"{result.holds:.1%}, {result.width / best:.2f}" for result in results.values()]
+            rows.append([world.about, str(rated), *cells, f"{results['panel'].least:.1%}"])
+    return as_markdown(("world", "rated", *results, "panel, worst culture"), rows)
 
 
 def _planned(draws: int) -> str:
@@ -742,29 +763,29 @@ def _planned(draws: int) -> str:
     for name in ("ratings", "uneven", "scenarios", "right or wrong", "unequally wrong"):
         for rated in (110, 220) if name == "right or wrong" else (30, 60):
             world = WORLDS[name]
-            found, neyman, proportional = planned(world, rated, draws=draws)
-            shown = [
+            result, neyman, proportional = planned(world, rated, draws=draws)
+            cells = [
                 f"{neyman:.0f}",
                 f"{proportional:.0f}",
-                f"{found.holds:.1%}, {found.width:.2f}",
-                f"{found.least:.1%}",
+                f"{result.holds:.1%}, {result.width:.2f}",
+                f"{result.least:.1%}",
             ]
-            rows.append([world.about, str(rated), *shown])
+            rows.append([world.about, str(rated), *cells])
     return as_markdown(("world", "first ratings", "planned", "evenly", "interval", "worst culture"), rows)
 
 
-def _shown(one: Coverage, ends: Ends) -> str:
-    return f"{one.holds:.1%}, {one.width:.{2 if ends[1] > 1 else 3}f}"
+def _cell(result: Coverage, ends: Ends) -> str:
+    return f"{result.holds:.1%}, {result.width:.{2 if ends[1] > 1 else 3}f}"
 
 
 def _one_model(draws: int) -> str:
     rows = []
     for world in WORLDS.values():
         for rated in world.rated:
-            found = coverage(world, rated, draws=draws)
-            shown = [_shown(one, world.ends) for one in found.values()]
-            least = (f"{found[way].least:.1%}" for way in ("corrected", "corrected, these questions"))
-            rows.append([world.about, str(rated), *shown, ", ".join(least)])
+            results = coverage(world, rated, draws=draws)
+            cells = [_cell(result, world.ends) for result in results.values()]
+            least = (f"{results[way].least:.1%}" for way in ("corrected", "corrected, these questions"))
+            rows.append([world.about, str(rated), *cells, ", ".join(least)])
     ways = (
         "judge alone",
         "people alone",

@@ -1,4 +1,4 @@
-"""What this package adds to the start of each harness, each time in a process of its own.
+"""What this package adds to the start of each harness, each time in a separate process.
 
 lmms-eval imports the plug-in and asks it for its part of the task index; lm-eval reads every YAML of the folder that
 ``--include_path`` names. What the harness has imported by then is not counted. From the repository's root::
@@ -59,10 +59,10 @@ def _row(name: str, script: str, runs: int) -> float:
     """Prints the row of a harness and returns the median of its time."""
     _measure(script)  # writes the byte code
     imports, indexes, counts = zip(*(_measure(script) for _ in range(runs)), strict=True)
-    together = [one + two for one, two in zip(imports, indexes, strict=True)]
-    medians = " ".join(f"{statistics.median(times):9.3f}" for times in (imports, indexes, together))
-    print(f"{name:<10} {counts[0]:6} {medians} {max(together):9.3f}")
-    return statistics.median(together)
+    sums = [import_time + index_time for import_time, index_time in zip(imports, indexes, strict=True)]
+    medians = " ".join(f"{statistics.median(times):9.3f}" for times in (imports, indexes, sums))
+    print(f"{name:<10} {counts[0]:6} {medians} {max(sums):9.3f}")
+    return statistics.median(sums)
 
 
 def _measure(script: str) -> tuple[float, float, int]:

@@ -71,23 +71,23 @@ WORLDS: Mapping[str, Callable[[np.random.Generator], World]] = {
 
 
 def models(
-    rng: np.random.Generator, alike: float, *, right: float = 0.0, others: int = 12, clustered: bool = True
+    rng: np.random.Generator, similarity: float, *, right: float = 0.0, other_models: int = 12, clustered: bool = True
 ) -> tuple[World, Floats]:
     """Answers of a model and of others to 3,000 questions, whose difficulties have so much in common (-1 to 1)."""
     clusters = np.repeat(np.arange(100), 30) if clustered else np.arange(3000)
     shared = rng.normal(0.0, 0.7, clusters.max() + 1)[clusters] + rng.normal(0.0, 1.0, clusters.size)
-    own = alike * shared + np.sqrt(1.0 - alike**2) * rng.normal(0.0, 1.2, clusters.size)
-    scores = own + rng.normal(0.0, 0.7, clusters.size) > -right
-    abilities = rng.normal(0.0, 0.7, others)
-    answers = shared[:, None] + rng.normal(0.0, 0.7, (clusters.size, others)) > abilities
+    latent = similarity * shared + np.sqrt(1.0 - similarity**2) * rng.normal(0.0, 1.2, clusters.size)
+    scores = latent + rng.normal(0.0, 0.7, clusters.size) > -right
+    abilities = rng.normal(0.0, 0.7, other_models)
+    answers = shared[:, None] + rng.normal(0.0, 0.7, (clusters.size, other_models)) > abilities
     return World(scores.astype(float), clusters, clusters * 0, shares=True), answers.astype(float)
 
 
 def copies(rng: np.random.Generator, differing: float) -> tuple[World, Floats]:
     """A model of which the first other one is a copy, but for a share of its answers."""
-    world, others = models(rng, 0.8)
-    others[:, 0] = np.abs(world.scores - (rng.random(world.scores.size) < differing))
-    return world, others
+    world, answers = models(rng, 0.8)
+    answers[:, 0] = np.abs(world.scores - (rng.random(world.scores.size) < differing))
+    return world, answers
 
 
 WITH_OTHERS: Mapping[str, Callable[[np.random.Generator], tuple[World, Floats]]] = {
@@ -97,7 +97,7 @@ WITH_OTHERS: Mapping[str, Callable[[np.random.Generator], tuple[World, Floats]]]
     "the same, no clusters": lambda rng: models(rng, 0.0, clustered=False),
     "others are wrong where it is right": lambda rng: models(rng, -0.8),
     "95 % right, others are somewhat alike": lambda rng: models(rng, 0.5, right=2.2, clustered=False),
-    "three others": lambda rng: models(rng, 0.8, others=3),
+    "three others": lambda rng: models(rng, 0.8, other_models=3),
     "one other is a copy but for 2 %": lambda rng: copies(rng, 0.02),
     "one other is a copy but for 0.3 %": lambda rng: copies(rng, 0.003),
 }
@@ -115,7 +115,7 @@ class Draw(NamedTuple):
     """The drawn items of a world, and what they were drawn from."""
 
     items: Numbers
-    of: SamplingFrame
+    frame: SamplingFrame
 
 
 def draws_of(world: World, draws: int, sizes: Sequence[int] = SIZES) -> dict[int, list[Draw]]:
@@ -130,55 +130,56 @@ def draws_of(world: World, draws: int, sizes: Sequence[int] = SIZES) -> dict[int
     }
 
 
-def coverage(world: World, drawn: Mapping[int, Sequence[Draw]], others: Floats | None = None) -> dict[int, Result]:
+def coverage(world: World, draws: Mapping[int, Sequence[Draw]], answers: Floats | None = None) -> dict[int, Result]:
     """Returns how good the intervals are by size of the subset, without or with other models' scores."""
 
     def interval(part: Numbers, frame: SamplingFrame) -> Interval:
         scores, clusters = world.scores[part], world.clusters[part]
-        if others is None:
+        if answers is None:
             return subset_interval(scores, clusters, frame, shares=world.shares)
-        return control_variate_interval(scores, others, part, clusters, frame, shares=world.shares)
+        return control_variate_interval(scores, answers, part, clusters, frame, shares=world.shares)
 
     truth, results = float(world.scores.mean()), {}
-    for size, parts in drawn.items():
+    for size, parts in draws.items():
         value, low, high = np.array([interval(*part)[:3] for part in parts]).T
-        held = float(np.mean((low <= truth) & (truth <= high)))
-        results[size] = Result(held, float(np.mean(high - low)) / 2, float(value.var()))
+        share = float(np.mean((low <= truth) & (truth <= high)))
+        results[size] = Result(share, float(np.mean(high - low)) / 2, float(value.var()))
     return results
 
 
-def gains(world: World, others: Floats, draws: int) -> list[str]:
+def gains(world: World, answers: Floats, draws: int) -> list[str]:
     """Returns, by size, the coverage with other models' scores, and what these divide variance and squared width by."""
-    drawn = draws_of(world, draws)
+    draws_by_size = draws_of(world, draws)
+    plain_results, results = coverage(world, draws_by_size), coverage(world, draws_by_size, answers)
     return [
-        f"{100 * two.held:.1f} %, {one.variance / two.variance:.2f}, {(one.width / two.width) ** 2:.2f}"
-        for one, two in zip(coverage(world, drawn).values(), coverage(world, drawn, others).values(), strict=True)
+        f"{100 * result.held:.1f} %, {plain.variance / result.variance:.2f}, {(plain.width / result.width) ** 2:.2f}"
+        for plain, result in zip(plain_results.values(), results.values(), strict=True)
     ]
 
 
-def of_predictions(path: Path, draws: int) -> None:
+def prediction_table(path: Path, draws: int) -> None:
     """Prints coverage, and the medians over models, for published predictions."""
     with np.load(path, allow_pickle=False) as file:
         scores, clusters, types = (file[name] for name in ("y", "cluster", "stratum"))
-    codes, strata = (np.unique(own, return_inverse=True)[1] for own in (clusters, types))
-    of_clusters = np.zeros(codes.max() + 1, dtype=np.intp)
-    of_clusters[codes] = strata
-    sizes, found = (*SIZES, 800), []
-    drawn = draws_of(World(scores[0], codes, of_clusters, shares=True), draws, sizes)
-    for number, own in enumerate(scores):
-        world = World(own.astype(float), codes, of_clusters, shares=True)
-        others = np.delete(scores, number, axis=0).T.astype(float)
-        found.append([coverage(world, drawn, given) for given in (None, others)])
+    codes, strata = (np.unique(labels, return_inverse=True)[1] for labels in (clusters, types))
+    cluster_strata = np.zeros(codes.max() + 1, dtype=np.intp)
+    cluster_strata[codes] = strata
+    sizes, pairs = (*SIZES, 800), []
+    draws_by_size = draws_of(World(scores[0], codes, cluster_strata, shares=True), draws, sizes)
+    for number, answers in enumerate(scores):
+        world = World(answers.astype(float), codes, cluster_strata, shares=True)
+        other_answers = np.delete(scores, number, axis=0).T.astype(float)
+        pairs.append([coverage(world, draws_by_size, controls) for controls in (None, other_answers)])
     rows = []
     for size in sizes:
-        held = [100 * np.mean([each[which][size].held for each in found]) for which in (0, 1)]
-        widths = np.array([[100 * each[which][size].width for which in (0, 1)] for each in found])
-        ratios = [each[0][size].variance / each[1][size].variance for each in found]
+        coverages = [100 * np.mean([pair[index][size].held for pair in pairs]) for index in (0, 1)]
+        widths = np.array([[100 * pair[index][size].width for index in (0, 1)] for pair in pairs])
+        ratios = [pair[0][size].variance / pair[1][size].variance for pair in pairs]
         rows.append(
             (
                 f"{size}",
-                *(f"{one:.1f} %" for one in held),
-                *(f"±{one:.1f}" for one in np.median(widths, axis=0)),
+                *(f"{share:.1f} %" for share in coverages),
+                *(f"±{width:.1f}" for width in np.median(widths, axis=0)),
                 f"{np.median(ratios):.2f}",
             )
         )
@@ -193,19 +194,19 @@ def main() -> None:
     parser.add_argument("--predictions", type=Path, metavar="FILE.npz")
     options = parser.parse_args()
     if options.predictions:
-        of_predictions(options.predictions, options.draws)
+        prediction_table(options.predictions, options.draws)
         return
     header = ("scores", *(f"{size} drawn" for size in SIZES))
     rows = []
-    for number, (about, make) in enumerate(WORLDS.items()):
+    for number, (title, make) in enumerate(WORLDS.items()):
         world = make(np.random.default_rng(number))
-        found = coverage(world, draws_of(world, options.draws))
-        rows.append((about, *(f"{100 * one.held:.1f} %" for one in found.values())))
+        results = coverage(world, draws_of(world, options.draws))
+        rows.append((title, *(f"{100 * result.held:.1f} %" for result in results.values())))
     print(as_markdown(header, rows, numbers=len(SIZES)))
     rows = []
-    for number, (about, make_both) in enumerate(WITH_OTHERS.items()):
-        world, others = make_both(np.random.default_rng(number))
-        rows.append((about, *gains(world, others, options.draws)))
+    for number, (title, make_both) in enumerate(WITH_OTHERS.items()):
+        world, answers = make_both(np.random.default_rng(number))
+        rows.append((title, *gains(world, answers, options.draws)))
     print(as_markdown(header, rows, numbers=len(SIZES)))
 
 

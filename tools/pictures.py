@@ -71,8 +71,8 @@ def main() -> int:
 
 
 async def _make(predictions: Path, demo: Path, folder: Path) -> None:
-    shown = [str(predictions / model) for model in MODELS]
-    _call("report", *shown, "-o", "report", "--formats", "html,png", "--published", cwd=folder)
+    runs = [str(predictions / model) for model in MODELS]
+    _call("report", *runs, "-o", "report", "--formats", "html,png", "--published", cwd=folder)
     _call("report", *(str(predictions / model) for model in FEW), "-o", "few", "--formats", "png", cwd=folder)
     for report, keys in FIGURES.items():
         for key in keys:
@@ -82,7 +82,7 @@ async def _make(predictions: Path, demo: Path, folder: Path) -> None:
     toml = folder / "nepal" / "culture.toml"
     toml.write_text(toml.read_text("utf-8").replace("[people]\n", "[people]\np1 = []\n", 1), "utf-8")
     _call("culture", "sheets", "nepal", "--step", "words", cwd=folder)
-    [own] = (folder / "nepal" / "sheets").glob("words-p1-*.html")
+    [culture_sheet] = (folder / "nepal" / "sheets").glob("words-p1-*.html")
     gate = ("compare", *GATE, "--fail-on-regression")
     (folder / "gate.html").write_text(_terminal(gate, _call(*gate, cwd=predictions, status=1)), "utf-8")
     page, sheet = folder / "report" / "report.html", folder / "sheet" / "sheet.html"
@@ -92,7 +92,7 @@ async def _make(predictions: Path, demo: Path, folder: Path) -> None:
         await _photograph(tab, page, "report_phone", 390, 780)
         await _photograph(tab, page, "samples", 1280, 900, script=_TWO_MODELS)
         await _photograph(tab, sheet, "sheet_spotcheck", 1000, 760)
-        await _photograph(tab, own, "sheet_culture", 1000, 760)
+        await _photograph(tab, culture_sheet, "sheet_culture", 1000, 760)
         await _photograph(tab, folder / "gate.html", "gate", 1120, 760)
 
 

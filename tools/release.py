@@ -26,10 +26,10 @@ _IN_SDIST = {
 
 def version(root: Path) -> str:
     """Returns the version of the package."""
-    found = _VERSION.search((root / "culture_tasks" / "__init__.py").read_text(encoding="utf-8"))
-    if found is None:
+    match = _VERSION.search((root / "culture_tasks" / "__init__.py").read_text(encoding="utf-8"))
+    if match is None:
         raise SystemExit("culture_tasks/__init__.py has no line that sets __version__.")
-    return found["version"]
+    return match["version"]
 
 
 def cut(root: Path, new: str) -> None:
@@ -67,16 +67,16 @@ def check(root: Path, tag: str = "") -> None:
     with tarfile.open(root / "dist" / sdist) as archive:
         names = [name.partition("/")[2] for name in archive.getnames() if "/" in name]
     with zipfile.ZipFile(root / "dist" / wheel) as archive:
-        held = archive.namelist()
+        wheel_names = archive.namelist()
     allowed = {"culture_tasks", f"culture_tasks-{number}.dist-info"}
     stray = [name for name in names if name.partition("/")[0] not in _IN_SDIST]
-    stray += [name for name in held if name.partition("/")[0] not in allowed]
-    stray += [name for name in (*names, *held) if "__pycache__" in name or "/." in f"/{name}"]
+    stray += [name for name in wheel_names if name.partition("/")[0] not in allowed]
+    stray += [name for name in (*names, *wheel_names) if "__pycache__" in name or "/." in f"/{name}"]
     if stray:
         raise SystemExit(
             f"dist/ holds {', '.join(stray[:5])}{', …' if len(stray) > 5 else ''}, which doesn't belong there."
         )
-    sys.stdout.write(f"{sdist}: {len(names)} entries; {wheel}: {len(held)} entries\n")
+    sys.stdout.write(f"{sdist}: {len(names)} entries; {wheel}: {len(wheel_names)} entries\n")
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 class Docstrings(griffe.Extension):
-    """Docstrings without roles, such as ``:func:``, whose examples stand as code."""
+    """Docstrings without roles, such as ``:func:``, whose examples are code."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Rewrites the docstring of an object."""

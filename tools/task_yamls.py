@@ -21,12 +21,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    own = [benchmark for benchmark in benchmarks().values() if benchmark.task_files is None]
+    bundled = [benchmark for benchmark in benchmarks().values() if benchmark.task_files is None]
     if not options.check:
-        for benchmark in own:
+        for benchmark in bundled:
             write_task_files(benchmark, FOLDER)
         return 0
-    stale = [path for benchmark in own for path in stale_files(benchmark, FOLDER)]
+    stale = [path for benchmark in bundled for path in stale_files(benchmark, FOLDER)]
     for path in stale:
         sys.stderr.write(f"{path} is stale: run `make task-files`.\n")
     return int(bool(stale))

@@ -1,4 +1,4 @@
-"""What an examination of a set-up found, and what to do about it."""
+"""The findings of an examination of a set-up, and their remedies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from culture_tasks.errors import CultureTasksError
 
 State = Literal["ok", "note", "fix"]
-"""``note`` is for what only some runs need, ``fix`` for what stands in the way."""
+"""``note``: only some runs need it. ``fix``: runs fail or score wrongly without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class Finding:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def finding_of(look: Callable[[], Finding], shown: Callable[[str], str] = str) -> Finding:
+def finding_of(look: Callable[[], Finding], redact: Callable[[str], str] = str) -> Finding:
     """Returns what a look found; one that fails is a finding, too.
 
     Args:
         look: The look; what libraries print meanwhile goes to standard error.
-        shown: Makes the message of a library's error presentable, such as without secrets.
+        redact: Takes secrets out of the message of a library's error.
     """
     try:
         with redirect_stdout(sys.stderr):
@@ -37,5 +37,5 @@ def finding_of(look: Callable[[], Finding], shown: Callable[[str], str] = str) -
     except CultureTasksError as error:
         return Finding("fix", "can't be used", str(error))
     except Exception as error:  # noqa: BLE001 - whatever is broken here is what the user wants to know
-        said = shown(" ".join(str(error).split()))[:300]
-        return Finding("fix", f"can't be looked at ({type(error).__name__}{said and f': {said}'})")
+        message = redact(" ".join(str(error).split()))[:300]
+        return Finding("fix", f"can't be looked at ({type(error).__name__}{message and f': {message}'})")

@@ -28,22 +28,22 @@ def grade_known_answers(settings: Settings) -> Finding:
         specs = [(rubric, spec_for(settings, rubric.model)) for rubric in rubrics().values()]
     except JudgeNotConfiguredError:
         return Finding("note", "none is configured", WAYS_OUT)
-    named = list(dict.fromkeys(spec for _, spec in specs))
-    if any(spec.backend == "none" for spec in named):
+    judge_specs = list(dict.fromkeys(spec for _, spec in specs))
+    if any(spec.backend == "none" for spec in judge_specs):
         return Finding("note", "none: responses are recorded, and graded later by `culture-tasks rejudge`")
-    if all(spec.backend == "lexical" for spec in named):
+    if all(spec.backend == "lexical" for spec in judge_specs):
         return Finding("note", "text overlap stands in for a judge: good for trials, not for results")
     uncached = settings.model_copy(update={"judge_cache": "off"})
-    judges = {spec: make_judge(spec, uncached) for spec in named}
+    judges = {spec: make_judge(spec, uncached) for spec in judge_specs}
     answers = json.loads(resources.files(__package__).joinpath("known_answers.json").read_text(encoding="utf-8"))
     requests = [
-        (spec, rubric, side, JudgeItem(each["question"], (each["reference"],), each[side], language=each["language"]))
-        for each, (rubric, spec) in zip(answers, cycle(specs), strict=False)
+        (spec, rubric, side, JudgeItem(row["question"], (row["reference"],), row[side], language=row["language"]))
+        for row, (rubric, spec) in zip(answers, cycle(specs), strict=False)
         for side in ("right", "wrong")
     ]
     try:
         for spec, judge in judges.items():
-            judge.check([(rubric, item) for named_by, rubric, _, item in requests if named_by == spec])
+            judge.check([(rubric, item) for item_spec, rubric, _, item in requests if item_spec == spec])
         tickets = [judges[spec].submit(rubric, item) for spec, rubric, _, item in requests]
         verdicts = [ticket.verdict() for ticket in tickets]
     finally:
@@ -60,20 +60,19 @@ def grade_known_answers(settings: Settings) -> Finding:
         }
         for (_, rubric, side, item), verdict in zip(requests, verdicts, strict=True)
     ]
-    agreed = sum(each["agrees"] is True for each in listed)
+    agreed = sum(row["agrees"] is True for row in listed)
     unread = [verdict for verdict in verdicts if verdict.score is None]
-    found = f"{', '.join(map(str, named))}: {agreed} of {len(listed)} verdicts as expected"
+    summary = f"{', '.join(map(str, judge_specs))}: {agreed} of {len(listed)} verdicts as expected"
     if unread:
-        found += f", {len(unread)} unread or failed, such as: {unread[0].error}"
+        summary += f", {len(unread)} unread or failed, such as: {unread[0].error}"
     facts = {"outcomes": Counter(verdict.outcome for verdict in verdicts), "agreed": agreed, "verdicts": listed}
     if agreed >= _GOOD * len(listed) and not unread:
-        return Finding("ok", found, facts=facts)
+        return Finding("ok", summary, facts=facts)
     remedy = "Look at the verdicts (--json). A judge needs a larger model, another prompt version or more tokens."
-    if other := next((each for each in listed if each["agrees"] is False), None):
-        remedy = (
-            f"The {other['side']} answer {other['response']!r} has {other['rating']:g} by {other['rubric']}. {remedy}"
-        )
-    return Finding("note" if agreed >= _POOR * len(listed) else "fix", found, remedy, facts)
+    if example := next((row for row in listed if row["agrees"] is False), None):
+        rating = f"{example['rating']:g} by {example['rubric']}"
+        remedy = f"The {example['side']} answer {example['response']!r} has {rating}. {remedy}"
+    return Finding("note" if agreed >= _POOR * len(listed) else "fix", summary, remedy, facts)
 
 
 def _agrees(rubric: Rubric, side: str, rating: float) -> bool:

@@ -1,7 +1,7 @@
-"""A model as a harness loads it, asked by prompts as our tasks ask, with a look at what reached its own ``generate``.
+"""A model as a harness loads it, asked by prompts as our tasks ask, and the requests that reach its ``generate``.
 
-A model of transformers or vLLM in this process tells the tokens that it was given; an API model tells the tokens that
-its server counted, and the reply.
+A model of transformers or vLLM in this process tells the tokens that it was given; an API model tells the number of
+tokens that its server counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENDPOINT = "endpoint"
 
 _CHAT_ENDPOINT, _PATH = "local-chat-completions", "/chat/completions"
 _MAX_IMAGES = 4
-_OF_A_REPLY, _OF_A_GLANCE = 1024, 32
+_REPLY_TOKENS, _GLANCE_TOKENS = 1024, 32
 """New tokens where the reply is all there is, and the model may think before it; and where the prompt can be seen."""
 
 
@@ -64,7 +64,7 @@ class HarnessModel(ABC):
         self, prompt: Prompt, images: Sequence[Image] = (), *, new_tokens: int = 0, stop: Sequence[str] = ()
     ) -> Arrival:
         """Has the model reply to a prompt with its images, greedily; with 0 new tokens, as many as a reply may need."""
-        new_tokens = new_tokens or (_OF_A_REPLY if self.is_remote else _OF_A_GLANCE)
+        new_tokens = new_tokens or (_REPLY_TOKENS if self.is_remote else _GLANCE_TOKENS)
         self._arrivals.clear()
         generation = {"until": list(stop), "do_sample": False, "temperature": 0.0}
         with redirect_stderr(io.StringIO()):  # a harness has a progress bar for every request
@@ -72,8 +72,8 @@ class HarnessModel(ABC):
         text = str(getattr(reply, "text", reply) or "")
         if self._has_engine and not self._arrivals and not text:
             raise CultureTasksError("The backend replied with nothing, as some do after an error. Look at its log.")
-        seen = self._arrivals[-1] if self._arrivals else Arrival("")
-        return replace(seen, reply=text)
+        arrival = self._arrivals[-1] if self._arrivals else Arrival("")
+        return replace(arrival, reply=text)
 
     @property
     def takes_images(self) -> bool:
@@ -101,38 +101,38 @@ class HarnessModel(ABC):
     def _watch(self) -> None:
         """Has what generates tell what it was given, and what it gave."""
         if self.is_remote:
-            self._extend(self.lm, "parse_generations", self._of_api)
+            self._extend(self.lm, "parse_generations", self._api_arrival)
             return
         for part in {id(part): part for part in vars(self.lm).values()}.values():
             for name in ("generate", "chat"):
                 if callable(getattr(part, name, None)):
                     self._has_engine = True
-                    self._extend(part, name, self._of_engine)
+                    self._extend(part, name, self._engine_arrival)
 
     def _extend(self, owner: Any, name: str, arrival_of: Callable[[dict[str, Any], Any], Arrival | None]) -> None:
         original = getattr(owner, name)
 
-        def extended(*args: Any, **given: Any) -> Any:
-            result = original(*args, **given)
-            arrival = arrival_of({"input_ids": args[0], **given} if args else given, result)
+        def extended(*args: Any, **options: Any) -> Any:
+            result = original(*args, **options)
+            arrival = arrival_of({"input_ids": args[0], **options} if args else options, result)
             self._arrivals += [] if arrival is None else [arrival]
             return result
 
         setattr(owner, name, extended)
 
-    def _of_engine(self, given: dict[str, Any], result: Any) -> Arrival | None:
+    def _engine_arrival(self, options: dict[str, Any], result: Any) -> Arrival | None:
         import torch
 
         if isinstance(result, list) and result and hasattr(result[0], "prompt_token_ids"):  # vLLM
             ids, new = list(result[0].prompt_token_ids), len(result[0].outputs[0].token_ids)
             return Arrival("", self._decoded(ids) or result[0].prompt, len(ids), new)
-        tokens = given.get("input_ids", given.get("inputs"))
+        tokens = options.get("input_ids", options.get("inputs"))
         if not isinstance(tokens, torch.Tensor) or not isinstance(result, torch.Tensor):
             return None
         ids = tokens[0].tolist()
         repeats = result.shape[-1] >= len(ids) and result[0, : len(ids)].tolist() == ids
-        shown = [value for name, value in given.items() if name.startswith("pixel_values")]
-        pixels = sum(value.numel() for value in shown if isinstance(value, torch.Tensor))
+        images = [value for name, value in options.items() if name.startswith("pixel_values")]
+        pixels = sum(value.numel() for value in images if isinstance(value, torch.Tensor))
         new = result.shape[-1] - (len(ids) if repeats else 0)
         return Arrival("", self._decoded(ids), len(ids), new, pixels)
 
@@ -142,8 +142,8 @@ class HarnessModel(ABC):
         return None if tokenizer is None else str(tokenizer.decode(ids, clean_up_tokenization_spaces=False))
 
     @staticmethod
-    def _of_api(given: dict[str, Any], _: Any) -> Arrival:
-        outputs = given.get("outputs")
+    def _api_arrival(options: dict[str, Any], _: Any) -> Arrival:
+        outputs = options.get("outputs")
         output = outputs[0] if isinstance(outputs, list) and outputs else outputs
         usage = (output.get("usage") if isinstance(output, dict) else None) or {}
         return Arrival("", None, usage.get("prompt_tokens"), usage.get("completion_tokens"))
@@ -205,38 +205,38 @@ def load_model(name: str, arguments: str, harness: Harness | None = None) -> Har
     check_engine(name, "auto", advice="auto")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its processes log to standard output
     if name == ENDPOINT:
-        name, arguments = _CHAT_ENDPOINT, _of_endpoint(arguments)
+        name, arguments = _CHAT_ENDPOINT, _endpoint_arguments(arguments)
     options = {} if "batch_size=" in arguments else {"batch_size": 1}
-    known: list[str] = []
+    model_types: list[str] = []
     if harness in ("lm_eval", None):
         import lm_eval.models  # noqa: F401 - fills the registry
         from lm_eval.api import registry
 
-        known += registry.model_registry.keys()
-        if name in known:
+        model_types += registry.model_registry.keys()
+        if name in model_types:
             return _LmEvalModel(registry.get_model(name).create_from_arg_string(arguments, options))
     if harness in ("lmms_eval", None):
         from lmms_eval.models import MODEL_REGISTRY_V2, get_model
 
-        known += MODEL_REGISTRY_V2.list_model_names()
-        if name in known:
+        model_types += MODEL_REGISTRY_V2.list_model_names()
+        if name in model_types:
             return _LmmsEvalModel(get_model(name).create_from_arg_string(arguments, options))
     raise SettingsError(
-        f"selftest: {harness or 'neither harness'} has the model type {name!r}.{nearest(name, known)} "
+        f"selftest: {harness or 'neither harness'} has the model type {name!r}.{nearest(name, model_types)} "
         f"Name one of theirs, or {ENDPOINT}."
     )
 
 
-def _of_endpoint(arguments: str) -> str:
+def _endpoint_arguments(arguments: str) -> str:
     """Returns the arguments of lm-eval's chat completions: with the whole address, and more than one image."""
     parts = [part.strip() for part in arguments.split(",") if part.strip()]
-    given = dict(part.partition("=")[::2] for part in parts)
-    if not given.get("base_url") or not given.get("model"):
-        shown = ", ".join(given) or "nothing"
+    options = dict(part.partition("=")[::2] for part in parts)
+    if not options.get("base_url") or not options.get("model"):
+        names = ", ".join(options) or "nothing"
         raise SettingsError(
-            f"selftest: --model {ENDPOINT} with {shown} in --model_args. Expected model=NAME and base_url=ADDRESS, "
+            f"selftest: --model {ENDPOINT} with {names} in --model_args. Expected model=NAME and base_url=ADDRESS, "
             "such as model=Qwen/Qwen3-8B,base_url=http://localhost:8000/v1."
         )
-    address = given["base_url"].rstrip("/")
-    given |= {"base_url": address if address.endswith(_PATH) else f"{address}{_PATH}"}
-    return ",".join(f"{name}={value}" for name, value in {"max_images": _MAX_IMAGES, **given}.items())
+    address = options["base_url"].rstrip("/")
+    options |= {"base_url": address if address.endswith(_PATH) else f"{address}{_PATH}"}
+    return ",".join(f"{name}={value}" for name, value in {"max_images": _MAX_IMAGES, **options}.items())

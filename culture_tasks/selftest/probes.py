@@ -68,12 +68,12 @@ def _template(model: HarnessModel) -> Finding:
     arrival = model.ask(_text(_QUESTION))
     facts = {"reply": arrival.reply, "prompt": arrival.prompt}
     if marks := [mark for mark in _MARKS if mark in arrival.reply]:
-        remedy = "The template isn't the model's own, or the end of its turn is unknown: compare its tokenizer."
+        remedy = "The template isn't the model's, or the end of its turn is unknown: compare its tokenizer."
         return Finding("fix", f"the reply holds {', '.join(marks)}, marks of a chat template", remedy, facts)
     if arrival.prompt is None:
         state, remedy = ("ok", "") if arrival.reply.strip() else ("fix", "Look at the server's log.")
-        found = f"applied by the server; asked for tea or coffee, it replied {_short(arrival.reply)}"
-        return Finding(state, found, remedy, facts)  # type: ignore[arg-type]
+        summary = f"applied by the server; asked for tea or coffee, it replied {_short(arrival.reply)}"
+        return Finding(state, summary, remedy, facts)  # type: ignore[arg-type]
     _, question, after = arrival.prompt.partition(_QUESTION)
     if not question or _QUESTION in after:
         times = "twice" if question else "not"
@@ -81,7 +81,7 @@ def _template(model: HarnessModel) -> Finding:
         return Finding("fix", f"the question is {times} in the prompt: {_short(arrival.prompt)}", remedy, facts)
     if not after.strip() and model.has_template:
         remedy = "It lacks its part for add_generation_prompt: the model goes on with the question."
-        return Finding("fix", "nothing stands between the question and the reply", remedy, facts)
+        return Finding("fix", "nothing separates the reply from the question", remedy, facts)
     if not after.strip():
         remedy = "For a base model take tasks by likelihood; for another, find the template that it was trained with."
         return Finding("note", "none: the model is given the bare question", remedy, facts)
@@ -111,31 +111,31 @@ def _scripts(model: HarnessModel) -> Finding:
         if text not in (arrival.reply if arrival.prompt is None else arrival.prompt):
             wrong[name] = arrival
     facts = {"wrong": {name: arrival.reply for name, arrival in wrong.items()}}
-    whole = f"{len(SCRIPTS) - len(wrong)} of {len(SCRIPTS)} scripts"
+    tally = f"{len(SCRIPTS) - len(wrong)} of {len(SCRIPTS)} scripts"
     if not wrong:
-        return Finding("ok", f"{whole} arrive byte for byte", facts=facts)
+        return Finding("ok", f"{tally} arrive byte for byte", facts=facts)
     name, arrival = next(iter(wrong.items()))
-    found = f"{whole} arrive; {', '.join(wrong)} not: expected {SCRIPTS[name]}, found "
+    summary = f"{tally} arrive; {', '.join(wrong)} not: expected {SCRIPTS[name]}, found "
     if arrival.prompt is not None:
         remedy = "The tokenizer can't spell it: leave tasks in these languages out, or correct the tokenizer."
-        return Finding("fix", f"{found}{_short(arrival.prompt)}", remedy, facts)
-    return Finding("note", f"{found}{_short(arrival.reply)}", _SMALL, facts)
+        return Finding("fix", f"{summary}{_short(arrival.prompt)}", remedy, facts)
+    return Finding("note", f"{summary}{_short(arrival.reply)}", _SMALL, facts)
 
 
 def _length(model: HarnessModel) -> Finding:
     first, last = "Zanzibar", "Kathmandu"
     story = f"The story begins in {first}. {_FILLER * _TIMES}It ends in {last}. In which city does it begin?"
     arrival = model.ask(_text(story), new_tokens=_LIMIT)
-    prompt, sent = arrival.prompt, arrival.prompt_tokens
-    facts = {"reply": arrival.reply, "prompt_tokens": sent, "new_tokens": arrival.new_tokens}
+    prompt, tokens = arrival.prompt, arrival.prompt_tokens
+    facts = {"reply": arrival.reply, "prompt_tokens": tokens, "new_tokens": arrival.new_tokens}
     cut = "It was cut: raise max_length (lm-eval's hf), max_model_len (vLLM) or the server's context."
     if prompt is not None and not (first in prompt and last in prompt):
-        kept = f"{sent} tokens arrived of a story of {len(story.split()):,} words, without its "
-        return Finding("fix", f"{kept}{'end' if first in prompt else 'beginning'}", cut, facts)
+        summary = f"{tokens} tokens arrived of a story of {len(story.split()):,} words, without its "
+        return Finding("fix", f"{summary}{'end' if first in prompt else 'beginning'}", cut, facts)
     if (arrival.new_tokens or 0) > _LIMIT or (arrival.new_tokens is None and len(arrival.reply) > 20 * _LIMIT):
         remedy = "The limit of new tokens is lost on the way: long replies cost time, and score otherwise."
         return Finding("fix", f"asked for {_LIMIT} new tokens, found {_short(arrival.reply)}", remedy, facts)
-    if prompt is None and (sent or 0) < len(story.split()) and first not in arrival.reply:
+    if prompt is None and (tokens or 0) < len(story.split()) and first not in arrival.reply:
         return Finding("note", f"a story began in {first}, found {_short(arrival.reply)}", f"{cut} {_SMALL}", facts)
     new = "" if arrival.new_tokens is None else f", {arrival.new_tokens} new tokens of at most {_LIMIT}"
     return Finding("ok", f"a story of {len(story.split()):,} words arrives whole{new}", facts=facts)
@@ -144,13 +144,13 @@ def _length(model: HarnessModel) -> Finding:
 def _stop_strings(model: HarnessModel) -> Finding:
     """Has the model stop at a piece of its own reply, so that what it knows doesn't matter."""
     question = _text("Count from one to twenty in words.")
-    whole = model.ask(question, new_tokens=48).reply
-    ours = "Our tasks set none; variants of your own with `until` need it."
-    stop = whole[len(whole) // 2 :][:4].strip()
-    if not stop or len(whole) < 8:
-        return Finding("note", f"not tried: the reply {_short(whole)} is too short", ours)
+    full_reply = model.ask(question, new_tokens=48).reply
+    ours = "Our tasks set none; your variants with `until` need it."
+    stop = full_reply[len(full_reply) // 2 :][:4].strip()
+    if not stop or len(full_reply) < 8:
+        return Finding("note", f"not tried: the reply {_short(full_reply)} is too short", ours)
     reply = model.ask(question, new_tokens=48, stop=[stop]).reply
-    facts = {"stop": stop, "without": whole, "with": reply}
+    facts = {"stop": stop, "without": full_reply, "with": reply}
     if stop in reply:
         return Finding("note", f"not followed: the reply goes on after {stop!r}", ours, facts)
     return Finding("ok", f"the reply ends before {stop!r}", facts=facts)
@@ -168,41 +168,42 @@ def _images(model: HarnessModel) -> Finding:
         return Finding("note", "the model type takes text only", leave_out)
     question = "What colour is this square: red, green or blue? Answer with one word."
     try:
-        one = {name: model.ask(Prompt((Picture(), question)), _squares(name)) for name in _COLOURS}
-        two = model.ask(Prompt((Picture(), Picture(), question)), _squares("red", "blue"))
-        none = model.ask(_text(question))
+        arrivals = {name: model.ask(Prompt((Picture(), question)), _squares(name)) for name in _COLOURS}
+        pair = model.ask(Prompt((Picture(), Picture(), question)), _squares("red", "blue"))
+        text_only = model.ask(_text(question))
     except Exception as error:
         if not model.is_remote:
             raise
         return Finding("fix", f"the endpoint refuses them ({type(error).__name__})", leave_out)
-    red = one["red"]
-    facts = {"replies": {name: arrival.reply for name, arrival in one.items()}, "pixels": [red.pixels, two.pixels]}
+    red = arrivals["red"]
+    replies = {name: arrival.reply for name, arrival in arrivals.items()}
+    facts = {"replies": replies, "pixels": [red.pixels, pair.pixels]}
     if red.pixels is not None:
         if not red.pixels:
             return Finding("fix", "no pixel values reach the model", leave_out, facts)
-        if two.pixels != 2 * red.pixels:
-            found = f"an image gives {red.pixels:,} pixel values, two give {two.pixels:,}"
-            return Finding("fix", found, "Only some arrive: look for the limit of images of the backend.", facts)
+        if pair.pixels != 2 * red.pixels:
+            summary = f"an image gives {red.pixels:,} pixel values, two give {pair.pixels:,}"
+            return Finding("fix", summary, "Only some arrive: look for the limit of images of the backend.", facts)
         return Finding("ok", f"one and two arrive, with {red.pixels:,} pixel values each", facts=facts)
-    if red.prompt_tokens and none.prompt_tokens and red.prompt_tokens <= none.prompt_tokens:
+    if red.prompt_tokens and text_only.prompt_tokens and red.prompt_tokens <= text_only.prompt_tokens:
         return Finding("fix", "an image adds no token to the prompt: it is dropped", leave_out, facts)
-    if not model.is_remote and (none.prompt_tokens or 0) < (red.prompt_tokens or 0) < (two.prompt_tokens or 0):
+    if not model.is_remote and (text_only.prompt_tokens or 0) < (red.prompt_tokens or 0) < (pair.prompt_tokens or 0):
         return Finding("ok", "one and two arrive: each adds tokens to the prompt", facts=facts)
-    right = [name for name, arrival in one.items() if name in arrival.reply.lower()]
-    if len(right) == len(one):
-        return Finding("ok", f"the colours of {len(one)} squares are named", facts=facts)
-    name = next(name for name in one if name not in right)
-    found = f"{len(right)} of {len(one)} colours are named; expected {name}, found {_short(one[name].reply)}"
-    return Finding("note", found, _SMALL, facts)
+    wrong = [name for name, reply in replies.items() if name not in reply.lower()]
+    if not wrong:
+        return Finding("ok", f"the colours of {len(replies)} squares are named", facts=facts)
+    right, name = len(replies) - len(wrong), wrong[0]
+    summary = f"{right} of {len(replies)} colours are named; expected {name}, found {_short(replies[name])}"
+    return Finding("note", summary, _SMALL, facts)
 
 
 def _documents(model: HarnessModel, benchmark: Benchmark, settings: Settings) -> Finding:
     """Asks the first task with images and the first without whose data are at hand, always the same questions."""
-    own = dict.fromkeys(task for entry in benchmark.entries() for task in tasks_below(entry.name))
+    candidates = dict.fromkeys(task for entry in benchmark.entries() for task in tasks_below(entry.name))
     with reading_data(settings):
         tasks = {
             task.shows_images: task
-            for task in reversed(own)
+            for task in reversed(candidates)
             if task.choices is None
             and in_harness(task, model.harness)
             and (model.takes_images or not task.shows_images)
@@ -223,8 +224,8 @@ def _documents(model: HarnessModel, benchmark: Benchmark, settings: Settings) ->
                 return Finding("fix", f"{task.name}: the model isn't given {lost}", facts={"prompt": arrival.prompt})
             digest.update((repr(prompt) if arrival.prompt is None else arrival.prompt).encode("utf-8", "replace"))
         hashes[task.name] = digest.hexdigest()[:12]
-    found = ", ".join(f"{task} (hash of prompts {digest})" for task, digest in hashes.items())
-    return Finding("ok", found, facts={"prompts": hashes})
+    summary = ", ".join(f"{task} (hash of prompts {digest})" for task, digest in hashes.items())
+    return Finding("ok", summary, facts={"prompts": hashes})
 
 
 def _lost(prompt: Prompt, arrival: Arrival, images: Sequence[Image]) -> str:

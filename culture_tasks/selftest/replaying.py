@@ -43,8 +43,8 @@ def replays_of(folder: Path, output: Path | None, scratch: Path) -> list[tuple[s
     for benchmark in benchmarks().values():
         if isinstance(benchmark, OffersPredictions):
             replays = _Replays(benchmark, folder, output, scratch)
-            by_group = sorted(benchmark.predictions(folder), key=lambda each: each.group)
-            looks += [(each.model, partial(replays.score, each)) for each in by_group]
+            by_group = sorted(benchmark.predictions(folder), key=lambda predictions: predictions.group)
+            looks += [(predictions.model, partial(replays.score, predictions)) for predictions in by_group]
     if not looks:
         raise DataError(
             f"{folder}: found no predictions. Expected a copy of a benchmark's repository, such as of "
@@ -66,7 +66,7 @@ class _Replays:
 
         if not self._loaded:
             self._benchmark.write_questions(self._folder, self._scratch)
-        own = os.environ.get(_FOLDER)
+        previous = os.environ.get(_FOLDER)
         os.environ[_FOLDER] = str(self._scratch)
         try:
             tasks = tasks_below(predictions.group)
@@ -76,7 +76,7 @@ class _Replays:
             rows = _evaluate(predictions, self._output)
         finally:
             del os.environ[_FOLDER]
-            os.environ |= {} if own is None else {_FOLDER: own}
+            os.environ |= {} if previous is None else {_FOLDER: previous}
         times = {metric.name: metric.scale.times for metric in tasks[0].metrics()}
         scores = {key: times[key[1]] * rows[key[0]][f"{key[1]},none"] for key in predictions.scores}
         return _compared(predictions, scores)
@@ -87,14 +87,14 @@ def _compared(predictions: PublishedPredictions, scores: Mapping[tuple[str, str]
         f"{unit} {metric}": {"score": scores[unit, metric], "published": printed}
         for (unit, metric), printed in predictions.scores.items()
     }
-    apart = [
+    differences = [
         f"{unit} has {scores[unit, metric]:.2f}, published {printed}"
         for (unit, metric), printed in predictions.scores.items()
         if abs(scores[unit, metric] - number(printed).value) > predictions.within
     ]
-    if apart:
+    if differences:
         remedy = "Compare the files with the authors' repository: another version of it has other predictions."
-        return Finding("fix", "; ".join(apart), remedy, facts)
+        return Finding("fix", "; ".join(differences), remedy, facts)
     (unit, metric), printed = next(iter(predictions.scores.items()))
     more = f", and {len(scores) - 1} parts of it as published" if len(scores) > 1 else ""
     return Finding("ok", f"{unit}: {metric} {scores[unit, metric]:.2f}, published {printed}{more}", facts=facts)

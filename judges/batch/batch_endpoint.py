@@ -77,9 +77,9 @@ def read_results(content: bytes, secrets: Secrets) -> tuple[dict[str, Completion
                 results[name] = read_reply(status, {}, json.dumps(response.get("body")), secrets)
                 continue
             reason = error.get("message") if isinstance(error, dict) else error
-            shown = secrets.hidden(one_line(secrets.hidden(str(reason))))
+            message = secrets.hidden(one_line(secrets.hidden(str(reason))))
             is_unsent = response is None and bool(error)
-            results[name] = Problem(f"no reply in the batch: {shown}", retry=True, unsent=is_unsent)
+            results[name] = Problem(f"no reply in the batch: {message}", retry=True, unsent=is_unsent)
         elif parsed is not None:
             damaged += 1
     return results, damaged
@@ -90,7 +90,7 @@ class RefusedError(JudgeUnreachableError):
 
 
 class Status(NamedTuple):
-    """How far a batch is."""
+    """The progress of a batch."""
 
     name: str  # the endpoint's name of its state
     done: int  # how many requests have a result
@@ -141,7 +141,8 @@ class BatchEndpoint:
         """Begins the batch of an uploaded file and returns its name; one that was begun already is found.
 
         Raises:
-            RefusedError: If the endpoint doesn't begin it; without an answer, so that nobody can tell, another error.
+            RefusedError: If the endpoint refuses it.
+            JudgeUnreachableError: If there is no answer, and the batch may have begun.
         """
         attempts = 0
 
@@ -150,9 +151,9 @@ class BatchEndpoint:
             attempts += 1
             if attempts > 1 and (batch := self.find(file)) is not None:
                 return batch
-            by = {"by": "culture-tasks"}
+            metadata = {"by": "culture-tasks"}
             create = self._client.batches.create
-            return _name_of(create(input_file_id=file, endpoint=PATH, completion_window="24h", metadata=by))
+            return _name_of(create(input_file_id=file, endpoint=PATH, completion_window="24h", metadata=metadata))
 
         return self._patiently("begin a batch", begin_or_find)
 
@@ -166,7 +167,7 @@ class BatchEndpoint:
         return self._patiently(f"list batches to see whether there is one of file {file}", look)
 
     def status(self, batch: str) -> Status:
-        """Returns how far a batch is."""
+        """Returns the progress of a batch."""
 
         def look() -> Status:
             reply: Any = self._client.batches.retrieve(batch)

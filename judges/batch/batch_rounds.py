@@ -1,8 +1,8 @@
 """A judge behind an endpoint that is asked in batches, over as many rounds and commands as it takes.
 
-Its verdicts are those that the endpoint's judge gives: the same requests, reading of replies and reminder after an
-unreadable one. A request that neither the verdict cache nor a batch answers is open, and is part of the next
-batch. One that failed for a reason that may pass, expired, or was cut off by thinking is given up after three batches.
+Requests, reading of replies and the reminder after an unreadable one are the endpoint judge's. A request that neither
+the verdict cache nor a batch answers is open, and is part of the next batch. One that failed for a reason that may
+pass, expired, or was cut off by thinking is given up after three batches.
 
 A small file beside the results lists the batches: which requests, as which file and batch at the endpoint. It is
 written before and after each step, so that a command that was killed goes on where it stopped and pays for no request
@@ -56,7 +56,7 @@ class BatchJudge(EndpointJudge):
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Notes an item."""
-        self.unfinished.append(VerdictJob(self._by, rubric, item, progress=self._progress))
+        self.unfinished.append(VerdictJob(self._grader, rubric, item, progress=self._progress))
         return self.unfinished[-1]
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
@@ -66,14 +66,14 @@ class BatchJudge(EndpointJudge):
 
     def sent_sampling(self, rubric: Rubric) -> Mapping[str, Any]:
         """Returns the sampling parameters that requests by a rubric are sent with now."""
-        return self._by.adaptations.apply(self._by.wording(rubric).sampling, self._by.most_tokens)
+        return self._grader.adaptations.apply(self._grader.wording(rubric).sampling, self._grader.most_tokens)
 
-    def adopt_sampling(self, rubric: Rubric, sent: Mapping[str, Any]) -> None:
+    def adopt_sampling(self, rubric: Rubric, sampling: Mapping[str, Any]) -> None:
         """Takes over the sampling parameters that an earlier batch was sent with."""
-        self._by.adaptations.adopt(self._by.wording(rubric).sampling, sent)
+        self._grader.adaptations.adopt(self._grader.wording(rubric).sampling, sampling)
 
     def open_jobs(
-        self, answer: Callable[[VerdictJob, Answer | None], Answer | None] = lambda _, kept: kept
+        self, answer: Callable[[VerdictJob, Answer | None], Answer | None] = lambda _, cached: cached
     ) -> dict[str, VerdictJob]:
         """Returns a job for each open request, by the name of its line; all others are answered."""
         open_ = open_requests(self.unfinished, self.engine.cache, answer)
@@ -85,13 +85,13 @@ class _Reply(NamedTuple):
     """The last result of a request."""
 
     result: Completion | Problem  # the completion, or why there is none
-    sent: Mapping[str, Mapping[str, Any]]  # the sampling parameters of the batch by rubric, as sent
+    sampling: Mapping[str, Mapping[str, Any]]  # the sampling parameters of the batch by rubric, as sent
     usage: Usage  # tokens of earlier completions, which thinking had cut off
     times: int  # how many batches it was in that have ended
 
 
 class _Batch(BaseModel, extra="forbid"):
-    """A batch, as far as it is."""
+    """A batch and its progress."""
 
     model: str  # who is asked
     names: list[str]  # the requests
@@ -111,10 +111,10 @@ class _State(BaseModel, extra="forbid"):
 def state_file(results: Sequence[Path]) -> Path:
     """Returns the file that lists the batches of these result files: in the folder that holds them all."""
     file = Path(os.path.commonpath([path.resolve().parent for path in results])) / STATE_FILE
-    if others := [other for other in state_files(results) if other != file]:
+    if strays := [path for path in state_files(results) if path != file]:
         raise DataError(
-            f"rejudge: batches of some of these results were sent with other paths ({others[0]}). Name the results "
-            f"as before, {others[0].parent}, or delete the file to forget what was sent."
+            f"rejudge: batches of some of these results were sent with other paths ({strays[0]}). Name the results "
+            f"as before, {strays[0].parent}, or delete the file to forget what was sent."
         )
     return file
 
@@ -134,7 +134,7 @@ class BatchRounds:
     _: KW_ONLY
     endpoint: BatchEndpoint
     file: Path  # lists the batches
-    say: Callable[[str], None]  # takes a line about how far they are
+    say: Callable[[str], None]  # prints a line of progress
     resend: bool = False  # whether requests are sent again whose results can't be fetched
     _collected: set[str] = field(default_factory=set, init=False)
     _patient_until: dict[str, float] = field(default_factory=dict, init=False)
@@ -142,7 +142,7 @@ class BatchRounds:
     _replies: dict[str, _Reply] = field(default_factory=dict, init=False)
     _used: set[str] = field(default_factory=set, init=False)  # names of replies that answered a request
     _requested: set[str] = field(default_factory=set, init=False)
-    _held: dict[str, float] = field(default_factory=dict, init=False)  # what the budget has set aside, by request
+    _reserves: dict[str, float] = field(default_factory=dict, init=False)  # what the budget has set aside, by request
 
     def __post_init__(self) -> None:
         self._state = self._read(next(iter(self.judges.values())).address.shown)
@@ -160,12 +160,12 @@ class BatchRounds:
     def adopt_sampling(self) -> None:
         """Tells the judges the sampling parameters of the batches so far."""
         for batch in self._state.batches:
-            for name, sent in batch.sampling.items():
+            for name, sampling in batch.sampling.items():
                 if batch.model in self.judges and name in self.rubrics:
-                    self.judges[batch.model].adopt_sampling(self.rubrics[name], sent)
+                    self.judges[batch.model].adopt_sampling(self.rubrics[name], sampling)
 
     def submit(self) -> int:
-        """Sends the open requests that are not on their way, and returns how many these were.
+        """Sends the open requests that are not on their way, and returns their number.
 
         Requests that batches which have ended left open are sent again, unless their results can't be fetched.
         """
@@ -175,15 +175,15 @@ class BatchRounds:
         for judge in self.judges.values():
             jobs = [(name, job) for name, job in self._open(judge).items() if name not in under_way]
             # Requests that begin alike together, for the endpoint's prompt cache.
-            jobs.sort(key=lambda named: named[1].rubric.prompt_order(named[1].item))
-            sent = sum(self._send(judge, *file) for file in batch_files(self._affordable_lines(judge, jobs)))
-            if sent < len(jobs):
-                self.say(f"{len(jobs) - sent:,} requests are not sent now, to keep to the budget")
-            total += sent
+            jobs.sort(key=lambda pair: pair[1].rubric.prompt_order(pair[1].item))
+            count = sum(self._send(judge, *file) for file in batch_files(self._affordable_lines(judge, jobs)))
+            if count < len(jobs):
+                self.say(f"{len(jobs) - count:,} requests are not sent now, to keep to the budget")
+            total += count
         return total
 
     def collect(self) -> list[Status]:
-        """Takes the results of all batches that have ended, and returns how far the others are.
+        """Takes the results of all batches that have ended, and returns the status of the others.
 
         A batch whose results can't be fetched is among these for as long as patience lasts.
 
@@ -217,13 +217,13 @@ class BatchRounds:
         """Sends the open requests and waits for the results, until there is nothing more to send."""
         while True:
             before = len(self._collected)
-            sent = self.submit()
+            count = self.submit()
             pause = _FIRST_PAUSE
             while running := self.collect():
                 self.say(described(running))
                 time.sleep(pause)
                 pause = min(1.5 * pause, _LONGEST_PAUSE)
-            if not sent and len(self._collected) == before:
+            if not count and len(self._collected) == before:
                 return
 
     def open_requests(self) -> int:
@@ -277,45 +277,45 @@ class BatchRounds:
     def _open(self, judge: BatchJudge) -> dict[str, VerdictJob]:
         return judge.open_jobs(self._answer)
 
-    def _answer(self, job: VerdictJob, kept: Answer | None) -> Answer | None:
+    def _answer(self, job: VerdictJob, cached: Answer | None) -> Answer | None:
         """Returns the answer to a request: a batch's, or else the cache's; None where it is open."""
         name = name_of(job.request.key)
         self._requested.add(name)
         reply = self._replies.get(name)
         if reply is None:
-            return kept
+            return cached
         result = self._settled(reply, job)
         if not isinstance(result, Completion):
             problem = None if result is None else Answer(result, attempts=reply.times)
-            return kept or problem
+            return cached or problem
         if name in self._used:
             return Answer(result)
         self._used.add(name)
-        self.judges[job.by.model].engine.cache.put([replace(job.row(result), replaces=True)])
+        self.judges[job.grader.model].engine.cache.put([replace(job.row(result), replaces=True)])
         return Answer(result, attempts=reply.times)
 
     def _settled(self, reply: _Reply, job: VerdictJob) -> Completion | Problem | None:
         """Returns what a request's last result comes to; None if it is to be sent again."""
-        result, may_go_on = reply.result, reply.times < _MOST_TIMES
+        result, grader, may_go_on = reply.result, job.grader, reply.times < _MOST_TIMES
         if isinstance(result, Problem):
             return None if result.retry and may_go_on else result
-        sent = reply.sent.get(job.rubric.name, job.request.sampling)
-        if may_go_on and result.is_cut_off_by_thinking and job.by.adaptations.grow(sent, job.by.most_tokens):
+        sampling = reply.sampling.get(job.rubric.name, job.request.sampling)
+        if may_go_on and result.is_cut_off_by_thinking and grader.adaptations.grow(sampling, grader.most_tokens):
             return None
-        return replace(result, usage=reply.usage + result.usage, sampling=sent)
+        return replace(result, usage=reply.usage + result.usage, sampling=sampling)
 
     def _affordable_lines(
         self, judge: BatchJudge, jobs: Iterable[tuple[str, VerdictJob]]
     ) -> Iterator[tuple[str, bytes]]:
         """Yields the lines that the budget pays for, and sets their highest cost aside."""
         for name, job in jobs:
-            sent = judge.sent_sampling(job.rubric)
-            body = job.request.body(sent)
+            sampling = judge.sent_sampling(job.rubric)
+            body = job.request.body(sampling)
             if judge.budget is not None:
-                most = judge.budget.most(judge.model, body, limit_of(sent), in_a_batch=True)
+                most = judge.budget.most(judge.model, body, limit_of(sampling), in_a_batch=True)
                 if not judge.budget.reserve_now(most):
                     return
-                self._held[name] = most
+                self._reserves[name] = most
             yield name, body
 
     def _send(self, judge: BatchJudge, content: bytes, names: list[str]) -> int:
@@ -395,8 +395,8 @@ class BatchRounds:
             result = replace(result, usage=result.usage.in_a_batch)
         times = 1 if before is None else before.times + 1
         self._replies[name] = _Reply(result or _NO_REPLY, batch.sampling, usage, times)
-        if judge.budget is not None and name in self._held:
-            most = self._held.pop(name)
+        if judge.budget is not None and name in self._reserves:
+            most = self._reserves.pop(name)
             judge.budget.settle(most, judge.budget.charged(judge.model, result, most))
 
     def _read(self, endpoint: str) -> _State:
@@ -439,7 +439,7 @@ class BatchRounds:
 
 
 def described(running: Sequence[Status]) -> str:
-    """Returns how far batches are, in a line."""
+    """Returns the progress of batches, in a line."""
     done, requests = sum(status.done for status in running), sum(status.requests for status in running)
     names = ", ".join(dict.fromkeys(status.name.replace("_", " ") for status in running))
     return f"batches not done: {len(running)} ({names}); {done:,} of {requests:,} requests have a result"

@@ -1,8 +1,8 @@
 """The file of a verdict cache: its layout, its rows, and the actions of ``culture-tasks cache``.
 
 Completions are stored, not verdicts: they are parsed after reading, so a better parser needs no new calls. Each row has
-a checksum, so that a damaged one is asked again instead of being believed. The actions raise a ``JudgeError`` where a
-file can't be read as a verdict cache, or not be written.
+a checksum, so that a damaged one is asked again instead of being believed. The actions raise a ``JudgeError`` if a file
+is no verdict cache, or can't be written.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def read_row(row: tuple[Any, ...]) -> Answer | None:
     """Reads the columns of a row; None where they aren't as they were written."""
     if _checksum(row[:-1]) != row[-1]:
         return None
-    _, _, _, _, _, text, finish_reason, model, read, written, cached, batch, sampling, created, _ = row
-    usage = Usage(read, written, cached)
+    *_, text, finish_reason, model, prompt_tokens, completion_tokens, cached_tokens, batch, sampling, created, _ = row
+    usage = Usage(prompt_tokens, completion_tokens, cached_tokens)
     completion = Completion(
         text,
         finish_reason=finish_reason,
@@ -178,8 +178,8 @@ class CopyCount(NamedTuple):
 
 def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
     """Copies completions of caches into one, safely for processes that use it; of two by one key the newer stays."""
-    others = [file for file in files if file.resolve() != into.resolve()]
-    if absent := [file for file in others if not file.is_file()]:
+    sources = [file for file in files if file.resolve() != into.resolve()]
+    if absent := [file for file in sources if not file.is_file()]:
         raise JudgeError(f"verdict cache: {absent[0]} isn't there. Name the files of caches.")
     names = ", ".join(f"{name} = excluded.{name}" for name in LAYOUT.columns if name != "key")
     places = ", ".join("?" * len(LAYOUT.columns))
@@ -189,7 +189,7 @@ def merge(files: Sequence[Path], into: Path) -> list[CopyCount]:
     )
     counts = []
     with _opened(into) as target:
-        for file in others:
+        for file in sources:
             completions = copied = unreadable = 0
             with _opened(file) as database:
                 cursor = database.execute("SELECT * FROM completions")

@@ -66,8 +66,8 @@ class VerdictCache:
             damaged: list[bytes] = []
             try:
                 for row in store.get_many([key for key in keys if key not in completions]):
-                    if (kept := read_row(row)) is not None:
-                        completions[row[0]] = kept
+                    if (answer := read_row(row)) is not None:
+                        completions[row[0]] = answer
                     elif store is self._store:
                         damaged.append(row[0])
                 if damaged:
@@ -145,9 +145,9 @@ def writable_file(file: Path | None) -> Path | None:
     """
     if file is None or not is_read_only(file):
         return file
-    other = user_cache_file()
-    folder = next(folder for folder in other.parents if folder.exists())
-    return None if is_read_only(other) or not os.access(folder, os.W_OK) else other
+    user_file = user_cache_file()
+    folder = next(folder for folder in user_file.parents if folder.exists())
+    return None if is_read_only(user_file) or not os.access(folder, os.W_OK) else user_file
 
 
 class Claims:
@@ -159,7 +159,7 @@ class Claims:
     """
 
     def __init__(self, cache: Path | None) -> None:
-        self._held: set[bytes] = set()
+        self._keys: set[bytes] = set()
         self._file: int | None = None
         if cache is not None and sys.platform != "win32":
             with suppress(OSError):
@@ -174,13 +174,13 @@ class Claims:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(key))
         except OSError as error:
             return error.errno not in (errno.EACCES, errno.EAGAIN)
-        self._held.add(key)
+        self._keys.add(key)
         return True
 
     def release(self, key: bytes) -> None:
         """Gives up a claim, if there is one."""
-        if self._file is not None and key in self._held:
-            self._held.discard(key)
+        if self._file is not None and key in self._keys:
+            self._keys.discard(key)
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _place(key))
 
     def close(self) -> None:

@@ -30,8 +30,8 @@ class Secrets:
     """Texts that must never be shown; placeholders such as ``EMPTY`` and texts under four characters are none."""
 
     def __init__(self, values: Iterable[str | None] = ()) -> None:
-        known = {value for value in values if value and len(value) >= _SHORTEST}
-        self._values = frozenset(value for value in known if value.casefold() not in _PLACEHOLDERS)
+        candidates = {value for value in values if value and len(value) >= _SHORTEST}
+        self._values = frozenset(value for value in candidates if value.casefold() not in _PLACEHOLDERS)
         self._anywhere = _pattern(self._values)
         self._in_replies = _pattern(value for value in self._values if len(value) >= _SHORTEST_IN_A_REPLY)
 
@@ -80,8 +80,8 @@ def shown_url(url: str) -> str:
 
 
 def shown_arguments(arguments: str) -> str:
-    """Returns model arguments without the values of those whose names sound secret, and without secrets in URLs."""
-    shown = []
+    """Returns model arguments without secrets: values whose names sound secret, and parts of URLs."""
+    parts = []
     for argument in arguments.split(","):
         name, equals, value = argument.partition("=")
         if equals and is_secret_name(name):
@@ -90,8 +90,8 @@ def shown_arguments(arguments: str) -> str:
             value = shown_url(value)
         elif "://" in name:
             name, equals, value = shown_url(name), "", ""
-        shown.append(f"{name}{equals}{value}")
-    return ",".join(shown)
+        parts.append(f"{name}{equals}{value}")
+    return ",".join(parts)
 
 
 def is_secret_name(name: str) -> bool:

@@ -116,7 +116,7 @@ class Asker:
             return await self.gate.enter()
         # Made before it may be sent, so that the amount set aside for it fits.
         exchange.encode()
-        exchange.most = self.budget.most(exchange.request.model, exchange.body, limit_of(exchange.sent))
+        exchange.most = self.budget.most(exchange.request.model, exchange.body, limit_of(exchange.sampling))
         exchange.unaffordable = not await self.budget.reserve(exchange.most)
         if exchange.unaffordable:
             return None
@@ -187,11 +187,11 @@ class _Exchange:
     adaptations: Adaptations
     patience: Patience
     most_tokens: int
-    sent: Mapping[str, Any] = field(default_factory=dict)
+    sampling: Mapping[str, Any] = field(default_factory=dict)
     body: bytes = b""
-    most: float = 0.0  # that it can cost, where there is a budget
+    most: float = 0.0  # its highest cost, where there is a budget
     unaffordable: bool = False
-    seconds_of_faults: float = 0.0  # for which it has been failing while others were answered
+    seconds_of_faults: float = 0.0  # how long it has failed while others were answered
     usage: Usage | None = None
     cut_off: Completion | None = None
     faults: int = 0
@@ -199,20 +199,20 @@ class _Exchange:
 
     def encode(self) -> None:
         """Makes the request as it is to be sent now."""
-        self.sent = self.adaptations.apply(self.request.sampling, self.most_tokens)
-        self.body = self.request.body(self.sent)
+        self.sampling = self.adaptations.apply(self.request.sampling, self.most_tokens)
+        self.body = self.request.body(self.sampling)
 
     def settled(self, reply: Completion | Problem) -> Completion | Problem | None:
-        """Returns what came of the request; None where it is to be sent again at once, with other parameters."""
+        """Returns the outcome of the request; None if it is to be sent again at once, with other parameters."""
         self.body = b""
         if isinstance(reply, Completion):
             self.usage = reply.usage if self.usage is None else self.usage + reply.usage
-            reply = Completion(reply.text, reply.finish_reason, reply.model, self.usage, self.sent, reply.thought)
-            if not (reply.is_cut_off_by_thinking and self.adaptations.grow(self.sent, self.most_tokens)):
+            reply = Completion(reply.text, reply.finish_reason, reply.model, self.usage, self.sampling, reply.thought)
+            if not (reply.is_cut_off_by_thinking and self.adaptations.grow(self.sampling, self.most_tokens)):
                 return reply
             self.cut_off = reply
             return None
-        has_grown = (limit_of(self.sent) or 0) > (limit_of(self.request.sampling) or 0)
+        has_grown = (limit_of(self.sampling) or 0) > (limit_of(self.request.sampling) or 0)
         if reply.status in (400, 422) and has_grown:
             # The endpoint takes no larger limit, or has no room for it beside this prompt.
             if self.cut_off is not None and self.cut_off.sampling is not None:
@@ -220,7 +220,7 @@ class _Exchange:
                 return self.cut_off
             self.most_tokens = 0
             return None
-        return None if self.adaptations.learn(reply, self.sent) else reply
+        return None if self.adaptations.learn(reply, self.sampling) else reply
 
     def pause_after_fault(self, began: float, now: float, silence: Silence) -> float:
         """Counts a fault, and returns the seconds to wait before the request is sent again."""
@@ -240,7 +240,7 @@ def limit_of(sampling: Mapping[str, Any]) -> int | None:
 
 
 class Adaptations:
-    """What one model takes in place of the parameters that were meant."""
+    """The parameters that one model takes in place of others."""
 
     def __init__(self) -> None:
         self._instead: dict[str, str | None] = {}
@@ -249,10 +249,10 @@ class Adaptations:
         self._largest = MOST_TOKENS
 
     def apply(self, sampling: Mapping[str, Any], most_tokens: int = 0) -> Mapping[str, Any]:
-        """Returns the parameters to send for those that are meant; ``most_tokens`` is how far their limit may grow."""
+        """Returns the parameters to send in place of these; their limit of tokens may grow to ``most_tokens``."""
         if not (self._instead or self._simpler or self._limit):
             return sampling
-        sent: dict[str, Any] = {}
+        parameters: dict[str, Any] = {}
         for meant, value in sampling.items():
             name: str | None = meant
             while name in self._instead:
@@ -261,15 +261,15 @@ class Adaptations:
                 continue
             if name in LIMITS and isinstance(value, int):
                 value = max(value, min(self._limit, most_tokens))
-            sent[name] = _SIMPLER_VALUES[name] if name in self._simpler else value
-        return sent
+            parameters[name] = _SIMPLER_VALUES[name] if name in self._simpler else value
+        return parameters
 
-    def learn(self, problem: Problem, sent: Mapping[str, Any]) -> bool:
+    def learn(self, problem: Problem, sampling: Mapping[str, Any]) -> bool:
         """Learns from an endpoint's complaint; True where the request is worth sending again with other parameters."""
-        name = _complained_about(problem, sent)
+        name = _refused_parameter(problem, sampling)
         if name is None:
             return False
-        if name in _SIMPLER_VALUES and sent[name] != _SIMPLER_VALUES[name]:
+        if name in _SIMPLER_VALUES and sampling[name] != _SIMPLER_VALUES[name]:
             self._simpler.add(name)
         elif name not in self._instead:
             self._instead[name] = _SUCCESSORS.get(name)
@@ -277,9 +277,9 @@ class Adaptations:
                 logger.warning("judge: the endpoint takes no %s, so it is left out: %s", name, problem.message)
         return True
 
-    def grow(self, sent: Mapping[str, Any], most_tokens: int) -> bool:
+    def grow(self, sampling: Mapping[str, Any], most_tokens: int) -> bool:
         """Raises the limit of tokens that thinking used up, for this request and all that follow, if it may grow."""
-        limit = limit_of(sent)
+        limit = limit_of(sampling)
         if limit is None or limit >= min(most_tokens, self._largest):
             return False
         if self._limit <= limit:
@@ -291,28 +291,30 @@ class Adaptations:
         self._largest = max(accepted, 1)
         self._limit = min(self._limit, self._largest)
 
-    def adopt(self, meant: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
+    def adopt(self, meant: Mapping[str, Any], sampling: Mapping[str, Any]) -> None:
         """Learns from parameters that were sent in an earlier run, as the cache holds them."""
-        for name in meant.keys() - sent.keys():
+        for name in meant.keys() - sampling.keys():
             successor = _SUCCESSORS.get(name)
             self._instead.setdefault(name, successor)
-            if successor is not None and successor not in sent:
+            if successor is not None and successor not in sampling:
                 self._instead.setdefault(successor, None)
-        self._simpler |= {name for name, value in _SIMPLER_VALUES.items() if sent.get(name) == value != meant.get(name)}
-        before, after = limit_of(meant), limit_of(sent)
+        self._simpler |= {
+            name for name, value in _SIMPLER_VALUES.items() if sampling.get(name) == value != meant.get(name)
+        }
+        before, after = limit_of(meant), limit_of(sampling)
         if before is not None and after is not None and after > before:
             self._limit = max(self._limit, min(after, self._largest))
 
 
-def _complained_about(problem: Problem, sent: Mapping[str, Any]) -> str | None:
+def _refused_parameter(problem: Problem, sampling: Mapping[str, Any]) -> str | None:
     if problem.status not in (400, 422) or problem.refused:
         return None
     for name, alias in _ALIASES.items():
-        if name in sent and re.search(alias, f"{problem.param} {problem.message}"):
+        if name in sampling and re.search(alias, f"{problem.param} {problem.message}"):
             return name
     if not _COMPLAINT.search(problem.message):  # such as "max_tokens=9999 cannot be greater than max_model_len=4096"
         return None
-    if problem.param in sent:
+    if problem.param in sampling:
         return problem.param
-    named = [name for name in sent if re.search(rf"\b{re.escape(name)}\b", problem.message)]
-    return named[0] if named else None
+    names = [name for name in sampling if re.search(rf"\b{re.escape(name)}\b", problem.message)]
+    return names[0] if names else None

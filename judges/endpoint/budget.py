@@ -1,9 +1,9 @@
 """What a run may spend on its judges, in money or tokens (``CULTURE_JUDGE_BUDGET``).
 
 Before a request is sent, the most that it can cost is set aside: a token has at least one byte, so the request has no
-more tokens than bytes, and its reply none beyond the limit. Once the reply is there, what it did cost takes that place.
-A request that what is left might not pay for waits for those in flight, and isn't sent if that doesn't help. So what is
-spent never exceeds the budget, as far as the endpoint counts right and keeps to the limit.
+more tokens than bytes, and its reply none beyond the limit. Once the reply is there, its true cost takes that place.
+A request that the rest of the budget might not pay for waits for the requests in flight, and isn't sent if that doesn't
+help. So a run never spends more than its budget, as long as the endpoint counts right and keeps to the limit.
 
 The budget is that of a process, so of a command. With several ranks, each has its share of it.
 """
@@ -25,7 +25,7 @@ from culture_tasks.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-# Code of the problem that a request had which wasn't sent for that reason.
+# Code of the problem of a request that wasn't sent for lack of budget.
 USED_UP = "judge_budget_used_up"
 _UNLIMITED_REPLY = 32_768
 # A number, with commas or underscores between its digits, and what it counts: "5", "5 USD", "2,000,000 tokens".
@@ -51,7 +51,7 @@ class Budget:
         self._shown = f"{amount:g} {prices.currency}" if self._is_money else f"{amount:,.0f} tokens"
         self._amount = amount / ranks
         self._spent = 0.0
-        self._held = 0.0
+        self._reserves = 0.0
         self._in_flight = 0
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -74,7 +74,7 @@ class Budget:
         return self._prices.of_requests(model, usage) or 0.0
 
     def charged(self, model: str, result: Completion | Problem | None, most: float) -> float:
-        """Returns what a request counts once it has ended: all that was set aside where nobody says how much."""
+        """Returns the cost of a request that has ended; where nobody counted tokens, all that was set aside for it."""
         if isinstance(result, Completion) and result.usage != Usage():
             return self._cost(model, result.usage)
         if isinstance(result, Problem) and (result.unsent or (result.status is not None and result.status >= 400)):
@@ -82,7 +82,7 @@ class Budget:
         return most
 
     async def reserve(self, most: float) -> bool:
-        """Sets an amount aside, once it is left; False where it isn't, whatever the requests in flight cost."""
+        """Sets an amount aside, as soon as it is left; False if it isn't even when no request is in flight."""
         while not self.reserve_now(most):
             if not self._in_flight:
                 self.refuse()
@@ -93,16 +93,16 @@ class Budget:
 
     def reserve_now(self, most: float) -> bool:
         """Sets an amount aside, if it is left."""
-        if self._spent + self._held + most > self._amount:
+        if self._spent + self._reserves + most > self._amount:
             return False
-        self._held += most
+        self._reserves += most
         self._in_flight += 1
         return True
 
     def settle(self, most: float, cost: float) -> None:
-        """Puts what a request did cost in the place of what was set aside for it."""
+        """Puts the cost of a request in the place of the amount that was set aside for it."""
         self._in_flight -= 1
-        self._held = self._held - most if self._in_flight else 0.0  # no error of rounding adds up
+        self._reserves = self._reserves - most if self._in_flight else 0.0  # no error of rounding adds up
         self._spent += cost
         waiting, self._waiting = self._waiting, []
         for request in waiting:

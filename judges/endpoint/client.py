@@ -87,7 +87,7 @@ class Client:
         if len(content) > _LONGEST_BODY and response.status < 400:
             return Reply(Problem(f"unreadable reply: the body is too long: over {_LONGEST_BODY:,} bytes", retry=False))
         text = content.decode("utf-8", "replace")
-        wait = asked_to_wait(response.status, response.headers, time.time())
+        wait = requested_wait(response.status, response.headers, time.time())
         return Reply(read_reply(response.status, response.headers, text, self._address.secrets), wait)
 
     async def close(self) -> None:
@@ -130,29 +130,29 @@ def read_reply(
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
-        shown = one_line(secrets.hidden(text)) or "an empty body"
-        return Problem(f"the reply is not JSON: {shown}", True, status=status)
+        excerpt = one_line(secrets.hidden(text)) or "an empty body"
+        return Problem(f"the reply is not JSON: {excerpt}", True, status=status)
     try:
         choice = content["choices"][0]
         message = choice["message"]
-        finish_reason, refusal, written = choice.get("finish_reason"), message.get("refusal"), message.get("content")
+        finish_reason, refusal, answer = choice.get("finish_reason"), message.get("refusal"), message.get("content")
     except (KeyError, IndexError, TypeError, AttributeError):
-        shown = one_line(secrets.hidden(str(content)))
-        return Problem(f"the reply has no choices with a message: {shown}", True, status=status)
+        excerpt = one_line(secrets.hidden(str(content)))
+        return Problem(f"the reply has no choices with a message: {excerpt}", True, status=status)
     if refusal or finish_reason == "content_filter":
         declined = refusal if isinstance(refusal, str) else "stopped by the content filter"
-        shown = one_line(secrets.hidden(declined))
-        return Problem(f"the judge declined: {shown}", False, refused=True, status=status)
+        excerpt = one_line(secrets.hidden(declined))
+        return Problem(f"the judge declined: {excerpt}", False, refused=True, status=status)
     if finish_reason == "abort":  # vLLM, where it drops a request: the text may end anywhere
         return Problem("the endpoint broke the reply off", True, status=status)
-    if isinstance(written, list):  # some endpoints send the text in parts
-        parts = [part.get("text") for part in written if isinstance(part, dict)]
-        written = "".join(part for part in parts if isinstance(part, str))
+    if isinstance(answer, list):  # some endpoints send the text in parts
+        parts = [part.get("text") for part in answer if isinstance(part, dict)]
+        answer = "".join(part for part in parts if isinstance(part, str))
     model, usage = content.get("model"), content.get("usage")
     prompt_tokens = _count(usage, "prompt_tokens")
-    apart = message.get("reasoning_content") or message.get("reasoning")
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Completion(
-        secrets.hidden_in_reply(storable(written if isinstance(written, str) else "")),
+        secrets.hidden_in_reply(storable(answer if isinstance(answer, str) else "")),
         finish_reason=finish_reason if isinstance(finish_reason, str) else None,
         model=secrets.hidden_in_reply(model) if isinstance(model, str) else None,
         usage=Usage(
@@ -160,7 +160,7 @@ def read_reply(
             completion_tokens=_count(usage, "completion_tokens"),
             cached_tokens=min(_count(usage, "prompt_tokens_details", "cached_tokens"), prompt_tokens),
         ),
-        thought=bool(apart) or _count(usage, "completion_tokens_details", "reasoning_tokens") > 0,
+        thought=bool(reasoning) or _count(usage, "completion_tokens_details", "reasoning_tokens") > 0,
     )
 
 
@@ -214,7 +214,7 @@ def one_line(text: str) -> str:
     return line if len(line) <= _LONGEST_MESSAGE else line[:_LONGEST_MESSAGE] + "…"
 
 
-def asked_to_wait(status: int, headers: Mapping[str, str], now: float) -> float | None:
+def requested_wait(status: int, headers: Mapping[str, str], now: float) -> float | None:
     """Reads how many seconds an endpoint wants to be left alone.
 
     ``Retry-After-Ms`` and ``Retry-After`` (seconds or a date) count with any error status, the reset times of

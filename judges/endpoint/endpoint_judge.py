@@ -5,7 +5,7 @@ Whether a judge can grade is found out before any inference: it gets one real qu
 The engine answers jobs from the cache in batches, or by asking the endpoint, identical requests once. That holds for
 all processes of the machine that share the cache: what one of them is asking for, the others wait for. All of it runs
 in one event loop, in one background thread for the whole process. Memory stays flat: prompts exist for about twice as
-many jobs as may be in flight, and for those that wait to be sent again after a fault, 1,000 at most.
+many jobs as may be in flight, and for at most 1,000 that wait after a fault.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from culture_tasks.judges.endpoint.addresses import Address, address_of
 from culture_tasks.judges.endpoint.asker import Adaptations, Asker
 from culture_tasks.judges.endpoint.budget import USED_UP, shared_budget
 from culture_tasks.judges.endpoint.client import Client, one_line
-from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, VerdictJob, open_requests
+from culture_tasks.judges.endpoint.jobs import Grader, JudgingProgress, VerdictJob, open_requests
 from culture_tasks.judges.endpoint.pacing import Patience
 from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.rubric.rubrics import Rubric
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 _PATIENCE_BEFORE_A_RUN = Patience(longest=10.0)
 _JOBS_PER_LOOKUP = 1000
-# What a user can do who has no judge that works now.
+# Advice for a user without a working judge.
 OTHERWISE = "Or set CULTURE_JUDGE=none to record the responses now and grade them later with `culture-tasks rejudge`."
 
 
@@ -67,7 +67,7 @@ class EndpointJudge(Judge):
         if self.budget is not None:
             self.budget.check(model)
         self._patience = patience or Patience(settings.judge_patience)
-        self._by = JudgedBy(
+        self._grader = Grader(
             backend="openai",
             endpoint=self.address.shown,
             model=model,
@@ -81,11 +81,11 @@ class EndpointJudge(Judge):
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric, with the sampling parameters that the endpoint accepted so far."""
-        return self._by.identity(rubric)
+        return self._grader.identity(rubric)
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Asks for a verdict on one item; identical requests are asked once."""
-        job = VerdictJob(self._by, rubric, item, progress=self._progress)
+        job = VerdictJob(self._grader, rubric, item, progress=self._progress)
         self.engine.submit(job)
         return job
 
@@ -94,16 +94,16 @@ class EndpointJudge(Judge):
 
         The reply isn't kept. Returns None where nothing was asked, or a rate limit or a content filter leaves it open.
         """
-        items, engine, by = list(expected), self.engine, self._by
-        by.run_began = time.time()
+        items, engine, grader = list(expected), self.engine, self._grader
+        grader.run_began = time.time()
         with engine.check_lock:
-            if not items or engine.is_checked or (responses_known and is_at_hand(engine.cache, by, items)):
+            if not items or engine.is_checked or (responses_known and is_at_hand(engine.cache, grader, items)):
                 return None
-            who = f"judge {by.model}: {self.address.shown}"
+            who = f"judge {grader.model}: {self.address.shown}"
             if self.address.is_keyless_openai:
                 raise JudgeUnreachableError(f"{who} needs a key. {WAYS_OUT}")
             rubric, item = items[0]
-            job = VerdictJob(by, rubric, replace(item, response=item.references[0]))
+            job = VerdictJob(grader, rubric, replace(item, response=item.references[0]))
             while not job.is_resolved:
                 answer = engine.run(engine.asker.ask(job.request, patience=_PATIENCE_BEFORE_A_RUN))
                 if isinstance(problem := answer.reply, Problem):
@@ -133,10 +133,10 @@ class EndpointJudge(Judge):
 
     @property
     def engine(self) -> Engine:
-        """What answers this process's jobs, made on first use."""
+        """The engine of this process, made on first use."""
         with self._lock:
             if self._engine is None or self._engine.pid != os.getpid():
-                self._engine = Engine(self.address, self._settings, self._patience, self._by.adaptations)
+                self._engine = Engine(self.address, self._settings, self._patience, self._grader.adaptations)
             return self._engine
 
     def _advice(self, problem: Problem) -> str:
@@ -160,14 +160,14 @@ class EndpointJudge(Judge):
         return "See what the endpoint says."
 
 
-def is_at_hand(cache: CacheThread, by: JudgedBy, expected: Sequence[tuple[Rubric, JudgeItem]]) -> bool:
+def is_at_hand(cache: CacheThread, grader: Grader, expected: Sequence[tuple[Rubric, JudgeItem]]) -> bool:
     """Whether the cache holds a score for each response; takes over what it tells of the endpoint's parameters."""
     for start in range(0, len(expected), _JOBS_PER_LOOKUP):
         some = expected[start : start + _JOBS_PER_LOOKUP]
-        jobs = [VerdictJob(by, rubric, item) for rubric, item in some]
+        jobs = [VerdictJob(grader, rubric, item) for rubric, item in some]
         if open_requests(jobs, cache) or any(job.verdict().outcome != "scored" for job in jobs):
             return False
-    logger.info("judge %s: every verdict is in the cache, so the judge is not asked", by.model)
+    logger.info("judge %s: every verdict is in the cache, so the judge is not asked", grader.model)
     return True
 
 
@@ -269,7 +269,7 @@ class Engine:
             stored = await asyncio.wrap_future(self.cache.get_many(keys))
             self._ready.extend(job for job in claimed if job.request.key not in stored)
             hits = [(job, stored[job.request.key]) for job in claimed if job.request.key in stored]
-            jobs = [rest for job, answer in hits for rest in self._settle(job, answer)]
+            jobs = [open_job for job, answer in hits for open_job in self._settle(job, answer)]
         if self._elsewhere and self._watcher is None:
             self._watcher = self._loop.create_task(self._watch())
         self._start_workers()
@@ -290,7 +290,9 @@ class Engine:
                 self._ready.extend(jobs)
                 self._start_workers()
             else:
-                await self._route([each for job in jobs for each in (job, *self._followers.pop(job.request.key))])
+                await self._route(
+                    [job for leader in jobs for job in (leader, *self._followers.pop(leader.request.key))]
+                )
         self._watcher = None
 
     def _leads(self, job: VerdictJob) -> bool:
@@ -308,14 +310,14 @@ class Engine:
         return True
 
     def _settle(self, leader: VerdictJob, answer: Answer) -> list[VerdictJob]:
-        """Hands an answer to a job and its followers; returns those that have another request to answer."""
+        """Hands an answer to a job and its followers; returns the jobs that have another request."""
         key = leader.request.key
         followers = self._followers.pop(key)
         if answer.kept_since is not None or isinstance(answer.reply, Problem):
             self.cache.claims.release(key)  # else when the completion is committed
-        rest = [] if self._is_finished(leader, answer) else [leader]
+        open_jobs = [] if self._is_finished(leader, answer) else [leader]
         shared = answer._replace(attempts=0)
-        return rest + [job for job in followers if not self._is_finished(job, shared)]
+        return open_jobs + [job for job in followers if not self._is_finished(job, shared)]
 
     def _is_finished(self, job: VerdictJob, answer: Answer) -> bool:
         if is_finished := job.take(answer):
@@ -323,8 +325,8 @@ class Engine:
         return is_finished
 
     def _start_workers(self) -> None:
-        wanted = self.asker.concurrency + min(self.asker.resting, _MOST_RESTING)
-        for _ in range(min(len(self._ready), wanted - len(self._workers))):
+        limit = self.asker.concurrency + min(self.asker.resting, _MOST_RESTING)
+        for _ in range(min(len(self._ready), limit - len(self._workers))):
             worker = self._loop.create_task(self._work())
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
@@ -342,13 +344,13 @@ class Engine:
                 self._loop.call_later(_SECONDS_BETWEEN_HANDOVERS if self.asker.gate.in_flight else 0.0, self._hand_over)
 
     def _hand_over(self) -> None:
-        """Has the completions that came stored, and hands all answers that came to those who wait."""
+        """Stores the completions that came, and hands out all answers."""
         answered, self._answered = self._answered, []
         rows = [job.row(answer.reply) for job, answer in answered if isinstance(answer.reply, Completion)]
         if rows:
             self.cache.put(rows)
-        if rest := [job for leader, answer in answered for job in self._settle(leader, answer)]:
-            self._inbox.extendleft(reversed(rest))  # before all others
+        if open_jobs := [job for leader, answer in answered for job in self._settle(leader, answer)]:
+            self._inbox.extendleft(reversed(open_jobs))  # before all others
             self._has_jobs.set()
 
 

@@ -1,4 +1,4 @@
-"""One verdict on its way: who grades and how, the next request, and the verdict that somebody waits for."""
+"""One verdict on its way: the grader, the next request, and the verdict that a caller waits for."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Wording(NamedTuple):
 
 
 @dataclass(slots=True)
-class JudgedBy:
+class Grader:
     """Who grades, and how, besides the rubric."""
 
     backend: str  # ``openai`` or ``lm_eval``
     endpoint: str  # the endpoint's name without secrets
     model: str  # model name as asked for, or model arguments, without secrets
-    # Fingerprint of all else that tells one model from another of that name: the whole URL, or the files of a local
-    # model. It is part of the cache's key, and shown nowhere.
+    # Fingerprint of the whole URL, or of the files of a local model: it tells two models of one name apart. It is part
+    # of the cache's key, and shown nowhere.
     place: str
     hides: Secrets  # secrets that no verdict's error may show, whatever broke down
     settings: Settings = field(repr=False)
@@ -83,11 +83,14 @@ class JudgedBy:
         """Returns the wording of requests by a rubric, made once."""
         if rubric.name not in self._wordings:
             # What the user sets to None leaves a parameter of the rubric's out.
-            both = {**rubric.sampling, **rubric.form(self.settings.judge_form), **self.settings.judge_parameters}
-            taken = both if self.takes is None else {name: both[name] for name in both if name in self.takes}
+            sampling = {**rubric.sampling, **rubric.form(self.settings.judge_form), **self.settings.judge_parameters}
             messages = rubric.messages(_ANY_ITEM, delimiters=self.delimiters)
             self._wordings[rubric.name] = Wording(
-                sampling={name: value for name, value in taken.items() if value is not None},
+                sampling={
+                    name: value
+                    for name, value in sampling.items()
+                    if value is not None and (self.takes is None or name in self.takes)
+                },
                 sha256=rubric.prompt_sha256(delimiters=self.delimiters),
                 layout=hashlib.sha256(json.dumps(messages).encode()).hexdigest(),
             )
@@ -96,7 +99,7 @@ class JudgedBy:
 
 @dataclass(slots=True, eq=False)
 class VerdictJob:
-    """Asks for one verdict until it is there, and is the ticket of whoever waits for it.
+    """Asks for one verdict until it is there; it is the ticket of the caller who waits.
 
     A reply that was cut off, or holds no verdict without doubt, is asked again with a reminder of the format; each
     reply is read on its own. Completions that an earlier run kept are used, unless they add up to no verdict: then the
@@ -106,7 +109,7 @@ class VerdictJob:
     somebody waits for.
     """
 
-    by: JudgedBy
+    grader: Grader
     rubric: Rubric
     item: JudgeItem
     _: KW_ONLY
@@ -130,21 +133,21 @@ class VerdictJob:
     def request(self) -> ChatRequest:
         """The next request."""
         if self._request is None:
-            by, item, wording = self.by, self.item, self.by.wording(self.rubric)
+            grader, item, wording = self.grader, self.item, self.grader.wording(self.rubric)
             self._request = ChatRequest(
-                endpoint=by.endpoint,
-                model=by.model,
+                endpoint=grader.endpoint,
+                model=grader.model,
                 messages=self._messages,
                 sampling=wording.sampling,
-                named_by=[wording.layout, item.question, item.references, item.response, item.language, self._reminder],
+                texts=[wording.layout, item.question, item.references, item.response, item.language, self._reminder],
                 sample=self._sample,
-                place=by.place,
-                most_tokens=by.most_tokens,
+                place=grader.place,
+                most_tokens=grader.most_tokens,
             )
         return self._request
 
     def _messages(self) -> list[Message]:
-        first = self.rubric.messages(self.item, delimiters=self.by.delimiters, secret=self.by.secret)
+        first = self.rubric.messages(self.item, delimiters=self.grader.delimiters, secret=self.grader.secret)
         return [*first, *self._reminder]
 
     def row(self, completion: Completion) -> CachedRow:
@@ -161,12 +164,12 @@ class VerdictJob:
 
     def _take(self, answer: Answer) -> bool:
         reply, meant = answer.reply, self.request.sampling
-        is_old = answer.kept_since is not None and answer.kept_since <= self.by.run_began
+        is_old = answer.kept_since is not None and answer.kept_since <= self.grader.run_began
         if is_old and self.afresh:
             return False
-        sent = reply.sampling if isinstance(reply, Completion) else None
-        if sent is not None and sent != meant:
-            self.by.adaptations.adopt(meant, sent)
+        sampling = reply.sampling if isinstance(reply, Completion) else None
+        if sampling is not None and sampling != meant:
+            self.grader.adaptations.adopt(meant, sampling)
         self.attempts += answer.attempts
         self._used_others |= not is_old
         verdict = self._read(reply, is_cached=answer.kept_since is not None)
@@ -176,7 +179,7 @@ class VerdictJob:
         if verdict is None:
             self._request = None
             return False
-        limit = None if sent is None else limit_of(sent)
+        limit = None if sampling is None else limit_of(sampling)
         self._resolve(verdict if limit in (None, limit_of(meant)) else replace(verdict, max_tokens=limit))
         return True
 
@@ -187,7 +190,7 @@ class VerdictJob:
         self._usage += reply.usage
         # A reply that was cut off may have been about to say something else: it is no verdict.
         reading = None if reply.is_cut_off else self.rubric.read(reply.text)
-        if reading is None and self._sample < self.by.settings.judge_ask_again:
+        if reading is None and self._sample < self.grader.settings.judge_ask_again:
             text = without_reasoning(reply.text)
             # An endpoint may refuse an empty message: without a reply to remind of, the question gets a fresh sample.
             self._reminder = self.rubric.reminder_messages(text) if text.strip() else ()
@@ -196,7 +199,7 @@ class VerdictJob:
         completion: dict[str, Any] = {
             "completion": reply.text,
             "cached": is_cached and self.attempts == 0,
-            "reply_model": reply.model if reply.model != self.by.model else None,
+            "reply_model": reply.model if reply.model != self.grader.model else None,
         }
         if reading is not None:
             return self._ended("scored", score=float(reading.rating), rationale=reading.rationale, **completion)
@@ -211,17 +214,17 @@ class VerdictJob:
             usage=self._usage,
             attempts=self.attempts,
             asked_again=self._sample > 0,
-            endpoint=self.by.endpoint,
+            endpoint=self.grader.endpoint,
             **reply,
         )
 
     def abandon(self, error: str, *, quietly: bool = False) -> None:
         """Ends without an answer, if it has not ended yet; quietly where nobody waits for it."""
-        self._resolve(Verdict("failed", error=error, endpoint=self.by.endpoint), quietly=quietly)
+        self._resolve(Verdict("failed", error=error, endpoint=self.grader.endpoint), quietly=quietly)
 
     def _resolve(self, verdict: Verdict, *, quietly: bool = False) -> None:
         if verdict.error is not None:
-            verdict = replace(verdict, error=self.by.hides.hidden(verdict.error))
+            verdict = replace(verdict, error=self.grader.hides.hidden(verdict.error))
         with _handing_over:
             if self._verdict is not None:
                 return
@@ -229,7 +232,7 @@ class VerdictJob:
         if self._event is not None:
             self._event.set()
         if self.progress is not None and not quietly:
-            self.progress.given(verdict)
+            self.progress.count(verdict)
 
     @property
     def is_resolved(self) -> bool:
@@ -258,7 +261,7 @@ class VerdictJob:
 def open_requests(
     jobs: Sequence[VerdictJob],
     cache: CacheThread,
-    answer: Callable[[VerdictJob, Answer | None], Answer | None] = lambda _, kept: kept,
+    answer: Callable[[VerdictJob, Answer | None], Answer | None] = lambda _, cached: cached,
 ) -> dict[bytes, list[VerdictJob]]:
     """Answers jobs as far as answers are at hand, and returns the others by the key of the request that is open.
 
@@ -266,15 +269,15 @@ def open_requests(
     """
     open_: dict[bytes, list[VerdictJob]] = {}
     while jobs:
-        kept = cache.get_many(list({job.request.key for job in jobs})).result()
-        rest = []
+        answers = cache.get_many(list({job.request.key for job in jobs})).result()
+        next_jobs = []
         for job in jobs:
             key = job.request.key
-            if (reply := answer(job, None if job.afresh else kept.get(key))) is None:
+            if (reply := answer(job, None if job.afresh else answers.get(key))) is None:
                 open_.setdefault(key, []).append(job)
             elif not job.take(reply):
-                rest.append(job)
-        jobs = rest
+                next_jobs.append(job)
+        jobs = next_jobs
     return open_
 
 
@@ -286,12 +289,12 @@ class JudgingProgress:
         self._name = name
         self._before_waiting = before_waiting
         self._lock = threading.Lock()
-        self._given = 0
+        self._verdicts = 0
         self._without_score: dict[str, int] = {}
 
-    def given(self, verdict: Verdict) -> None:
+    def count(self, verdict: Verdict) -> None:
         """Counts a verdict that is there, and warns at the first, tenth, hundredth, … without a score."""
-        self._given += 1
+        self._verdicts += 1
         if verdict.outcome == "scored":
             return
         count = self._without_score[verdict.outcome] = self._without_score.get(verdict.outcome, 0) + 1
@@ -308,4 +311,4 @@ class JudgingProgress:
         with self._lock, tqdm(desc=self._name, unit="verdict", file=sys.stderr, leave=False, disable=None) as line:
             while not event.wait(_SECONDS_BETWEEN_UPDATES):
                 line.total = self.submitted
-                line.update(self._given - line.n)
+                line.update(self._verdicts - line.n)

@@ -155,13 +155,13 @@ class Silence:
             self._out_since = self.given_up = None
             self._surplus_of_faults = 0
 
-    def failed(self, began: float, now: float, kind: Kind, asked_to_wait: float) -> None:
+    def failed(self, began: float, now: float, kind: Kind, pause: float) -> None:
         """Counts a request that was not answered, and the seconds for which the endpoint asked to be left alone."""
         self._silent_since = now if self._silent_since is None else self._silent_since
         longest = self.patience.longest
         self._surplus_of_faults += kind != "limited"
-        if asked_to_wait > longest:
-            self._give_up(now, f"the endpoint asks to be left alone for {asked_to_wait:g} s, and the judge waits")
+        if pause > longest:
+            self._give_up(now, f"the endpoint asks to be left alone for {pause:g} s, and the judge waits")
         elif began >= self._silent_since + longest:
             self._give_up(now, NO_ANSWERS)
         elif not self.out and self._surplus_of_faults >= self._FAULTS_OF_AN_OUTAGE:
@@ -223,7 +223,7 @@ class Gate:
             self.silence.answered(began, now)
         elif kind is not None:
             was_out = self.silence.out
-            self.silence.failed(began, now, kind, asked_to_wait=pause)
+            self.silence.failed(began, now, kind, pause=pause)
             if kind == "limited":
                 self.rate.limited(began, now, in_flight=self.in_flight)
             elif kind == "overload" and not was_out:

@@ -38,7 +38,7 @@ from culture_tasks.judges.endpoint.addresses import (
     shown_arguments,
 )
 from culture_tasks.judges.endpoint.endpoint_judge import OTHERWISE, is_at_hand
-from culture_tasks.judges.endpoint.jobs import JudgedBy, JudgingProgress, VerdictJob, open_requests
+from culture_tasks.judges.endpoint.jobs import Grader, JudgingProgress, VerdictJob, open_requests
 from culture_tasks.judges.judge import Judge
 from culture_tasks.judges.rubric.rubrics import Message, Rubric
 from culture_tasks.judges.rubric.verdicts import JudgeIdentity, JudgeItem
@@ -98,8 +98,8 @@ class InProcessJudge(Judge):
         self._arguments = SecretStr(arguments)
         self._secrets = secrets_of_arguments(arguments) | secrets_of(settings)
         self._settings = settings
-        model, fingerprint = named_by(arguments)
-        self._by = JudgedBy(
+        model, fingerprint = name_and_fingerprint(arguments)
+        self._grader = Grader(
             backend="lm_eval",
             endpoint=f"lm_eval:{self._backend}",
             model=model,
@@ -118,24 +118,24 @@ class InProcessJudge(Judge):
 
     def identity(self, rubric: Rubric) -> JudgeIdentity:
         """Returns who grades by this rubric."""
-        return self._by.identity(rubric)
+        return self._grader.identity(rubric)
 
     def submit(self, rubric: Rubric, item: JudgeItem) -> VerdictJob:
         """Notes an item to be graded; nothing happens until somebody waits for a verdict."""
-        job = VerdictJob(self._by, rubric, item, progress=self._progress)
+        job = VerdictJob(self._grader, rubric, item, progress=self._progress)
         self._pending.append(job)
         return job
 
     def check(self, expected: Iterable[tuple[Rubric, JudgeItem]], *, responses_known: bool = False) -> None:
         """Makes sure that the model can be loaded, as far as that can be known before it is."""
-        self._by.run_began = time.time()
-        if not (responses_known and is_at_hand(self._opened_cache(), self._by, list(expected))):
+        self._grader.run_began = time.time()
+        if not (responses_known and is_at_hand(self._opened_cache(), self._grader, list(expected))):
             check_model(self._backend, self._arguments.get_secret_value(), self._secrets)
 
     def close(self) -> None:
         """Grades no more, and lets go of the model."""
         with self._lock:
-            for job in self._taken():
+            for job in self._pop_pending():
                 job.abandon("the judge was closed before it answered")
             if self._model is not None:
                 self._model.close()
@@ -147,7 +147,7 @@ class InProcessJudge(Judge):
     def _flush(self) -> None:
         """Grades all that was submitted."""
         with self._lock:
-            jobs = self._taken()
+            jobs = self._pop_pending()
             try:
                 while open_ := open_requests(jobs, self._opened_cache()):
                     jobs = self._answered(open_)
@@ -157,7 +157,7 @@ class InProcessJudge(Judge):
                 if not isinstance(error, Exception):
                     raise
 
-    def _taken(self) -> list[VerdictJob]:
+    def _pop_pending(self) -> list[VerdictJob]:
         # One by one, since other threads may submit meanwhile.
         return [self._pending.popleft() for _ in range(len(self._pending))]
 
@@ -166,8 +166,8 @@ class InProcessJudge(Judge):
 
         What thinking cut off is asked for again with a larger limit, if the context has room for it.
         """
-        model, adaptations, most_tokens = self._loaded(), self._by.adaptations, self._by.most_tokens
-        rest: list[VerdictJob] = []
+        model, adaptations, most_tokens = self._loaded(), self._grader.adaptations, self._grader.most_tokens
+        open_jobs: list[VerdictJob] = []
         batches: dict[str, tuple[Mapping[str, Any], dict[str, list[bytes]]]] = {}
 
         def settle(key: bytes, reply: Completion | Problem) -> None:
@@ -175,7 +175,7 @@ class InProcessJudge(Judge):
             if jobs and isinstance(reply, Completion):
                 self._opened_cache().put([jobs[0].row(reply)])
                 jobs[0].attempts += 1
-            rest.extend(job for job in jobs if not job.take(Answer(reply)))
+            open_jobs.extend(job for job in jobs if not job.take(Answer(reply)))
 
         def take(prompt: str, text: str, sampling: Mapping[str, Any], prompts: Mapping[str, list[bytes]]) -> None:
             keys = prompts[prompt]
@@ -189,15 +189,15 @@ class InProcessJudge(Judge):
             ):
                 for key in keys:
                     open_[key][0].attempts += 1
-                    rest.extend(open_.pop(key))
+                    open_jobs.extend(open_.pop(key))
                 return
             for key in keys:
                 settle(key, completion)
 
         for key, (first, *_) in list(open_.items()):
             prompt, meant = model.prompt(first.request.chat), first.request.sampling
-            both = (adaptations.apply(meant, most_tokens), meant)
-            if fitting := [sampling for sampling in both if model.fits(prompt, sampling["max_tokens"])]:
+            samplings = (adaptations.apply(meant, most_tokens), meant)
+            if fitting := [sampling for sampling in samplings if model.fits(prompt, sampling["max_tokens"])]:
                 _, prompts = batches.setdefault(repr(fitting[0]), (fitting[0], {}))
                 prompts.setdefault(prompt, []).append(key)
             else:
@@ -208,7 +208,7 @@ class InProcessJudge(Judge):
             except Exception as error:  # noqa: BLE001  # broad: a backend may fail in any way, and ends verdicts, not the run
                 for key in chain(*prompts.values()):
                     settle(key, Problem(self._reason(error)))
-        return rest
+        return open_jobs
 
     def _loaded(self) -> LocalModel:
         if self._broken is not None:
@@ -231,18 +231,18 @@ class InProcessJudge(Judge):
         return self._cache
 
 
-def named_by(arguments: str) -> tuple[str, str]:
+def name_and_fingerprint(arguments: str) -> tuple[str, str]:
     """Returns the arguments that make a model what it is, without secrets, and a fingerprint.
 
     The fingerprint also tells two models of one name apart: by address, and by path and files of a local folder.
     """
-    given = [argument for argument in arguments.split(",") if argument]
-    names = {argument: argument.partition("=")[0].strip() for argument in given}
-    naming = [argument for argument in given if names[argument] not in _PLACE_AND_SPEED]
-    addresses = [argument.partition("=")[2] for argument in given if names[argument] == "base_url"]
+    pairs = [argument for argument in arguments.split(",") if argument]
+    names = {argument: argument.partition("=")[0].strip() for argument in pairs}
+    naming = [argument for argument in pairs if names[argument] not in _PLACE_AND_SPEED]
+    addresses = [argument.partition("=")[2] for argument in pairs if names[argument] == "base_url"]
     files = [_files_at(argument.partition("=")[2]) for argument in naming]
-    told_apart = [[argument for argument in naming if not is_secret_name(names[argument])], addresses, files]
-    fingerprint = hashlib.sha256(json.dumps(told_apart).encode("utf-8", "surrogatepass")).hexdigest()
+    content = [[argument for argument in naming if not is_secret_name(names[argument])], addresses, files]
+    fingerprint = hashlib.sha256(json.dumps(content).encode("utf-8", "surrogatepass")).hexdigest()
     return shown_arguments(",".join(naming)), fingerprint
 
 
@@ -267,10 +267,10 @@ def check_model(backend: str, arguments: str, secrets: Secrets) -> None:
     from lm_eval.utils import simple_parse_args_string
 
     if backend not in registry.model_registry:
-        known = sorted(registry.model_registry.keys())
+        backends = sorted(registry.model_registry.keys())
         raise JudgeUnreachableError(
-            f"judge lm_eval:{backend}: lm-eval has no backend {backend!r}.{nearest(backend, known)} "
-            f"Known are {', '.join(known)}. Write CULTURE_JUDGE=lm_eval:<backend>,<model args>."
+            f"judge lm_eval:{backend}: lm-eval has no backend {backend!r}.{nearest(backend, backends)} "
+            f"It has {', '.join(backends)}. Write CULTURE_JUDGE=lm_eval:<backend>,<model args>."
         )
     package = _SERVING.get(backend)
     try:
@@ -301,16 +301,18 @@ def _problems(backend: str, options: Mapping[str, Any]) -> Iterator[str]:
         return
     # Without an argument lm-eval takes ``cuda``, whatever the machine has.
     kind, _, number = str(options.get("device", "cuda")).partition(":")
-    needed: Any = int(number) + 1 if number.isdigit() else 1
-    others_choose = bool(options.get("parallelize") or options.get("tp_plan") or os.environ.get("WORLD_SIZE"))
+    gpus: Any = int(number) + 1 if number.isdigit() else 1
+    is_placed = bool(options.get("parallelize") or options.get("tp_plan") or os.environ.get("WORLD_SIZE"))
     if package := _SERVING.get(backend):
-        needed = options.get("tensor_parallel_size", options.get("tp_size", 1))
-        others = any(hasattr(torch, name) and getattr(torch, name).is_available() for name in ("xpu", "npu", "hpu"))
-        others_choose = others or bool(find_spec(package) and "cpu" in importlib.metadata.version(package))
+        gpus = options.get("tensor_parallel_size", options.get("tp_size", 1))
+        has_other_devices = any(
+            hasattr(torch, name) and getattr(torch, name).is_available() for name in ("xpu", "npu", "hpu")
+        )
+        is_placed = has_other_devices or bool(find_spec(package) and "cpu" in importlib.metadata.version(package))
     count = torch.cuda.device_count()
-    if kind == "cuda" and not others_choose and isinstance(needed, int) and needed > count:
+    if kind == "cuda" and not is_placed and isinstance(gpus, int) and gpus > count:
         yield (
-            f"it needs {needed} CUDA GPUs, and this machine has {count}. Correct the number, or name another judge or "
+            f"it needs {gpus} CUDA GPUs, and this machine has {count}. Correct the number, or name another judge or "
             "device, such as lm_eval:hf with device=cpu."
         )
     if (folder := Path(pretrained) / str(options.get("subfolder", ""))).is_dir():
@@ -383,8 +385,8 @@ class LocalModel:
             return "\n\n".join(message["content"] for message in messages) + "\n\n"
         system = [message["content"] for message in messages if message["role"] == "system"]
         if system and not self._keeps_system:
-            first, *rest = (message for message in messages if message["role"] != "system")
-            messages = [{"role": first["role"], "content": "\n\n".join([*system, first["content"]])}, *rest]
+            first, *turns = (message for message in messages if message["role"] != "system")
+            messages = [{"role": first["role"], "content": "\n\n".join([*system, first["content"]])}, *turns]
         return self._rendered(messages) or ""
 
     def fits(self, prompt: str, new_tokens: int) -> bool:

@@ -78,7 +78,7 @@ def read_rating(reply: str, scale: OfferedScale) -> Reading | None:
     if objects is None:
         return None
     prose = _without(objects, text)
-    statements = [statement for found in objects for statement in _stated_in(found, text, scale)]
+    statements = [statement for json_object in objects for statement in _stated_in(json_object, text, scale)]
     statements += _statements_in(prose, scale)
     if not statements and (alone := _number_alone(prose, scale)):
         statements.append(alone)
@@ -88,8 +88,8 @@ def read_rating(reply: str, scale: OfferedScale) -> Reading | None:
         return None
     reasons = (
         content.strip()
-        for found in objects
-        for key, content in found.entries()
+        for json_object in objects
+        for key, content in json_object.entries()
         if key in ("reason", "rationale", "explanation") and isinstance(content, str)
     )
     return Reading(verdicts[0].value, next(reasons, "") or _without(verdicts, original, "").strip())
@@ -171,7 +171,7 @@ class _Object(NamedTuple):
     content: dict[str, Any]
 
     def entries(self) -> Iterator[tuple[str, Any]]:
-        """Gives all keys with their values, those of objects inside of it too."""
+        """Yields all keys with their values, also of nested objects."""
         waiting: list[Any] = [self.content]
         while waiting:
             value = waiting.pop()
@@ -209,9 +209,9 @@ def _objects_in(text: str, original: str) -> list[_Object] | None:
             return objects
         start = opening.start()
         position = start + 1
-        for written in dict.fromkeys((original, text)):
+        for source in dict.fromkeys((original, text)):
             with suppress(ValueError, RecursionError):
-                content, position = _DECODER.raw_decode(written, start)
+                content, position = _DECODER.raw_decode(source, start)
                 objects.append(_Object(start, position, content))
                 break
         else:
@@ -220,18 +220,18 @@ def _objects_in(text: str, original: str) -> list[_Object] | None:
     return None
 
 
-def _stated_in(found: _Object, text: str, scale: OfferedScale) -> Iterator[Statement]:
-    """Gives the ratings under the keys of an object, and a correction in its texts ("the score should be 4")."""
-    mentioned = _is_mentioned(text, found.start, found.end)
-    for key, content in found.entries():
+def _stated_in(json_object: _Object, text: str, scale: OfferedScale) -> Iterator[Statement]:
+    """Yields the ratings under the keys of an object, and corrections in its texts ("the score should be 4")."""
+    mentioned = _is_mentioned(text, json_object.start, json_object.end)
+    for key, content in json_object.entries():
         words = _WORD.findall(key.lower())
         is_rating = bool(words) and words[-1] in _RATING_KEYS and all(word in _OWN_WORDS for word in words[:-1])
         value = _value_of(content, scale) if is_rating else None
         if value is not None:
-            yield Statement(found.start, found.end, value, mentioned)
+            yield Statement(json_object.start, json_object.end, value, mentioned)
         elif isinstance(content, str):
             inside = _statements_in(folded(content), scale)
-            yield from (each._replace(mentioned=True) for each in inside if not each.mentioned)
+            yield from (statement._replace(mentioned=True) for statement in inside if not statement.mentioned)
 
 
 def _value_of(content: Any, scale: OfferedScale) -> int | None:
@@ -369,16 +369,20 @@ def _statements_in(text: str, scale: OfferedScale) -> list[Statement]:
         position = end
         mentioned = _is_mentioned(text, start, end)
         if not is_bracket:
-            about = " ".join((*_WORD.findall(_lead(text, start))[-4:], match["scope"] or ""))
-            if _CRITERION.search(about) or (mentioned and match["verb"]):
+            subject = " ".join((*_WORD.findall(_lead(text, start))[-4:], match["scope"] or ""))
+            if _CRITERION.search(subject) or (mentioned and match["verb"]):
                 continue
         statements.append(Statement(start, end, value, mentioned))
-    given = _given_in(text, scale)
-    return statements + [one for one in given if all(one.end <= s.start or s.end <= one.start for s in statements)]
+    unlabelled = [
+        rating
+        for rating in _unlabelled_ratings(text, scale)
+        if all(rating.end <= statement.start or statement.end <= rating.start for statement in statements)
+    ]
+    return statements + unlabelled
 
 
-def _given_in(text: str, scale: OfferedScale) -> Iterator[Statement]:
-    """Gives the ratings that are given without a word for one; a denied or supposed one says nothing."""
+def _unlabelled_ratings(text: str, scale: OfferedScale) -> Iterator[Statement]:
+    """Yields ratings without a word for one, as in "I give it a 7"; a denied or supposed one says nothing."""
     for match in islice(_GIVEN.finditer(text), _MOST_STATEMENTS):
         value, end = _value(text, match, scale)
         aside = _CRITERION.search(match["what"]) or not _CLAUSE_ENDS.match(text, end)
@@ -397,7 +401,7 @@ def _number_alone(text: str, scale: OfferedScale) -> Statement | None:
 
 
 def _lead(text: str, start: int) -> str:
-    """Returns what stands before a statement in its sentence, at most a line."""
+    """Returns the beginning of a statement's sentence, at most a line."""
     before = text[max(text.rfind("\n", 0, start) + 1, start - _LOOK_BACK) : start]
     ends = [match.end() for match in _SENTENCE_ENDS.finditer(before)]
     return before[ends[-1] :] if ends else before
@@ -419,7 +423,7 @@ def _is_mentioned(text: str, start: int, end: int) -> bool:
 
 
 def _has_words(text: str) -> bool:
-    """Whether a text has words other than those that belong to a verdict, such as "my final"."""
+    """Whether a text has words that belong to no verdict; "my final" has none."""
     return any(word not in _OWN_WORDS for word in _WORD.findall(text))
 
 
@@ -438,12 +442,12 @@ def _is_quoted(text: str, start: int) -> bool:
 
 def _value(text: str, match: re.Match[str], scale: OfferedScale) -> tuple[int | None, int]:
     """Returns the value of a statement, None for a list that begins there or a repeated scale, and where it ends."""
-    written, end = match["number"], match.end()
-    whole, _, fraction = written.replace(",", ".").partition(".")
-    value = _NUMBERS[written] if written in _NUMBERS else int(whole) if fraction in ("", "0", "00") else NOT_OFFERED
+    number, end = match["number"], match.end()
+    integer, _, fraction = number.replace(",", ".").partition(".")
+    value = _NUMBERS[number] if number in _NUMBERS else int(integer) if fraction in ("", "0", "00") else NOT_OFFERED
     offered = scale.lowest <= value <= scale.highest and not match["about"]
     if span := _RANGE.match(text, end) or _RANGE.match(text, _after_closing(text, end)):
-        is_scale = re.findall(r"\d+", written + span.group()) == [str(scale.lowest), str(scale.highest)]
+        is_scale = re.findall(r"\d+", number + span.group()) == [str(scale.lowest), str(scale.highest)]
         return (None if is_scale else NOT_OFFERED), span.end()
     if full := _OUT_OF.match(text, _after_closing(text, end)):
         offered = offered and _NUMBERS.get(full["full"], full["full"]) in (scale.highest, str(scale.highest))

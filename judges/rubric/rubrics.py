@@ -1,7 +1,7 @@
 """Rubrics: what a judge is asked, on which scale, and how its reply is read.
 
 A filled-in text is data. It is never formatted twice (braces in it mean nothing), it can't carry characters that break
-a request or a log, it has a largest length, and by default it stands between tags that end in a code. The code is made
+a request or a log, it has a largest length, and by default it is put between tags that end in a code. The code is made
 from the text and a secret of the run, so that no text can hold it.
 """
 
@@ -42,7 +42,7 @@ class Rubric:
     ``{candidate_answer}``, and ``{language}``.
 
     Attributes:
-        name: The rubric's name, its alone among all packages.
+        name: The rubric's name, unique among all packages.
         package: The package whose folder ``prompts`` holds the prompt files.
         system: Name of the system prompt file, or None.
         user: Name of the user prompt file.
@@ -126,7 +126,7 @@ class Rubric:
         return {}
 
     def prompt_order(self, item: JudgeItem) -> tuple[object, ...]:
-        """Sorts items so that those whose prompts begin alike are together: of a rubric, of a question."""
+        """Returns a sort key that puts prompts with the same beginning together."""
         return self.name, item.language, item.question, item.references
 
     def reminder_messages(self, reply: str) -> list[Message]:

@@ -1,4 +1,4 @@
-"""What is asked of a judge, and what comes back."""
+"""The item that a judge grades, who the judge is, and its verdict."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ DISCOUNTS = frozenset(("cached_tokens", "batch_prompt_tokens", "batch_completion
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one or several requests; those with a discount are among the others."""
+    """Tokens of one or several requests; the numbers with a discount are parts of the first two."""
 
     prompt_tokens: int = 0  # tokens that the judge read
     completion_tokens: int = 0  # tokens that it wrote
-    cached_tokens: int = 0  # of those that it read, the ones that were in the endpoint's prompt cache
-    batch_prompt_tokens: int = 0  # of those that it read, the ones of requests in batches
-    batch_completion_tokens: int = 0  # of those that it wrote, the ones of requests in batches
+    cached_tokens: int = 0  # tokens that it read from the endpoint's prompt cache
+    batch_prompt_tokens: int = 0  # tokens that it read in batches
+    batch_completion_tokens: int = 0  # tokens that it wrote in batches
 
     def __add__(self, other: Usage) -> Usage:
-        """Returns the sum of both."""
+        """Adds tokens up."""
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
@@ -87,7 +87,7 @@ class Usage:
 
     @property
     def discounts(self) -> dict[str, int]:
-        """The numbers of tokens with a discount, without those that are 0, by name."""
+        """The numbers of tokens with a discount by name, without zeros."""
         return {name: number for name in sorted(DISCOUNTS) if (number := getattr(self, name))}
 
 

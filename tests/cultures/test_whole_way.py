@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from support.cultures import cultures_in
-from support.fault_server import Behaviour, FaultServer, Seen, says
+from support.fault_server import Behaviour, FaultServer, Request, says
 from support.grading_server import grade
 from support.scripted_people import SKIP, fill_in
 
@@ -46,7 +46,7 @@ NEPAL = {
 }
 
 
-def respond(seen: Seen) -> Behaviour:
+def respond(seen: Request) -> Behaviour:
     """Answers a question that it is asked, and grades an answer that it is shown."""
     text = str(seen.body["messages"])
     asked = re.search(r"پرسش \w+ \d+", text)

@@ -140,7 +140,7 @@ def test_sampling_and_identity(server, judge_for, item):
 def test_replies_on_their_way_when_a_judge_is_closed_are_kept(server, judge_for, items):
     arrived = threading.Semaphore(0)
 
-    def decide(seen):
+    def decide(request):
         arrived.release()
         return late(0.1, says())
 
@@ -150,7 +150,7 @@ def test_replies_on_their_way_when_a_judge_is_closed_are_kept(server, judge_for,
     for _ in range(3):
         arrived.acquire()
     judge.close()
-    server.decide = lambda seen: says()
+    server.decide = lambda request: says()
     assert Counter(ticket.verdict().outcome for ticket in tickets) == {"scored": 3, "failed": 47}
     assert sum(verdict.cached for verdict in ask_all(judge_for(judge_concurrency=3), items(50))) == 3
     assert len(server.requests) == 50
@@ -161,9 +161,11 @@ def test_thirty_percent_faults_over_a_thousand_requests(server, judge_for, items
     chance = random.Random(7)
     faults = [*PASSING.values(), says("Rating: 2"), says("x", "content_filter"), says("The", "length"), hangs, drips]
     good = says(json.dumps({"echo": "{rating}"}) + " " + GOOD)
-    server.decide = lambda seen: chance.choice(faults) if chance.random() < 0.3 else good
+    server.decide = lambda request: chance.choice(faults) if chance.random() < 0.3 else good
     verdicts = ask_all(judge_for(judge_timeout=0.5, judge_concurrency=64), items(1000))
     outcomes = Counter(verdict.outcome for verdict in verdicts)
-    assert len({seen.body["messages"][1]["content"] for seen in server.requests}) == sum(outcomes.values()) == 1000
+    assert (
+        len({request.body["messages"][1]["content"] for request in server.requests}) == sum(outcomes.values()) == 1000
+    )
     assert {verdict.score for verdict in verdicts if verdict.outcome == "scored"} == {2.0}
     assert outcomes["scored"] > 950

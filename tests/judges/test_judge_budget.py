@@ -24,9 +24,11 @@ def costs(prompt_tokens, completion_tokens, text=GOOD):
     return raw(json.dumps(body))
 
 
-def most(seen):
+def most(request):
     """The most tokens that a request may take: a byte each, and a whole reply."""
-    return len(json.dumps(seen.body, ensure_ascii=False, separators=(",", ":")).encode()) + seen.body["max_tokens"]
+    return (
+        len(json.dumps(request.body, ensure_ascii=False, separators=(",", ":")).encode()) + request.body["max_tokens"]
+    )
 
 
 @pytest.mark.parametrize(("share", "concurrency", "ranks"), [(1.0, 1, 1), (0.1, 1, 1), (0.7, 16, 1), (0.7, 16, 4)])
@@ -36,8 +38,8 @@ def test_the_sum_spent_never_exceeds_the_budget_or_a_rank_s_share(
     monkeypatch.setenv("WORLD_SIZE", str(ranks))
     spent = []
 
-    def decide(seen):
-        spent.append(int(share * most(seen)))
+    def decide(request):
+        spent.append(int(share * most(request)))
         return costs(spent[-1], 0)
 
     server.decide = decide
@@ -61,7 +63,7 @@ def test_the_sum_spent_never_exceeds_the_budget_or_a_rank_s_share(
 def test_money_is_counted_by_the_file_of_prices(server, judge_for, items, tmp_path):
     prices = {"currency": "EUR", "models": {"judge": {"input": 1000, "output": 0, "cached_input": 1000}}}
     (tmp_path / "prices.json").write_text(json.dumps(prices), encoding="utf-8")
-    server.decide = lambda seen: costs(1000, 100)  # 1 EUR each
+    server.decide = lambda request: costs(1000, 100)  # 1 EUR each
     judge = judge_for(judge_budget="10 eur", judge_prices=str(tmp_path / "prices.json"))
     scored = [verdict.outcome for verdict in ask_all(judge, items(40))].count("scored")
     assert 7 <= scored <= 10
@@ -77,7 +79,7 @@ def test_money_is_counted_by_the_file_of_prices(server, judge_for, items, tmp_pa
     ids=["reset", "unreadable", "uncounted", "time-out", "500", "400", "no connection"],
 )
 def test_a_request_that_may_be_charged_counts_in_full(server, judge_for, item, behaviour, is_charged):
-    server.decide = lambda seen: behaviour
+    server.decide = lambda request: behaviour
     url = server.url if behaviour else "http://127.0.0.1:9/v1"
     options = {"judge_timeout": 0.2, "judge_ask_again": 0, "openai_base_url": url}
     judge = judge_for(judge_budget="1000000 tokens", patience=BRIEF, **options)
@@ -87,7 +89,7 @@ def test_a_request_that_may_be_charged_counts_in_full(server, judge_for, item, b
 
 
 def test_judges_of_a_process_share_the_budget(server, judge_for, items):
-    server.decide = lambda seen: costs(most(seen), 0)
+    server.decide = lambda request: costs(most(request), 0)
     first, second = judge_for(judge_budget="30000 tokens"), judge_for("other", judge_budget="30000 tokens")
     assert sum(verdict.outcome == "failed" for verdict in ask_all(first, items(100))) > 50
     asked = len(server.requests)

@@ -110,7 +110,7 @@ def until(server, count, then=None):
     """Has the server answer after a moment; returns an event that is set once it got so many requests."""
     reached = threading.Event()
 
-    def decide(seen):
+    def decide(request):
         if len(server.requests) >= count:
             reached.set()
         return then if then and len(server.requests) >= 2 * count else late(0.01, says())
@@ -145,7 +145,7 @@ def test_ctrl_c_keeps_what_arrived(server, start, tmp_path):
 
 
 def test_the_interpreter_ends_without_noise_while_requests_are_in_flight(server, start):
-    server.decide = lambda seen: late(30, says())
+    server.decide = lambda request: late(30, says())
     run = start(ASKS)
     output, errors = run.communicate(timeout=60)
     assert (run.returncode, output.strip()) == (0, "submitted")
@@ -153,24 +153,24 @@ def test_the_interpreter_ends_without_noise_while_requests_are_in_flight(server,
 
 
 def test_a_forked_child_has_a_loop_of_its_own(server, start):
-    server.decide = lambda seen: late(0.5, says()) if "late" in seen.text else says()
+    server.decide = lambda request: late(0.5, says()) if "late" in request.text else says()
     output, errors = start(FORKS, 20).communicate(timeout=60)
     assert output.splitlines()[1:] == [
         "{'scored'} 20",
         "child: scored asked before this process was forked: no answer will come here",
         "0 scored",
     ], errors
-    assert len([seen for seen in server.requests if "child" in seen.text]) == 1
+    assert len([request for request in server.requests if "child" in request.text]) == 1
 
 
 def test_two_processes_share_one_cache_and_pay_for_nothing_twice(server, start, judge_for, items):
     both_ask = threading.Event()
 
-    async def says_when_both_ask(writer, seen):
+    async def says_when_both_ask(writer, request):
         await asyncio.to_thread(both_ask.wait)
-        await says()(writer, seen)
+        await says()(writer, request)
 
-    server.decide = lambda seen: says_when_both_ask
+    server.decide = lambda request: says_when_both_ask
     runs = [start(), start()]
     assert [run.stdout.readline() for run in runs] == ["submitted\n"] * 2
     both_ask.set()
@@ -183,12 +183,12 @@ def test_two_processes_share_one_cache_and_pay_for_nothing_twice(server, start, 
 
 
 def test_what_a_suspended_process_claimed_is_asked_for_when_no_answer_comes(server, start, judge_for, items):
-    server.decide = lambda seen: late(30, says())
+    server.decide = lambda request: late(30, says())
     first = start()
     while len(server.requests) < 16:
         time.sleep(0.01)
     first.send_signal(signal.SIGSTOP)
-    server.decide = lambda seen: says()
+    server.decide = lambda request: says()
     verdicts = ask_all(judge_for(patience=BRIEF), items(400))
     first.kill()
     first.communicate()

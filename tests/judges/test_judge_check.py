@@ -71,13 +71,13 @@ def test_the_question_is_the_first_one_with_a_reference_as_the_response_and_its_
 ):
     server.script(says("hm"), says())
     judge_for().check([(LAVE, JudgeItem(each.question, each.references, "")) for each in items(5)])
-    seen, reminder = server.requests
-    assert reminder.body["messages"][:2] == seen.body["messages"]
+    request, reminder = server.requests
+    assert reminder.body["messages"][:2] == request.body["messages"]
     assert not ask(judge_for(), replace(items(1)[0], response="biryani")).cached
-    assert {name: seen.body[name] for name in LAVE.sampling} == dict(LAVE.sampling)
-    assert [message["role"] for message in seen.body["messages"]] == ["system", "user"]
-    assert "What is dish 0?" in seen.text
-    assert seen.text.count("biryani") == 2
+    assert {name: request.body[name] for name in LAVE.sampling} == dict(LAVE.sampling)
+    assert [message["role"] for message in request.body["messages"]] == ["system", "user"]
+    assert "What is dish 0?" in request.text
+    assert request.text.count("biryani") == 2
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,10 @@ def test_a_judge_is_checked_once_and_not_without_anything_to_grade(server, judge
 
 
 def test_only_where_every_verdict_is_at_hand_nothing_is_asked(server, judge_for, items):
-    server.decide = lambda seen: says("hm" if "dish 3?" in seen.text or "no rating" not in seen.text else "rating=1")
+    def decide(request):
+        return says("hm" if "dish 3?" in request.text or "no rating" not in request.text else "rating=1")
+
+    server.decide = decide
     judge = judge_for()
     ask_all(judge, items(4))
     judge.close()

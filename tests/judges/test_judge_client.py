@@ -19,7 +19,7 @@ from support.fault_server import completion, raw, says
 from culture_tasks.judges.completions import Completion, Problem
 from culture_tasks.judges.endpoint.addresses import address_of
 from culture_tasks.judges.endpoint.asker import Adaptations
-from culture_tasks.judges.endpoint.client import Client, asked_to_wait, read_reply
+from culture_tasks.judges.endpoint.client import Client, read_reply, requested_wait
 from culture_tasks.judges.rubric.verdicts import Usage
 from culture_tasks.settings import Settings
 
@@ -39,7 +39,7 @@ def post_all(url, count=1, **options):
 def writes(*parts, closes=False):
     """Replies with these bytes."""
 
-    async def behave(writer, seen):
+    async def behave(writer, request):
         for part in parts:
             writer.write(part)
             await writer.drain()
@@ -54,11 +54,11 @@ def packed(encoding, body):
 
 
 def test_connections_are_kept(server):
-    server.decide = lambda seen: says()
+    server.decide = lambda request: says()
     assert all(isinstance(result, Completion) for result in post_all(server.url, 5))
     assert (len(server.requests), server.connections) == (5, 1)
-    assert {seen.headers["host"] for seen in server.requests} == {server.url.split("/")[2]}
-    assert {seen.headers["accept-encoding"] for seen in server.requests} == {"identity"}
+    assert {request.headers["host"] for request in server.requests} == {server.url.split("/")[2]}
+    assert {request.headers["accept-encoding"] for request in server.requests} == {"identity"}
 
 
 CHUNKS = [b"%x\r\n%s\r\n" % (len(BODY[at : at + 50]), BODY[at : at + 50]) for at in range(0, len(BODY), 50)]
@@ -106,7 +106,7 @@ def test_any_other_reply_is_a_problem_and_the_next_one_is_read(server, reply, me
 def test_a_body_longer_than_any_completion_is_not_read_to_its_end(server, head, status, message):
     sent = []
 
-    async def endless(writer, seen):
+    async def endless(writer, request):
         writer.write(b"HTTP/1.1 %s\r\n%s\r\n\r\n" % (status, head))
         while len(sent) < 1_000:
             writer.write(b"10000\r\n%s\r\n" % (b"x" * 65536))
@@ -268,6 +268,6 @@ def none_left(kind, reset, remaining="0"):
     ],
 )
 def test_an_endpoint_says_how_long_to_wait(headers, seconds):
-    assert asked_to_wait(429, headers, NOW) == seconds
+    assert requested_wait(429, headers, NOW) == seconds
     is_of_a_good_reply = "retry-after" not in headers
-    assert asked_to_wait(200, headers, NOW) == (seconds if is_of_a_good_reply else None)
+    assert requested_wait(200, headers, NOW) == (seconds if is_of_a_good_reply else None)

@@ -107,16 +107,16 @@ def request(text):
 
 @pytest.mark.parametrize(("concurrency", "status"), [(4, None), (16, 503)])
 def test_requests_that_fail_alone_end_when_their_own_patience_does_and_hold_up_nobody(status, concurrency):
-    poisons, seen = [b'"content":"%d"' % number for number in (0, 7, 8, 9)], []
+    poisons, hits = [b'"content":"%d"' % number for number in (0, 7, 8, 9)], []
 
     def instead(_, body):
         found = [poison for poison in poisons if poison in body]
-        seen.extend(found)
+        hits.extend(found)
         return (0.5, problem(status)) if found else None
 
     outcome = run(Replying(lambda: 0.5, instead), 400 * concurrency, concurrency=concurrency)
     assert outcome.lost == 4
-    assert all(2 < seen.count(poison) < 60 for poison in poisons)
+    assert all(2 < hits.count(poison) < 60 for poison in poisons)
     assert outcome.seconds < 2.5 * PATIENCE
     assert max(end for end, answer in zip(outcome.ended, outcome.answers, strict=True) if answer.attempts == 1) < 400
 

@@ -54,8 +54,8 @@ def test_adversarial_text_stays_data(text):
         assert b"\x00" not in body
 
 
-def code_of(seen):
-    return re.search(r"<response-([0-9a-f]{12})>", seen.text).group(1)
+def code_of(request):
+    return re.search(r"<response-([0-9a-f]{12})>", request.text).group(1)
 
 
 def test_a_response_can_not_compute_its_tags(server, judge_for):
@@ -65,15 +65,15 @@ def test_a_response_can_not_compute_its_tags(server, judge_for):
     for response in (text.format(computed), text):
         ask(judge_for(), JudgeItem("What?", ("biryani",), response))
     assert len(server.requests) == 2
-    assert computed not in {code_of(seen) for seen in server.requests}
+    assert computed not in {code_of(request) for request in server.requests}
 
 
 def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(server, judge_for, item):
     judges = [judge_for(judge_cache="off"), judge_for(), judge_for()]
     for judge in judges[:2]:
         verdict = ask(judge, item)
-        assert judge._by.secret not in f"{judge._by!r} {judge.identity(LAVE)} {verdict}"
-    assert len({code_of(seen) for seen in server.requests}) == len(server.requests) == 2
+        assert judge._grader.secret not in f"{judge._grader!r} {judge.identity(LAVE)} {verdict}"
+    assert len({code_of(request) for request in server.requests}) == len(server.requests) == 2
     assert ask(judges[2], item).cached
 
 
@@ -81,11 +81,11 @@ def test_runs_with_different_secrets_which_are_shown_nowhere_share_completions(s
 def test_any_item_makes_a_request_and_any_reply_a_reminder(text):
     item = JudgeItem(text, (text, text), text)
     for rubric in rubrics().values():
-        sent, named_by = rubric.messages(item, secret="of this run"), rubric.messages(item)
-        request = ChatRequest("e", "m", named_by, rubric.sampling)
+        sent, texts = rubric.messages(item, secret="of this run"), rubric.messages(item)
+        request = ChatRequest("e", "m", texts, rubric.sampling)
         assert json.loads(request.body(rubric.sampling))["model"] == "m"
-        other = ChatRequest("e", "m", lambda sent=sent: sent, rubric.sampling, named_by=named_by)
-        assert (other.key, other.chat != named_by) == (request.key, True)
+        other = ChatRequest("e", "m", lambda sent=sent: sent, rubric.sampling, texts=texts)
+        assert (other.key, other.chat != texts) == (request.key, True)
     json.dumps(LAVE.reminder_messages(text), ensure_ascii=False).encode("utf-8")
 
 

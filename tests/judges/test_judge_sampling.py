@@ -37,15 +37,15 @@ CUT_OFF = {
 def thinks_for(tokens):
     """A judge that needs so many tokens before it writes."""
 
-    def decide(seen):
-        limit = seen.body.get("max_tokens") or seen.body["max_completion_tokens"]
+    def decide(request):
+        limit = request.body.get("max_tokens") or request.body["max_completion_tokens"]
         return says("rating=2") if limit > tokens else says("<think>Let me see", "length")
 
     return decide
 
 
 def limits(server):
-    return [seen.body["max_tokens"] for seen in server.requests]
+    return [request.body["max_tokens"] for request in server.requests]
 
 
 @pytest.mark.parametrize("cut_off", CUT_OFF.values(), ids=CUT_OFF)
@@ -97,10 +97,10 @@ def test_the_limit_grows_as_far_as_it_must_and_may(server, judge_for, item, toke
 def test_an_endpoint_that_takes_no_larger_limit_is_asked_as_before(server, judge_for, items):
     too_large = "max_tokens is too large: this model's context has 4096 tokens"
 
-    def decide(seen):
-        if seen.body["max_tokens"] > 2048:
+    def decide(request):
+        if request.body["max_tokens"] > 2048:
             return fails(400, message=too_large, param="max_tokens")
-        return thinks_for(3000)(seen)
+        return thinks_for(3000)(request)
 
     server.decide = decide
     judge = judge_for(judge_concurrency=1)
@@ -112,10 +112,10 @@ def test_an_endpoint_that_takes_no_larger_limit_is_asked_as_before(server, judge
 def test_a_prompt_without_room_for_the_larger_limit_is_asked_with_its_own(server, judge_for, items):
     short, long = items(1)[0], replace(items(2)[1], response="x" * 5000)
 
-    def decide(seen):
-        if len(seen.text) > 5000 and seen.body["max_tokens"] > 512:
+    def decide(request):
+        if len(request.text) > 5000 and request.body["max_tokens"] > 512:
             return fails(400, message="the context has no room")
-        return says("rating=1") if len(seen.text) > 5000 else thinks_for(700)(seen)
+        return says("rating=1") if len(request.text) > 5000 else thinks_for(700)(request)
 
     server.decide = decide
     judge = judge_for(judge_concurrency=1)
@@ -169,8 +169,8 @@ SCHEMA_REFUSED = {
 @pytest.mark.parametrize("refusal", SCHEMA_REFUSED.values(), ids=SCHEMA_REFUSED)
 @pytest.mark.parametrize("takes", ["json_object", None])
 def test_crosscult_s_schema_gives_way_where_an_endpoint_takes_none(server, judge_for, items, refusal, takes):
-    def decide(seen):
-        form = seen.body.get("response_format")
+    def decide(request):
+        form = request.body.get("response_format")
         good = form is None or form["type"] == takes
         return says('{"score": 7, "reason": "Same stance."}') if good else fails(400, **refusal)
 
@@ -230,7 +230,7 @@ def test_the_form_is_sent_and_names_the_judge(server, judge_for, item, form, nam
     assert (verdict.score, verdict.asked_again) == (2.0, True)
     expected = LAVE.form(form)[name]
     # The reply to the reminder is held to it, too.
-    assert [seen.body.get(name) for seen in server.requests] == [expected] * 2
+    assert [request.body.get(name) for request in server.requests] == [expected] * 2
     assert judge.identity(LAVE).json["sampling"] == {**LAVE.sampling, name: expected}
     assert not ask(judge_for(), item).cached  # verdicts with and without the form don't mix
     assert name not in server.requests[-1].body

@@ -57,7 +57,7 @@ def test_no_secret_leaves(server, judge_for, items, caplog, tmp_path, with_passw
         hangs,
         raw("", 307, {"Location": f"http://{KEY}@127.0.0.1:9/"}),
     ]
-    server.decide = lambda seen: faults[int(seen.text.split("What is dish ")[1].split("?")[0]) % len(faults)]
+    server.decide = lambda request: faults[int(request.text.split("What is dish ")[1].split("?")[0]) % len(faults)]
     url = server.url.replace("127", f"somebody:{PASSWORD}@127") + f"?token={TOKEN}" if with_password else server.url
     judge = judge_for(openai_base_url=url, judge_timeout=0.3, patience=BRIEF)
     with caplog.at_level(logging.DEBUG):
@@ -67,14 +67,14 @@ def test_no_secret_leaves(server, judge_for, items, caplog, tmp_path, with_passw
     assert {verdict.outcome for verdict in verdicts} == {"scored", "unparsable", "refused", "failed"}
     assert_hidden(SECRETS if with_password else [KEY], shown, tmp_path)
     authorization = f"Basic {CREDENTIALS}" if with_password else f"Bearer {KEY}"
-    assert {seen.headers["authorization"] for seen in server.requests} == {authorization}
-    assert {"token" in seen.path for seen in server.requests} == {with_password}
+    assert {request.headers["authorization"] for request in server.requests} == {authorization}
+    assert {"token" in request.path for request in server.requests} == {with_password}
 
 
 @pytest.mark.parametrize("scheme", ["http://", ""])
 def test_credentials_that_a_proxy_echoes_are_hidden(server, judge_for, items, caplog, tmp_path, monkeypatch, scheme):
-    def decide(seen):
-        echo = f"{seen.headers['proxy-authorization']} {PASSWORD} {quote('somebody:' + PASSWORD)}"
+    def decide(request):
+        echo = f"{request.headers['proxy-authorization']} {PASSWORD} {quote('somebody:' + PASSWORD)}"
         behaviours = [fails(403, message=echo), raw(f"<html>{echo}"), says(f"{echo}\nrating=2"), says(f"what? {echo}")]
         return behaviours[len(server.requests) % len(behaviours)]
 
@@ -85,7 +85,7 @@ def test_credentials_that_a_proxy_echoes_are_hidden(server, judge_for, items, ca
     judge = judge_for(openai_base_url="http://judge.invalid/v1", patience=BRIEF)
     verdicts = ask_all(judge, items(12))
     judge.close()
-    assert {seen.headers["proxy-authorization"] for seen in server.requests} == {f"Basic {CREDENTIALS}"}
+    assert {request.headers["proxy-authorization"] for request in server.requests} == {f"Basic {CREDENTIALS}"}
     assert_hidden(SECRETS, [as_text(verdicts), caplog.text], tmp_path)
 
 

@@ -40,20 +40,20 @@ def graded(decide, **settings):
         server.close()
 
 
-def is_right(seen):
-    return any(answer["right"] in seen.text for answer in ANSWERS)
+def is_right(request):
+    return any(answer["right"] in request.text for answer in ANSWERS)
 
 
 @pytest.mark.parametrize(
     ("reply", "state", "agreed"),
     [
-        (lambda seen: rating(is_right(seen))(seen.text), "ok", 20),
-        (lambda seen: rating(not is_right(seen))(seen.text), "fix", 0),
-        (lambda seen: rating(True)(seen.text), "fix", 10),
+        (lambda request: rating(is_right(request))(request.text), "ok", 20),
+        (lambda request: rating(not is_right(request))(request.text), "fix", 0),
+        (lambda request: rating(True)(request.text), "fix", 10),
     ],
 )
 def test_a_judge(reply, state, agreed):
-    _, found = graded(lambda seen: says(reply(seen)))
+    _, found = graded(lambda request: says(reply(request)))
     assert (found.state, found.facts["agreed"]) == (state, agreed)
     assert len(found.facts["verdicts"]) == 20
 
@@ -61,9 +61,9 @@ def test_a_judge(reply, state, agreed):
 def test_a_judge_that_fails_gives_no_zero_and_no_key():
     first = []
 
-    def decide(seen):
-        first.append(seen)
-        return says(rating(True)(seen.text)) if len(first) == 1 else fails(400, message=f"bad key {KEY}")
+    def decide(request):
+        first.append(request)
+        return says(rating(True)(request.text)) if len(first) == 1 else fails(400, message=f"bad key {KEY}")
 
     _, found = graded(decide)
     assert found.facts["outcomes"] == {"failed": 20}

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from support.fault_server import FaultServer, Seen, completion, fails, raw
+from support.fault_server import FaultServer, Request, completion, fails, raw
 from support.judging import KEY
 
 from culture_tasks.benchmarks.interface import Prompt
@@ -60,7 +60,7 @@ START = "<|im_start|>assistant\n"
     ("template", "state", "found"),
     [
         (f"{TURN}{START}", "ok", "the question is whole"),
-        ("{{ messages[0]['content'] }}", "fix", "nothing stands between"),
+        ("{{ messages[0]['content'] }}", "fix", "nothing separates"),
         (f"{{{{ messages[0]['content'][:9] }}}}{START}", "fix", "the question is not in the prompt"),
         (f"{TURN}{TURN}{START}", "fix", "the question is twice in the prompt"),
         (None, "note", "the bare question"),
@@ -136,9 +136,9 @@ def test_a_benchmark_without_data_at_hand_is_not_tried(text_model, tmp_path):
 # An endpoint of chat completions
 
 
-def reply_of(seen: Seen, stop: bool) -> tuple[str, int, int]:
+def reply_of(request: Request, stop: bool) -> tuple[str, int, int]:
     """What a good model replies, with the tokens of the prompt and of the reply."""
-    content = seen.body["messages"][-1]["content"]
+    content = request.body["messages"][-1]["content"]
     parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
     text = "\n".join(part["text"] for part in parts if part["type"] == "text")
     pictures = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
@@ -151,9 +151,9 @@ def reply_of(seen: Seen, stop: bool) -> tuple[str, int, int]:
         reply = {"Reply": "Papaya", "Which": "Tea", "The": "Zanzibar", "Count": "one, two, three, four"}.get(
             text.split()[0], "Yes"
         )
-    for piece in seen.body.get("stop") or () if stop else ():
+    for piece in request.body.get("stop") or () if stop else ():
         reply = reply.split(piece)[0]
-    return reply, len(text.split()) + 100 * len(pictures), min(len(reply.split()), seen.body["max_tokens"])
+    return reply, len(text.split()) + 100 * len(pictures), min(len(reply.split()), request.body["max_tokens"])
 
 
 def colour_of(url: str) -> str:
@@ -166,8 +166,8 @@ def colour_of(url: str) -> str:
     return ("red", "green", "blue")[pixel.index(max(pixel))]
 
 
-def good(seen, change=lambda reply: reply, stop=True, **usage):
-    reply, sent, new = reply_of(seen, stop)
+def good(request, change=lambda reply: reply, stop=True, **usage):
+    reply, sent, new = reply_of(request, stop)
     body = completion(change(reply))
     return raw(json.dumps(body | {"usage": {"prompt_tokens": sent, "completion_tokens": new, **usage}}))
 
@@ -183,23 +183,23 @@ def of_endpoint(server) -> HarnessModel:
     return load_model("endpoint", f"model=toy,base_url={server.url},max_retries=1")
 
 
-def has_image(seen):
-    return isinstance(seen.body["messages"][-1]["content"], list)
+def has_image(request):
+    return isinstance(request.body["messages"][-1]["content"], list)
 
 
 @pytest.mark.parametrize(
     ("decide", "wrong"),
     [
         (good, {}),
-        (lambda seen: fails(400) if has_image(seen) else good(seen), {"images": "fix"}),
-        (lambda seen: good(seen, prompt_tokens=10) if has_image(seen) else good(seen), {"images": "fix"}),
-        (lambda seen: good(seen, lambda reply: "blue" if has_image(seen) else reply), {"images": "note"}),
-        (lambda seen: good(seen, lambda reply: f"{reply}<|im_end|>"), {"chat template": "fix"}),
-        (lambda seen: good(seen, lambda reply: reply.encode("ascii", "replace").decode()), {"scripts": "note"}),
-        (lambda seen: good(seen, completion_tokens=700), {"length": "fix"}),
-        (lambda seen: good(seen, lambda reply: reply.replace("Zanzibar", "Um"), prompt_tokens=0), {"length": "note"}),
-        (lambda seen: good(seen, lambda reply: reply.replace("Papaya", "Hello")), {"system message": "note"}),
-        (lambda seen: good(seen, stop=False), {"stop strings": "note"}),
+        (lambda request: fails(400) if has_image(request) else good(request), {"images": "fix"}),
+        (lambda request: good(request, prompt_tokens=10) if has_image(request) else good(request), {"images": "fix"}),
+        (lambda request: good(request, lambda reply: "blue" if has_image(request) else reply), {"images": "note"}),
+        (lambda request: good(request, lambda reply: f"{reply}<|im_end|>"), {"chat template": "fix"}),
+        (lambda request: good(request, lambda reply: reply.encode("ascii", "replace").decode()), {"scripts": "note"}),
+        (lambda request: good(request, completion_tokens=700), {"length": "fix"}),
+        (lambda request: good(request, lambda reply: reply.replace("Zan", "Um"), prompt_tokens=0), {"length": "note"}),
+        (lambda request: good(request, lambda reply: reply.replace("Papaya", "Hello")), {"system message": "note"}),
+        (lambda request: good(request, stop=False), {"stop strings": "note"}),
     ],
 )  # fmt: skip
 def test_an_endpoint(server, decide, wrong):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from support.fault_server import GOOD, Behaviour, FaultServer, Seen, completion, fails, raw
+from support.fault_server import GOOD, Behaviour, FaultServer, Request, completion, fails, raw
 
 Line = dict[str, Any]
 
@@ -47,20 +47,20 @@ class BatchServer(FaultServer):
 
     def __init__(self) -> None:
         self.answer: Callable[[Line], Line | None] = answered
-        self.live: Callable[[Seen], Behaviour] = lambda seen: raw(json.dumps(completion(GOOD)))
-        self.fault: Callable[[Seen], Behaviour | None] = lambda seen: None
+        self.live: Callable[[Request], Behaviour] = lambda request: raw(json.dumps(completion(GOOD)))
+        self.fault: Callable[[Request], Behaviour | None] = lambda request: None
         self.waits = False
         self.ending = "completed"
         self.files: dict[str, bytes] = {}
         self.batches: dict[str, dict[str, Any]] = {}
         self.worked_on: list[str] = []
         super().__init__()
-        self.decide = lambda seen: self.fault(seen) or self._route(seen)
+        self.decide = lambda request: self.fault(request) or self._route(request)
 
     @property
     def asked_live(self) -> int:
         """How many requests came outside of batches."""
-        return sum(seen.path.endswith("/chat/completions") for seen in self.requests)
+        return sum(request.path.endswith("/chat/completions") for request in self.requests)
 
     def lines(self, batch: str) -> list[Line]:
         """The requests of a batch."""
@@ -74,9 +74,9 @@ class BatchServer(FaultServer):
                 continue
             lines = self.lines(name)
             results = [result for line in lines if (result := self.answer(line)) is not None]
-            good = [each for each in results if each["response"] and each["response"]["status_code"] == 200]
-            bad = [each for each in results if each not in good]
-            self.worked_on += [each["custom_id"] for each in good]
+            good = [result for result in results if result["response"] and result["response"]["status_code"] == 200]
+            bad = [result for result in results if result not in good]
+            self.worked_on += [result["custom_id"] for result in good]
             batch["status"] = self.ending
             batch["request_counts"] = {"total": len(lines), "completed": len(good), "failed": len(bad)}
             batch["output_file_id"] = self.put(good) if good else None
@@ -88,45 +88,45 @@ class BatchServer(FaultServer):
         self.files[name] = b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
         return name
 
-    def _route(self, seen: Seen) -> Behaviour:
-        parts = urlsplit(seen.path)
+    def _route(self, request: Request) -> Behaviour:
+        parts = urlsplit(request.path)
         path = parts.path.removeprefix("/v1/")
         if path == "chat/completions":
-            return self.live(seen)
+            return self.live(request)
         if path == "files":
-            return self._upload(seen)
-        if path == "batches" and seen.method == "POST":
-            return self._begin(seen)
+            return self._upload(request)
+        if path == "batches" and request.method == "POST":
+            return self._begin(request)
         if path == "batches":
             after = parse_qs(parts.query).get("after")
             newest = list(reversed(self.batches.values()))
             page = [] if after else newest
             return raw(json.dumps({"object": "list", "data": page, "has_more": False}))
-        if found := re.fullmatch(r"batches/([^/]+)", path):
-            batch = self.batches.get(found[1])
+        if match := re.fullmatch(r"batches/([^/]+)", path):
+            batch = self.batches.get(match[1])
             return raw(json.dumps(batch)) if batch else fails(404)
-        if found := re.fullmatch(r"files/([^/]+)/content", path):
-            return raw(self.files[found[1]]) if found[1] in self.files else fails(404)
+        if match := re.fullmatch(r"files/([^/]+)/content", path):
+            return raw(self.files[match[1]]) if match[1] in self.files else fails(404)
         return fails(404)
 
-    def _upload(self, seen: Seen) -> Behaviour:
-        boundary = seen.headers["content-type"].partition("boundary=")[2].encode()
-        for part in seen.content.split(b"--" + boundary):
+    def _upload(self, request: Request) -> Behaviour:
+        boundary = request.headers["content-type"].partition("boundary=")[2].encode()
+        for part in request.content.split(b"--" + boundary):
             if b'name="file"' in part:
                 name = f"file-{len(self.files)}"
                 self.files[name] = part.partition(b"\r\n\r\n")[2].removesuffix(b"\r\n")
         described = {"id": name, "object": "file", "bytes": 1, "created_at": 1, "filename": "x", "purpose": "batch"}
         return raw(json.dumps({**described, "status": "processed"}))
 
-    def _begin(self, seen: Seen) -> Behaviour:
+    def _begin(self, request: Request) -> Behaviour:
         name = f"batch_{len(self.batches)}"
         self.batches[name] = {
             "id": name,
             "object": "batch",
-            "endpoint": seen.body["endpoint"],
+            "endpoint": request.body["endpoint"],
             "completion_window": "24h",
             "created_at": 1,
-            "input_file_id": seen.body["input_file_id"],
+            "input_file_id": request.body["input_file_id"],
             "status": "in_progress",
             "request_counts": {"total": 0, "completed": 0, "failed": 0},
         }

@@ -52,9 +52,9 @@ class Tab:
 
     async def run(self, script: str) -> Any:
         """Runs JavaScript in the page, and returns its value."""
-        found = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        reply = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in reply, reply
+        return reply["result"].get("value")
 
     async def open(self, path: Path) -> None:
         """Opens a file, and waits until it is loaded."""
@@ -81,8 +81,8 @@ class Tab:
         await self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
-        wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
-        await self.call("Emulation.setEmulatedMedia", features=wanted)
+        media = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+        await self.call("Emulation.setEmulatedMedia", features=media)
 
     def of(self, method: str) -> list[dict[str, Any]]:
         """Returns the parameters of the events of a kind."""
@@ -123,8 +123,8 @@ def on_page(tmp_path: Path, page: Path, steps: Callable[[Tab], Awaitable[None]])
             await steps(tab)
             assert tab.of("Runtime.exceptionThrown") == []
             assert tab.of("Log.entryAdded") == []
-            asked = [each["request"]["url"] for each in tab.of("Network.requestWillBeSent")]
-            assert all(url.startswith(("file:", "data:", "blob:")) for url in asked), asked
+            urls = [event["request"]["url"] for event in tab.of("Network.requestWillBeSent")]
+            assert all(url.startswith(("file:", "data:", "blob:")) for url in urls), urls
 
     asyncio.run(scenario())
 

@@ -65,9 +65,9 @@ def write_folder(
     for language, of_language in (rows() if content is None else content).items():
         name = f"{FILE_NAMES[language]}_{'inq_sample' if images else 'nq'}.json"
         (place / name).write_text(json.dumps(of_language, ensure_ascii=False), encoding="utf-8")
-        for number, one in enumerate(of_language if images else ()):
+        for number, doc in enumerate(of_language if images else ()):
             (folder / "cedar" / "images").mkdir(exist_ok=True)
-            Image.new("RGB", (12, 8), (20 * number, 99, 7)).save(folder / "cedar" / "images" / f"{one['id']}.png")
+            Image.new("RGB", (12, 8), (20 * number, 99, 7)).save(folder / "cedar" / "images" / f"{doc['id']}.png")
     return folder
 
 
@@ -86,21 +86,21 @@ def worked_out(records: Sequence[Mapping[str, Any]], *, is_pooled: bool) -> dict
     """Works metrics out again from logged records alone, with their standard errors."""
     groups = [record["groups"] for record in records]
     read = [[run["label"] for run in record["runs"]] for record in records]
-    labels = [(each["language"], each["gold"], *runs) for each, runs in zip(groups, read, strict=True)]
+    labels = [(group["language"], group["gold"], *runs) for group, runs in zip(groups, read, strict=True)]
     values: dict[str, Sequence[Any]] = {ACC: records, TOP2: []}
-    if any("minority" in each for each in groups):
-        minorities = [each["minority"] for each in groups]
+    if any("minority" in group for group in groups):
+        minorities = [None if group["minority"] == "none" else group["minority"] for group in groups]
         pairs = zip(groups, minorities, read, strict=True)
-        values[TOP2] = [(each["gold"], None if one == "none" else one, *runs) for each, one, runs in pairs]
-    found = {}
+        values[TOP2] = [(group["gold"], minority, *runs) for group, minority, runs in pairs]
+    scores = {}
     for metric in metrics(is_pooled=is_pooled):
-        own = values.get(metric.name, labels)
+        metric_values = values.get(metric.name, labels)
         aggregation = aggregation_of(metric, is_main=metric.name == ACC)
-        if own or metric.name != TOP2:
-            found[metric.name] = aggregation(own)
+        if metric_values or metric.name != TOP2:
+            scores[metric.name] = aggregation(metric_values)
         if isinstance(metric, MeanScore) or metric.stderr is not None:
-            found[f"{metric.name}_stderr"] = aggregation.stderr(own)
-    return found
+            scores[f"{metric.name}_stderr"] = aggregation.stderr(metric_values)
+    return scores
 
 
 def counted(records: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -66,17 +66,17 @@ class MemoryStore:
         self._samples = samples
 
     def rows(self, run: str, where: Sequence[tuple[str, str]] = ()) -> RunRows:
-        own = self._samples.get(run, ())
-        chosen = [s for s in own if all(s.groups.get(key) == value for key, value in where)]
+        samples = self._samples.get(run, ())
+        selection = [s for s in samples if all(s.groups.get(key) == value for key, value in where)]
         return RunRows(
-            np.array([s.place for s in chosen], dtype=np.int64),
-            np.array([zlib.crc32(s.item.encode("utf-8", "surrogatepass")) % 2**31 for s in chosen], dtype=np.int32),
-            np.array([np.nan if s.score is None else s.score for s in chosen]),
+            np.array([s.place for s in selection], dtype=np.int64),
+            np.array([zlib.crc32(s.item.encode("utf-8", "surrogatepass")) % 2**31 for s in selection], dtype=np.int32),
+            np.array([np.nan if s.score is None else s.score for s in selection]),
         )
 
     def read(self, run: str, places: Iterable[int] | None = None) -> Iterator[Sample]:
-        own = self._samples.get(run, ())
-        yield from own if places is None else (own[place] for place in places)
+        samples = self._samples.get(run, ())
+        yield from samples if places is None else (samples[place] for place in places)
 
 
 def share(*parts: object) -> float:
@@ -90,8 +90,8 @@ def example_report(models: Sequence[str] = MODELS, *, per_group: int = 3, publis
     if published:
         source = "CulturalVQA, Table 2, judge GPT-4, 2024"
         entrants["paper"] = Entrant("paper", "GPT-4V", "published", published=True, source=source)
-    own = [entrant for entrant in entrants.values() if not entrant.published]
-    runs = {f"{each.key}.{task}": _run(f"{each.key}.{task}", each, task) for each in own for task in TASKS}
+    trained = [entrant for entrant in entrants.values() if not entrant.published]
+    runs = {(key := f"{entrant.key}.{task}"): _run(key, entrant, task) for entrant in trained for task in TASKS}
     groups = tuple(_groups(entrants))
     units = {key: _unit(key, entrants) for key in TASKS}
     return Report(
@@ -180,10 +180,10 @@ def _dimensions() -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, 
 
 
 def _scores(
-    tasks: Sequence[str], dimension: str, groups: Sequence[str], scale: Scale, *held: tuple[str, str]
+    tasks: Sequence[str], dimension: str, groups: Sequence[str], scale: Scale, *fixed: tuple[str, str]
 ) -> Iterator[tuple[str, str, str, str, Scale, tuple[tuple[str, str], ...]]]:
     for task, group in itertools.product(tasks, groups):
-        yield task, "score", dimension, group, scale, (*held, (dimension, group))
+        yield task, "score", dimension, group, scale, (*fixed, (dimension, group))
 
 
 def _groups(entrants: Mapping[str, Entrant]) -> Iterator[GroupValue]:
@@ -194,10 +194,10 @@ def _groups(entrants: Mapping[str, Entrant]) -> Iterator[GroupValue]:
 
 
 def _summary(entrants: Mapping[str, Entrant], units: Mapping[str, Unit]) -> Table:
-    shown = [unit for unit in units.values() if unit.headline]
-    columns = tuple(Column(unit.key, unit.title, unit.scale) for unit in shown)
+    headline = [unit for unit in units.values() if unit.headline]
+    columns = tuple(Column(unit.key, unit.title, unit.scale) for unit in headline)
     rows = tuple(
-        Row((e.label, e.source), tuple(unit.cells[key] for unit in shown), key, e.published)
+        Row((e.label, e.source), tuple(unit.cells[key] for unit in headline), key, e.published)
         for key, e in entrants.items()
     )
     return Table("summary", "All benchmarks", ("model", "source"), columns, rows, notes=("Scores on each own scale.",))
@@ -210,41 +210,41 @@ def _tables(entrants: Mapping[str, Entrant], groups: Sequence[GroupValue]) -> It
         ("cedar_gepp", "GEPP", "cedar", "emotion", ("cedar_text", "cedar_multimodal")),
     )
     for key, title, benchmark, dimension, tasks in plans:
-        own = [g for g in groups if (g.unit in tasks, g.dimension) == (True, dimension)]
-        chosen = [g for g in own if g.statistic in ("score", "gepp")]
-        names = list(dict.fromkeys((g.unit, g.group, g.cell.scale) for g in chosen))
+        values = [g for g in groups if (g.unit in tasks, g.dimension) == (True, dimension)]
+        scores = [g for g in values if g.statistic in ("score", "gepp")]
+        names = list(dict.fromkeys((g.unit, g.group, g.cell.scale) for g in scores))
         columns = tuple(Column(f"{u}.{n}", n, scale, TASKS[u][0]) for u, n, scale in names)
-        found = {(g.entrant, g.unit, g.group): g.cell for g in chosen}
+        cells = {(g.entrant, g.unit, g.group): g.cell for g in scores}
         rows = tuple(
-            Row((e.label,), tuple(found.get((k, u, n)) for u, n, _ in names), k, e.published)
+            Row((e.label,), tuple(cells.get((k, u, n)) for u, n, _ in names), k, e.published)
             for k, e in entrants.items()
         )
         yield Table(key, title, ("model",), columns, rows, "its paper's table", benchmark, ("Made-up numbers.",))
 
 
 def _contrasts(entrants: Mapping[str, Entrant]) -> Iterator[Contrast]:
-    held = {"category": ("care_zh", "language", RATING, (("language", "zh"),))}
-    held |= dict.fromkeys(
+    units = {"category": ("care_zh", "language", RATING, (("language", "zh"),))}
+    units |= dict.fromkeys(
         ("topic", "partition"), ("crosscult_single", "insertion", PERCENT, (("role", "reliability"),))
     )
     groups = {"category": CATEGORIES, "topic": TOPICS, "partition": PARTITIONS[1:]}
-    for entrant in (each for each in entrants.values() if not each.published):
+    for entrant in (entrant for entrant in entrants.values() if not entrant.published):
         for dimension, names in groups.items():
-            unit, kind, scale, fixed = held[dimension]
+            unit, kind, scale, fixed = units[dimension]
             for group in names:
                 where = (*fixed, (dimension, group))
                 first, second = (_cell(entrant, unit, scale, where, side, group) for side in ("first", "second"))
-                apart = second.value - first.value
-                own = Scale(scale.unit, None, None, None, 0.0, scale.digits)
-                difference = Cell(apart, own, apart - 1.0, apart + 1.0, 50, None, (), second.runs, where)
+                gap = second.value - first.value
+                difference_scale = Scale(scale.unit, None, None, None, 0.0, scale.digits)
+                difference = Cell(gap, difference_scale, gap - 1.0, gap + 1.0, 50, None, (), second.runs, where)
                 yield Contrast(kind, unit, entrant.key, "score", dimension, group, first, second, difference)
 
 
 def _samples(run: TaskRun, per_group: int) -> list[Sample]:
     fields = {"culturalvqa": ("country", COUNTRIES), "care": ("category", CATEGORIES), "cedar": ("language", LANGUAGES)}
     field, names = fields.get(run.benchmark or "", ("partition", PARTITIONS))
-    asked = [(name, number) for number in range(per_group) for name in names]
-    return [_sample(run, field, name, number, place) for place, (name, number) in enumerate(asked)]
+    questions = [(name, number) for number in range(per_group) for name in names]
+    return [_sample(run, field, name, number, place) for place, (name, number) in enumerate(questions)]
 
 
 def _sample(run: TaskRun, field: str, name: str, number: int, place: int) -> Sample:

@@ -15,7 +15,7 @@ GOOD = "It names the dish of the reference.\nrating=2"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Request:
     """One request as it arrived."""
 
     path: str
@@ -30,14 +30,14 @@ class Seen:
         return "\n".join(message["content"] for message in self.body["messages"])
 
 
-Behaviour = Callable[[asyncio.StreamWriter, Seen], Awaitable[None]]
+Behaviour = Callable[[asyncio.StreamWriter, Request], Awaitable[None]]
 
 
 def completion(text: str | None, finish_reason: str = "stop", model: str = "judge", **message: Any) -> dict[str, Any]:
     """The JSON of a chat completion."""
-    said = {"role": "assistant", "content": text, **message}
+    reply = {"role": "assistant", "content": text, **message}
     usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-    return {"model": model, "choices": [{"index": 0, "finish_reason": finish_reason, "message": said}], "usage": usage}
+    return {"model": model, "choices": [{"index": 0, "finish_reason": finish_reason, "message": reply}], "usage": usage}
 
 
 def raw(body: str | bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> Behaviour:
@@ -46,7 +46,7 @@ def raw(body: str | bytes, status: int = 200, headers: Mapping[str, str] | None 
     lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(content)}", "Content-Type: application/json"]
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
 
-    async def behave(writer: asyncio.StreamWriter, seen: Seen) -> None:
+    async def behave(writer: asyncio.StreamWriter, request: Request) -> None:
         writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + content)
         await writer.drain()
 
@@ -69,12 +69,12 @@ def _reset(writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
-async def resets(writer: asyncio.StreamWriter, seen: Seen) -> None:
+async def resets(writer: asyncio.StreamWriter, request: Request) -> None:
     """Resets the connection before a reply."""
     _reset(writer)
 
 
-async def resets_midway(writer: asyncio.StreamWriter, seen: Seen) -> None:
+async def resets_midway(writer: asyncio.StreamWriter, request: Request) -> None:
     """Resets the connection in the middle of a body."""
     writer.write(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"choices": [')
     await writer.drain()
@@ -82,12 +82,12 @@ async def resets_midway(writer: asyncio.StreamWriter, seen: Seen) -> None:
     _reset(writer)
 
 
-async def hangs(writer: asyncio.StreamWriter, seen: Seen) -> None:
+async def hangs(writer: asyncio.StreamWriter, request: Request) -> None:
     """Never replies."""
     await asyncio.sleep(3600)
 
 
-async def drips(writer: asyncio.StreamWriter, seen: Seen) -> None:
+async def drips(writer: asyncio.StreamWriter, request: Request) -> None:
     """Sends a valid reply, one byte at a time, for longer than anybody waits."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
     for _ in range(100_000):
@@ -99,9 +99,9 @@ async def drips(writer: asyncio.StreamWriter, seen: Seen) -> None:
 def late(seconds: float, then: Behaviour) -> Behaviour:
     """Behaves after a while."""
 
-    async def behave(writer: asyncio.StreamWriter, seen: Seen) -> None:
+    async def behave(writer: asyncio.StreamWriter, request: Request) -> None:
         await asyncio.sleep(seconds)
-        await then(writer, seen)
+        await then(writer, request)
 
     return behave
 
@@ -117,8 +117,8 @@ class FaultServer:
     """
 
     def __init__(self) -> None:
-        self.requests: list[Seen] = []
-        self.decide: Callable[[Seen], Behaviour] = lambda seen: says()
+        self.requests: list[Request] = []
+        self.decide: Callable[[Request], Behaviour] = lambda request: says()
         self.most_at_once = 0
         self.connections = 0
         self._at_once = 0
@@ -137,7 +137,7 @@ class FaultServer:
     def script(self, *behaviours: Behaviour) -> None:
         """Behaves so, one request after the other; the last goes on for ever."""
         remaining = list(behaviours)
-        self.decide = lambda seen: remaining.pop(0) if len(remaining) > 1 else remaining[0]
+        self.decide = lambda request: remaining.pop(0) if len(remaining) > 1 else remaining[0]
 
     def close(self) -> None:
         """Stops serving."""
@@ -166,25 +166,25 @@ class FaultServer:
         self.connections += 1
         self._connections.add(task)
         try:
-            while (seen := await _read(reader)) is not None and not writer.is_closing():
-                await self._reply(writer, seen)
+            while (request := await _read(reader)) is not None and not writer.is_closing():
+                await self._reply(writer, request)
         except (OSError, asyncio.CancelledError):
             pass
         finally:
             self._connections.discard(task)
             writer.transport.abort()
 
-    async def _reply(self, writer: asyncio.StreamWriter, seen: Seen) -> None:
-        self.requests.append(seen)
+    async def _reply(self, writer: asyncio.StreamWriter, request: Request) -> None:
+        self.requests.append(request)
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
-            await self.decide(seen)(writer, seen)
+            await self.decide(request)(writer, request)
         finally:
             self._at_once -= 1
 
 
-async def _read(reader: asyncio.StreamReader) -> Seen | None:
+async def _read(reader: asyncio.StreamReader) -> Request | None:
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         lines = head.split("\r\n")
@@ -194,4 +194,4 @@ async def _read(reader: asyncio.StreamReader) -> Seen | None:
         return None
     is_json = headers.get("content-type", "application/json").startswith("application/json")
     method, path, _ = lines[0].split(" ")
-    return Seen(path, headers, json.loads(content) if content and is_json else {}, method, content)
+    return Request(path, headers, json.loads(content) if content and is_json else {}, method, content)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from support.fault_server import Behaviour, FaultServer, Seen, says
+from support.fault_server import Behaviour, FaultServer, Request, says
 
 _REPLIES = {"Rating: [[number]]": "It fits. Rating: [[7]]", "rating=X": "It fits.\nrating=2"}
 _OTHERWISE = '{"score": 7, "reason": "It fits."}'
 
 
-def grade(seen: Seen) -> Behaviour:
+def grade(request: Request) -> Behaviour:
     """Grades as well as the prompt allows."""
-    asked = str(seen.body["messages"])
-    return says(next((reply for sign, reply in _REPLIES.items() if sign in asked), _OTHERWISE))
+    prompt = str(request.body["messages"])
+    return says(next((reply for sign, reply in _REPLIES.items() if sign in prompt), _OTHERWISE))
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from culture_tasks.insertion.core.queries import Insertion, Query
 @cache
 def adapted(name: str) -> MultimodalModel:
     """Returns the model of a family, one for the process: a test leaves its weights as they were."""
-    made = family(name)
-    return MultimodalModel(made.model, made.processor, f"tiny {name}")
+    tiny = family(name)
+    return MultimodalModel(tiny.model, tiny.processor, f"tiny {name}")
 
 
 def ask(scenario: int = 0, number: int = 0, language: str = "en") -> Query:

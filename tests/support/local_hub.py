@@ -70,7 +70,7 @@ class LocalHub:
                 pass
 
             def do_GET(self):
-                sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 path = unquote(urlsplit(self.path).path)
                 hub.asked.append(f"{self.command} {path}")
                 if hub.status is not None:
@@ -82,7 +82,7 @@ class LocalHub:
                     self.wfile.write(b"x")
                     self.close_connection = True
                 else:
-                    self.reply(*hub.reply(path, sent, self.headers.get("Authorization") or ""))
+                    self.reply(*hub.reply(path, body, self.headers.get("Authorization") or ""))
 
             def reply(self, status, body, headers=None):
                 self.send_response(status)
@@ -101,21 +101,21 @@ class LocalHub:
 
         return Handler
 
-    def reply(self, path: str, sent: bytes, authorization: str) -> tuple[int, bytes, dict[str, str]]:
+    def reply(self, path: str, body: bytes, authorization: str) -> tuple[int, bytes, dict[str, str]]:
         """Returns status, body and headers, as the Hub gives them."""
         resolve = re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
         # What the API is asked for: all of a revision, the list of its files, or what some of its paths are.
-        about = re.fullmatch(r"/api/datasets/([^/]+/[^/]+)(?:/(revision|tree|paths-info)/([^/]+)(?:/(.*))?)?", path)
-        match = resolve or about
+        query = re.fullmatch(r"/api/datasets/([^/]+/[^/]+)(?:/(revision|tree|paths-info)/([^/]+)(?:/(.*))?)?", path)
+        match = resolve or query
         if match is None:
             return refused(404, "EntryNotFound")
         repository = self.repositories.get(match[1])
         if repository is None:
             return refused(401 if not authorization else 404, "RepoNotFound")
-        if repository.gated_for and authorization != f"Bearer {repository.gated_for}" and (resolve or about[2]):
-            known = authorization.removeprefix("Bearer ") in repository.known_tokens
-            return refused(403 if known else 401, "GatedRepo")
-        name = (resolve[2] if resolve else about[3]) or "main"
+        if repository.gated_for and authorization != f"Bearer {repository.gated_for}" and (resolve or query[2]):
+            is_known = authorization.removeprefix("Bearer ") in repository.known_tokens
+            return refused(403 if is_known else 401, "GatedRepo")
+        name = (resolve[2] if resolve else query[3]) or "main"
         sha = name if name in repository.commits else repository.revisions.get(name)
         if sha is None:
             return refused(404, "RevisionNotFound")
@@ -124,12 +124,12 @@ class LocalHub:
             if resolve[3] not in files:
                 return refused(404, "EntryNotFound", commit)
             return 200, files[resolve[3]], commit | {"ETag": f'"{blob(files[resolve[3]])}"'}
-        if about[2] == "paths-info":
-            paths = json.loads(sent).get("paths", [])
-            listed = [each for path in paths for each in entries(files, path) if each["path"] == path]
-        elif about[2] == "tree":
-            under = (about[4] or "").rstrip("/")
-            listed = [each for each in entries(files, "") if each["path"].startswith(f"{under}/" if under else "")]
+        if query[2] == "paths-info":
+            paths = json.loads(body).get("paths", [])
+            listed = [entry for path in paths for entry in entries(files, path) if entry["path"] == path]
+        elif query[2] == "tree":
+            under = (query[4] or "").rstrip("/")
+            listed = [entry for entry in entries(files, "") if entry["path"].startswith(f"{under}/" if under else "")]
             if under and not listed:
                 return refused(404, "EntryNotFound", commit)
         else:
@@ -156,5 +156,5 @@ def entries(files: dict[str, bytes], top: str) -> list[dict[str, object]]:
 
 def refused(status: int, code: str, headers: dict[str, str] | None = None) -> tuple[int, bytes, dict[str, str]]:
     """Returns an error as the Hub gives it: its kind is in a header."""
-    said = {"X-Error-Code": code, "X-Error-Message": code, **(headers or {})}
-    return status, json.dumps({"error": code}).encode(), said
+    error_headers = {"X-Error-Code": code, "X-Error-Message": code, **(headers or {})}
+    return status, json.dumps({"error": code}).encode(), error_headers

@@ -26,10 +26,10 @@ def parsed(recipe: Path) -> dict[str, Any]:
     else:
         parser = importlib.import_module(f"trl.scripts.{method}").make_parser()
     arguments = ["--config", str(recipe), "--use_cpu", "true", "--bf16", "false"]
-    *groups, rest = parser.parse_args_and_config(arguments, return_remaining_strings=True)
-    launch = launch_command_parser().parse_args(resolve_accelerate_config_argument([*rest, "script.py"]))
+    *groups, remainder = parser.parse_args_and_config(arguments, return_remaining_strings=True)
+    launch = launch_command_parser().parse_args(resolve_accelerate_config_argument([*remainder, "script.py"]))
     options = {name: value for group in groups for name, value in dataclasses.asdict(group).items()}
-    return options | {"rest": rest, "launch": {"num_processes": launch.num_processes}}
+    return options | {"rest": remainder, "launch": {"num_processes": launch.num_processes}}
 
 
 if __name__ == "__main__":

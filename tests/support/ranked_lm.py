@@ -45,8 +45,8 @@ def main(task: str, output: str) -> None:
     shares = model.gather_object(len(model.prompts))
     if model.rank == 0:
         samples = [sample["care_rating_lexical"] for sample in results["samples"][task]]
-        found = {"values": results["results"][task], "samples": samples, "shares": shares}
-        Path(output).write_text(json.dumps(found), encoding="utf-8")
+        outcome = {"values": results["results"][task], "samples": samples, "shares": shares}
+        Path(output).write_text(json.dumps(outcome), encoding="utf-8")
     dist.barrier()
     dist.destroy_process_group()
 

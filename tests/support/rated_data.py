@@ -47,7 +47,7 @@ def rows_of(questions: int, ratings: Sequence[float] = (3, 9, 5), **changes: Any
 
 def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
     """Writes rows as JSONL."""
-    path.write_text("".join(json.dumps(each, ensure_ascii=False) + "\n" for each in rows), encoding="utf-8")
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
@@ -68,11 +68,12 @@ def care_sample(
 ) -> dict[str, Any]:
     """A sample of CARE with a verdict; without a rating it could not be read."""
     groups = {"language": "zh", "prompt_language": "zh", "category": "norms", "culture": "Native (Chinese)"}
-    own = record("care", "care_zh", "care_rating", item, groups, question=f"怎么做{item}？", references=[f"答案{item}"])
+    texts = {"question": f"怎么做{item}？", "references": [f"答案{item}"]}
+    logged = record("care", "care_zh", "care_rating", item, groups, **texts)
     outcome = "unparsable" if rating is None else "scored"
     run = {"response": response, "outcome": outcome, "rating": rating, "rationale": "because", "tokens": [1, 1]}
-    own |= {"judge": judge or CARE_JUDGE, "runs": [run], "outcomes": {outcome: 1}, **changes}
-    return {key or "care_rating": own}
+    logged |= {"judge": judge or CARE_JUDGE, "runs": [run], "outcomes": {outcome: 1}, **changes}
+    return {key or "care_rating": logged}
 
 
 def write_model(

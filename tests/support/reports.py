@@ -36,10 +36,10 @@ def cells_of(report: Report, unit: str = "culturalvqa") -> dict[str, Cell]:
 
 def row_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, Cell | None]:
     """Returns a row's cells by column: the row of a number, or the one whose labels begin with these."""
-    wanted = (row,) if isinstance(row, str) else row
-    if not isinstance(wanted, int):
-        wanted = next(at for at, own in enumerate(table.rows) if own.labels[: len(tuple(wanted))] == tuple(wanted))
-    return dict(zip((column.key for column in table.columns), table.rows[wanted].cells, strict=True))
+    if not isinstance(row, int):
+        labels = (row,) if isinstance(row, str) else tuple(row)
+        row = next(index for index, entry in enumerate(table.rows) if entry.labels[: len(labels)] == labels)
+    return dict(zip((column.key for column in table.columns), table.rows[row].cells, strict=True))
 
 
 def values_of(table: Table, row: int | str | Iterable[str] = 0) -> dict[str, float | None]:

@@ -27,7 +27,7 @@ def record(
     benchmark: str, task: str, metric: str, item: str, groups: Mapping[str, str | None], **changes: Any
 ) -> dict[str, Any]:
     """A record of a task's metric, without verdicts."""
-    scale = next(each.scale for each in task_named(task).metrics() if each.name == metric)
+    scale = next(task_metric.scale for task_metric in task_named(task).metrics() if task_metric.name == metric)
     return {
         "record": 2,
         "benchmark": benchmark,
@@ -46,15 +46,15 @@ def judged(score: float | None) -> dict[str, Any]:
     """What a judge adds to a record; without a score the verdict could not be read."""
     outcome = "scored" if score is not None else "unparsable"
     run = {"response": "an answer", "outcome": outcome, "rating": None, "rationale": "because", "tokens": [1, 1]}
-    found = {"judge": JUDGE, "runs": [run], "outcomes": {outcome: 1}}
-    return found if score is None else found | {"score": score}
+    verdict = {"judge": JUDGE, "runs": [run], "outcomes": {outcome: 1}}
+    return verdict if score is None else verdict | {"score": score}
 
 
 def vqa_record(number: int, score: float | None, country: str = "", **changes: Any) -> dict[str, Any]:
     """A record of CulturalVQA."""
     groups = {"country": country or COUNTRIES[number % 4], "facet": "food"}
-    own = record("culturalvqa", "culturalvqa", "lave", f"q{number}", groups, question=f"question {number}?")
-    return own | judged(score) | changes
+    base = record("culturalvqa", "culturalvqa", "lave", f"q{number}", groups, question=f"question {number}?")
+    return base | judged(score) | changes
 
 
 def vqa_samples(scores: Sequence[float | None], metric: str = "lave", **changes: Any) -> list[dict[str, Any]]:
@@ -67,8 +67,8 @@ def care_sample(
 ) -> dict[str, Any]:
     """A sample of CARE."""
     groups = {"language": language, "category": category, "scope": "nationwide", "culture": "Native"}
-    own = record("care", "care_zh", "care_rating", f"{language}-{number}", groups)
-    return {"care_rating": own | judged(score) | changes}
+    base = record("care", "care_zh", "care_rating", f"{language}-{number}", groups)
+    return {"care_rating": base | judged(score) | changes}
 
 
 def crosscult_sample(
@@ -84,8 +84,8 @@ def crosscult_sample(
     topic = ("social", "religious", "ethical")[number % 3]
     groups = {"role": role, "topic": topic, "partition": partition, "language": partition, "after": str(after)}
     more = {"cluster": f"s{number}", "data": {"data": "d1", "draw": "d"}, "values": {"rouge_l": rouge_l}}
-    own = record("crosscult", "crosscult_diagnostic", "judge_score", f"c{number}-{partition}", groups, **more)
-    return {"judge_score": own | judged(score) | changes}
+    base = record("crosscult", "crosscult_diagnostic", "judge_score", f"c{number}-{partition}", groups, **more)
+    return {"judge_score": base | judged(score) | changes}
 
 
 def cedar_sample(

@@ -37,11 +37,11 @@ def answer(row: Mapping[str, str]) -> dict[str, str]:
 
 def main() -> None:
     """Does what the command line asks for."""
-    action, first, *others = sys.argv[1:]
+    action, first, *arguments = sys.argv[1:]
     if action == "decide":
         decide(Path(first))
         return
-    saved = Path(others[0])
+    saved = Path(arguments[0])
     saved.mkdir(exist_ok=True)
     for sheet in sorted(Path(first).glob("*.csv")):
         if not (saved / sheet.name).exists():

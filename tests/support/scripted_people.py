@@ -35,7 +35,7 @@ def fill_in(
 
 def _name(column: str) -> str:
     """Returns what a column is called in this module: ``[skip]``, the label of a shown text, or the column's name."""
-    bracket, closed, rest = column.partition("]")
+    bracket, closed, label = column.partition("]")
     if not closed:
         return column.partition(":")[0]
-    return rest.strip() if bracket[1:].isdigit() else f"{bracket}]"
+    return label.strip() if bracket[1:].isdigit() else f"{bracket}]"

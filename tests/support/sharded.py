@@ -21,10 +21,10 @@ def run_shard(harness: str, folder: Path, tasks: list[str], shard: str, **option
         return write_lmms_eval(folder, tasks, **options)
 
 
-def run_shards(harness: str, folder: Path, tasks: list[str], of: int, **options: Any) -> list[Path]:
+def run_shards(harness: str, folder: Path, tasks: list[str], count: int, **options: Any) -> list[Path]:
     """Runs all shards, each into its own folder, and returns the result files."""
-    numbers = range(1, of + 1)
-    return [run_shard(harness, folder / f"shard-{n}", tasks, f"{n}/{of}", **options) for n in numbers]
+    numbers = range(1, count + 1)
+    return [run_shard(harness, folder / f"shard-{n}", tasks, f"{n}/{count}", **options) for n in numbers]
 
 
 def content(path: Path) -> dict[str, Any]:
@@ -49,13 +49,13 @@ def samples(path: Path) -> dict[str, list[dict[str, Any]]]:
     It is over the memory address of an image, too.
     """
     stamp = path.stem.removeprefix("results_").removesuffix("_results")
-    found = {}
+    samples = {}
     for file in path.parent.glob("*.jsonl"):
         if stamp in file.name:
             task = file.stem.replace(stamp, "").replace("samples_", "").strip("_")
             lines = file.read_text(encoding="utf-8").split("\n")
-            found[task] = [json.loads(line) | {"doc_hash": ""} for line in lines if line]
-    return found
+            samples[task] = [json.loads(line) | {"doc_hash": ""} for line in lines if line]
+    return samples
 
 
 def environment(**variables: str) -> dict[str, str]:

@@ -60,8 +60,8 @@ class Instance:
 
     def answer(self, language: str) -> str:
         shared = random.Random(f"shared-{self.scenario}-{language}").sample(WORDS[language], 2)
-        own = self.rng(f"own-{language}").choice([word for word in WORDS[language] if word not in shared])
-        return joined(language, [*shared, own])
+        word = self.rng(f"own-{language}").choice([word for word in WORDS[language] if word not in shared])
+        return joined(language, [*shared, word])
 
     def image(self) -> Image.Image:
         rng = self.rng("image")
