@@ -35,21 +35,21 @@ def without_reasoning(text: str) -> str:
     """
     if "<" not in text:
         return text
-    kept: list[str] = []
+    parts: list[str] = []
     position, opened = 0, -1
     for tag in _REASONING_TAG.finditer(text):
         if opened < 0 and not tag.group(1):
-            kept.append(text[position : tag.start()])
+            parts.append(text[position : tag.start()])
             opened = tag.start()
         elif tag.group(1):
             if opened < 0:
-                kept.clear()
+                parts.clear()
             position, opened = tag.end(), -1
     if opened < 0:
-        kept.append(text[position:])
-    elif any(part.strip() for part in kept):
-        kept.append(text[opened:])
-    return "".join(kept)
+        parts.append(text[position:])
+    elif any(part.strip() for part in parts):
+        parts.append(text[opened:])
+    return "".join(parts)
 
 
 def answer_in(response: str) -> str:

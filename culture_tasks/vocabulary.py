@@ -104,7 +104,12 @@ def countries() -> dict[str, str]:
     import pycountry
 
     kinds = ("name", "common_name", "official_name")
-    codes = {getattr(one, kind): one.alpha_2 for one in pycountry.countries for kind in kinds if hasattr(one, kind)}
+    codes = {
+        getattr(country, kind): country.alpha_2
+        for country in pycountry.countries
+        for kind in kinds
+        if hasattr(country, kind)
+    }
     return {**codes, **_CODES}
 
 
@@ -157,8 +162,8 @@ def language(code: str) -> Language:
     """
     import pycountry
 
-    known = pycountry.languages.get(alpha_2=code) if len(code) == 2 else pycountry.languages.get(alpha_3=code)
-    if known is None:
+    entry = pycountry.languages.get(alpha_2=code) if len(code) == 2 else pycountry.languages.get(alpha_3=code)
+    if entry is None:
         raise KeyError(code)
-    name = _LANGUAGES.get(code) or known.name.partition(" (")[0]
-    return Language(code, known.alpha_3, _SCRIPTS.get(code, ""), name)
+    name = _LANGUAGES.get(code) or entry.name.partition(" (")[0]
+    return Language(code, entry.alpha_3, _SCRIPTS.get(code, ""), name)

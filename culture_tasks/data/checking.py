@@ -43,15 +43,15 @@ class DataReport:
     def text(self, most_problems: int = 20) -> str:
         """Returns the report as plain text, with the first few problems."""
         width = max((len(count.name) for count in self.counts), default=0)
-        shown = [self.title]
+        lines = [self.title]
         for count in self.counts:
             paper = "" if count.paper is None else f"   paper: {count.paper}{'   DIFFERS' if count.differs else ''}"
-            shown.append(f"  {count.name:<{width}}   {count.found}{paper}")
-        shown += [f"problem: {problem}" for problem in self.problems[:most_problems]]
+            lines.append(f"  {count.name:<{width}}   {count.found}{paper}")
+        lines += [f"problem: {problem}" for problem in self.problems[:most_problems]]
         more = len(self.problems) - most_problems
         if more > 0:
-            shown.append(f"… and {more} more problems")
-        return "\n".join(shown)
+            lines.append(f"… and {more} more problems")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,8 +73,8 @@ def local_file(source: Source, data_folder: Path | None) -> Path | None:
             )
         return None
     files = {path.relative_to(folder).as_posix().lower(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    if found := _first(files, source.stems):
-        return found
+    if file := _first(files, source.stems):
+        return file
     if _first(files, source.additions):
         return None
     instead = f", or remove the folder to use {source.name} from the Hub" if source.hub else ""
