@@ -29,7 +29,7 @@ from culture_tasks.preferences.pairs import choose, selected
 from culture_tasks.preferences.preference_pictures import write_pictures
 from culture_tasks.preferences.preference_stat import preference_stat
 from culture_tasks.preferences.rated_questions import LEFT_OUT, RatedQuestions
-from culture_tasks.preferences.rating_sources import Taken, gather
+from culture_tasks.preferences.rating_sources import ResultSelection, gather
 from culture_tasks.preferences.recipes.recipe_files import PAPER_MODELS
 from culture_tasks.results.training_manifest import NearDuplicate, Rule
 from culture_tasks.settings import Settings
@@ -190,8 +190,8 @@ def _rule(options: argparse.Namespace) -> Rule:
 
 
 def _gathered(options: argparse.Namespace, settings: Settings) -> RatedQuestions:
-    taken = Taken(options.tasks, options.judge, options.text_overlap, options.test_questions)
-    return gather(options.sources, taken, options.rating, settings)
+    selection = ResultSelection(options.tasks, options.judge, options.text_overlap, options.test_questions)
+    return gather(options.sources, selection, options.rating, settings)
 
 
 _COUNTS = {
