@@ -23,7 +23,7 @@ from culture_tasks.cli.options import (
 from culture_tasks.errors import DataUnavailableError
 from culture_tasks.people.rated_responses import named_category
 from culture_tasks.preferences.dataset_folder import build, check_new
-from culture_tasks.preferences.held_out import Overlap, held_out_by, overlap
+from culture_tasks.preferences.held_out import Overlap, hold_out_tests, overlap
 from culture_tasks.preferences.merging import merge
 from culture_tasks.preferences.pairs import choose, selected
 from culture_tasks.preferences.preference_pictures import write_pictures
@@ -139,7 +139,7 @@ def _build(options: argparse.Namespace) -> int:
     rule = _rule(options)
     with reading_data(settings) as read:
         rated = _gathered(options, settings)
-        held_out, tests = held_out_by(options.hold_out, rule, settings)
+        held_out, tests = hold_out_tests(options.hold_out, rule, settings)
     rule = rule.model_copy(update={"hold_out": held_out})
     chosen = choose(rated, rule, options.seed, tests)
     manifest = build(chosen, rule, options.seed, options.output, read, options.model)
@@ -161,7 +161,7 @@ def _stat(options: argparse.Namespace) -> int:
         rated = _gathered(options, settings)
         questions = selected(rated.questions, rule, Counter())
         try:
-            _, tests = held_out_by(options.hold_out, rule, settings)
+            _, tests = hold_out_tests(options.hold_out, rule, settings)
             shared: Overlap | str = overlap(questions, tests)
         except DataUnavailableError as error:
             shared = str(error)

@@ -71,21 +71,21 @@ def combined(parts: Sequence[ModelCosts]) -> ModelCosts:
     """
 
     def mean(value: str, weight: str) -> float | None:
-        known = [(getattr(each, value), getattr(each, weight)) for each in parts if getattr(each, value) is not None]
-        total = sum(count for _, count in known)
-        return sum(number * count for number, count in known) / total if total else None
+        pairs = [(getattr(part, value), getattr(part, weight)) for part in parts if getattr(part, value) is not None]
+        total = sum(count for _, count in pairs)
+        return sum(number * count for number, count in pairs) / total if total else None
 
     def highest(name: str) -> Any:
-        return max((number for each in parts if (number := getattr(each, name)) is not None), default=None)
+        return max((number for part in parts if (number := getattr(part, name)) is not None), default=None)
 
     counts = ("answered", "found", "requests", "insertions")
     return parts[0].model_copy(
         update={
-            "device": " + ".join(dict.fromkeys(each.device for each in parts)),
-            "one_at_a_time": all(each.one_at_a_time for each in parts),
+            "device": " + ".join(dict.fromkeys(part.device for part in parts)),
+            "one_at_a_time": all(part.one_at_a_time for part in parts),
             "request_ms": mean("request_ms", "requests"),
             "insert_ms": mean("insert_ms", "insertions"),
-            **{name: sum(getattr(each, name) for each in parts) for name in counts},
+            **{name: sum(getattr(part, name) for part in parts) for name in counts},
             **{
                 name: highest(name)
                 for name in ("ranks", "batch_size", "train_ms", "train_gib", "peak_gib", "parameters")

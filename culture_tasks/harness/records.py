@@ -33,9 +33,9 @@ class PendingRecord(dict[str, Any]):
 
     __slots__ = ("_finish",)
 
-    def __init__(self, known: Mapping[str, Any], finish: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(self, fields: Mapping[str, Any], finish: Callable[[], Mapping[str, Any]]) -> None:
         """Takes what is known at once, at least one key, and what gives the rest on first reading, and may block."""
-        super().__init__(known)
+        super().__init__(fields)
         self._finish: Callable[[], Mapping[str, Any]] | None = finish
 
     def complete(self) -> CompleteRecord:
@@ -107,9 +107,9 @@ class ClusteredValue(float):
 
     def __new__(cls, value: float, cluster: tuple[str, str]) -> ClusteredValue:
         """Takes a value, and the benchmark and the cluster of its document."""
-        made = super().__new__(cls, value)
-        made.cluster = cluster
-        return made
+        instance = super().__new__(cls, value)
+        instance.cluster = cluster
+        return instance
 
     def __reduce__(self) -> tuple[type[ClusteredValue], tuple[float, tuple[str, str]]]:
         return type(self), (float(self), self.cluster)

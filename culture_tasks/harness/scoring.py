@@ -123,7 +123,7 @@ class Scorer:
     def __call__(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
         """Scores the responses to a document, or submits them to the judge, and returns its records by metric."""
         answered = self.task.score(doc, responses_of(results))
-        own = {name: doc[name] for name in (OWN_DATA, OPTION_ORDER, PROBABILITY) if doc.get(name)}
+        flags = {name: doc[name] for name in (OWN_DATA, OPTION_ORDER, PROBABILITY) if doc.get(name)}
         main = self.task.metric
         records: dict[str, Any] = {}
         cluster = (str(self._described["benchmark"]), answered.cluster or answered.item)
@@ -131,19 +131,19 @@ class Scorer:
         values |= {name: ClusteredValue(values[name], cluster) for name in self._shown if values.get(name) is not None}
         score = values.pop(main)
         if answered.rubric is not None:
-            described = self._fields(answered) | own
+            described = self._fields(answered) | flags
             document = JudgedDocument(described, answered.rubric, answered.responses, self._scale)
             belongs = [part.group for part in self._parts[main] if answered.groups.get(part.field) == part.group]
             records |= judged_results(main, document, self._groups, belongs)
         elif answered.has_record:
-            records[main] = self._record(answered) | own
-            records |= self._of_parts(main, score, answered)
+            records[main] = self._record(answered) | flags
+            records |= self._part_values(main, score, answered)
         records |= values
         for name, value in values.items():
-            records |= self._of_parts(name, value, answered)
+            records |= self._part_values(name, value, answered)
         return records
 
-    def _of_parts(self, name: str, value: Any, answered: Answered) -> dict[str, Any]:
+    def _part_values(self, name: str, value: Any, answered: Answered) -> dict[str, Any]:
         """Returns a document's value for the mean of each part: None for those that it doesn't belong to."""
         return {
             part.metric: value if answered.groups.get(part.field) == part.group else None
@@ -209,16 +209,16 @@ def judged_results(
     """
     base = f"{name}{LEXICAL}" if document.judge["backend"] == "lexical" else name
     record = document.record()
-    part, counted = PartRecord(record), CountedRecord(record)
-    results: dict[str, Any] = {base: record, **_of_no_part(base, groups)}
+    part, counts = PartRecord(record), CountedRecord(record)
+    results: dict[str, Any] = {base: record, **_empty_parts(base, groups)}
     results |= {f"{base}_{group}": part for group in belongs}
     if document.runs > 1:
-        results[f"{base}_run_sd"] = counted
-    return results | {f"{name}_coverage": counted, f"{name}_unscored": counted}
+        results[f"{base}_run_sd"] = counts
+    return results | {f"{name}_coverage": counts, f"{name}_unscored": counts}
 
 
 @cache
-def _of_no_part(base: str, groups: tuple[str, ...]) -> Mapping[str, None]:
+def _empty_parts(base: str, groups: tuple[str, ...]) -> Mapping[str, None]:
     return dict.fromkeys(f"{base}_{group}" for group in groups)
 
 

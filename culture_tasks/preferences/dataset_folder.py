@@ -17,7 +17,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from culture_tasks.data.reading import DataRead
+from culture_tasks.data.reading import Reading
 from culture_tasks.errors import SettingsError
 from culture_tasks.preferences.held_out import items_by_task
 from culture_tasks.preferences.pairs import SPLITS, PairSelection, PreferencePair, random_number
@@ -118,10 +118,10 @@ def rows_of(method: Method, pairs: Sequence[PreferencePair], *, plain: bool, see
         yield row
 
 
-def build(selection: PairSelection, rule: Rule, seed: int, folder: Path, read: DataRead, model: str) -> Manifest:
+def build(selection: PairSelection, rule: Rule, seed: int, folder: Path, reading: Reading, model: str) -> Manifest:
     """Writes a folder of training data, which must not exist or be empty, with recipes that train the model on them.
 
-    ``read`` says what was read of the Hub, and whether tests were read from the user's own data.
+    The manifest names the commits that the reading had from the Hub, and says whether a file wasn't the release's.
     """
     pairs = selection.pairs
     items = {split: tuple(sorted({pair.question.fingerprint for pair in pairs[split]})) for split in SPLITS}
@@ -142,7 +142,7 @@ def build(selection: PairSelection, rule: Rule, seed: int, folder: Path, read: D
         ambiguous = sum(len(better.keys() & worse.keys()) for better, worse in responses)
         manifest = Manifest(
             sources=tuple(selection.rated.sources),
-            commits=dict(sorted(read.commits.items())),
+            commits=dict(sorted(reading.commits.items())),
             rated_by=selection.rated.rated_by,
             rule=rule,
             seed=seed,
@@ -151,7 +151,7 @@ def build(selection: PairSelection, rule: Rule, seed: int, folder: Path, read: D
             items=items["train"],
             dev_items=items["dev"],
             tested_items=items_by_task(tested),
-            own_data=bool(read.own),
+            own_data=bool(reading.differences),
             near_duplicates=tuple(near for near in selection.overlap.near if near.question in used),
         )
         (part / FILE_NAME).write_text(manifest.as_json(), encoding="utf-8")

@@ -40,7 +40,7 @@ class Overlap(NamedTuple):
     tests: Mapping[tuple[str, str], str]
 
 
-def held_out_by(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[Question]]:
+def hold_out_tests(names: Sequence[str], rule: Rule, settings: Settings) -> tuple[tuple[str, ...], list[Question]]:
     """Returns the tasks whose questions are held out, and the questions of all tests that are looked for.
 
     The names are of tasks and groups that the user wants held out, beside the default; ``none`` is nothing at all.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from culture_tasks.benchmarks.choices import most_likely
 from culture_tasks.benchmarks.interface import Picture, Prompt, Task
-from culture_tasks.harness.hooks import hook_named, images_of
+from culture_tasks.harness.hooks import images_of, resolve_hook
 from culture_tasks.harness.loading import load_for_evaluation
 from culture_tasks.harness.scoring import scorer_of
 
@@ -76,4 +76,4 @@ def results(task: Task, doc: Mapping[str, Any], responses: Sequence[Any]) -> dic
 
 
 def __getattr__(name: str) -> Any:
-    return hook_named(name, __name__, dataset, text, images, choices, results)
+    return resolve_hook(name, __name__, dataset, text, images, choices, results)

@@ -412,7 +412,7 @@ def _of_part(observed: Observations, part: int, scale: Scale, width: float | Non
         return found._replace(low=found.value, high=found.value)
     if run.whole is not None and run.whole.columns is not None:
         return _with_help(scores, items, run.whole, run.whole.columns, scale.ends)
-    population, unit, is_share = run.result.subset.drawn_from, width or 1.0, width is not None
+    population, unit, is_share = run.result.subset.frame, width or 1.0, width is not None
     if run.others:
         others = [items_of(other)[:2] for other in run.others]
         table = np.stack([own[np.argsort(names)] for names, own in others], axis=1)
