@@ -390,8 +390,8 @@ def read_settings_file(file: Path) -> Mapping[str, str]:
                 "away. Remove it, or set the environment variable CULTURE_JUDGE."
             )
         if text:  # an empty one counts as unset
-            parts = text.split(",") if name == _CULTURES else [text]
-            paths = ",".join(str(file.parent / with_home(part)) for part in parts)
+            names = [part.strip() for part in text.split(",") if part.strip()] if name == _CULTURES else [text]
+            paths = ",".join(str(file.parent / with_home(path)) for path in names)
             values[name] = paths if name in _PATHS and text != "off" else text
     return values
 
