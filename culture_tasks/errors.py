@@ -23,7 +23,7 @@ class CultureTasksError(Exception):
 
 
 class DataError(CultureTasksError):
-    """Benchmark data that can't be used: names the file, the row, the field, what was found and what is needed."""
+    """Benchmark data that can't be used: names the file, the row, the field, the value and the expected one."""
 
 
 class DataUnavailableError(DataError):

@@ -56,7 +56,7 @@ _FORMS = {
 
 
 class Settings(BaseModel):
-    """What the user chose by environment variables and ``culture-tasks.toml``.
+    """The user's settings, from environment variables and ``culture-tasks.toml``.
 
     Attributes:
         judge: Who grades: ``openai:<model>``, ``lm_eval:<backend>,<model args>``, ``lexical`` or ``none``;
@@ -285,9 +285,9 @@ def with_home(path: str | Path) -> Path:
 
 
 def culture_folders() -> list[Path]:
-    """Returns the user's folders of built cultures; those that are named first.
+    """Returns the user's folders of built cultures, first the ones that a setting names.
 
-    Which benchmarks there are is asked at every start of a harness, so the other settings aren't checked here.
+    A harness needs the list of benchmarks at every start, so the other settings aren't checked here.
     """
     file = settings_file()
     values = {**(read_settings_file(file) if file else {}), **_set(os.environ, (_CULTURES, _DATA))}

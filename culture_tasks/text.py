@@ -27,7 +27,7 @@ def without_reasoning(text: str) -> str:
 
     A block that never closes runs to the end, if it begins the reply; after other text its tag is a quotation and
     nothing is cut, so that a quoted ``<think>`` can't hide what a judge says after it. Blocks don't nest. A closing tag
-    with no opening one before it ends a block that the chat template had opened: what stands before it is cut too.
+    with no opening one before it ends a block that the chat template had opened: the text before it is cut too.
 
     Examples:
         >>> without_reasoning("<think>Rice? No, tea.</think>Tea")

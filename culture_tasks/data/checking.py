@@ -15,7 +15,7 @@ from culture_tasks.errors import DataError, DataUnavailableError
 
 
 class Count(NamedTuple):
-    """One thing that was counted: what the data have, and what the paper says; None where it says nothing."""
+    """A count: its name, the number in the data, and the paper's; None where the paper has none."""
 
     name: str
     found: str
@@ -60,10 +60,10 @@ class TableCheck(Generic[Row]):
 
     Attributes:
         source: The source.
-        model: What a row must be.
+        model: The pydantic model of a row.
         counts: Counts the usable rows.
         aliases: Other column names, each with its field.
-        id: What messages call the rows' id, which must be different in each row; empty where rows have none.
+        id: The name of the rows' id in messages, which must be different in each row; empty where rows have none.
         id_of: Gives a row's id.
         tables: Reads the source; by default as its one table.
         problems: Yields further problems, of the usable rows by their place in a table.
@@ -79,7 +79,7 @@ class TableCheck(Generic[Row]):
     problems: Callable[[RowTable, Mapping[int, Row]], Iterable[str]] = lambda table, rows: ()  # noqa: ARG005
 
     def all_problems(self, table: RowTable) -> tuple[dict[int, Row], list[str]]:
-        """Returns the usable rows of a table by their place, and what is wrong with rows and between them."""
+        """Returns the usable rows of a table by their place, and the problems of rows and between them."""
         rows, problems = usable_rows(table, self.model, self.aliases)
         if self.id:
             try:

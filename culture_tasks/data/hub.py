@@ -1,4 +1,4 @@
-"""Data sets of the Hugging Face Hub: which commit is read, from the Hub or its cache, and what to do where none can be.
+"""Data sets of the Hugging Face Hub: the commit to read, from the Hub or its cache, and advice where none can be read.
 
 ``datasets`` alone falls back on whatever it prepared last when the Hub fails, of whichever revision. Here the commit is
 found first; only that commit is read, and it is noted for the results. Mirrors (``HF_ENDPOINT``), caches (``HF_HOME``)
@@ -140,7 +140,7 @@ def _prepared_files(name: str, config: str | None, split: str, commit: str | Non
 
 
 def _explanation(name: str, config: str | None, revision: str | None, error: BaseException) -> str:
-    """Says why data can't be read, and what to do."""
+    """Returns why data can't be read, and what to do."""
     import datasets
     from huggingface_hub import errors
 
@@ -149,7 +149,7 @@ def _explanation(name: str, config: str | None, revision: str | None, error: Bas
     missing = f"the cache ({datasets.config.HF_DATASETS_CACHE}) doesn't hold it"
     if revision:
         missing += f" at revision {revision!r}"
-    causes: list[BaseException] = []  # the error and those that it came from, also where the library hides them
+    causes: list[BaseException] = []  # the error and its causes, also where the library hides them
     cause: BaseException | None = error
     while cause is not None and cause not in causes:
         causes.append(cause)

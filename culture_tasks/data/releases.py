@@ -1,8 +1,8 @@
 """The data that a benchmark's authors released, and how a user's own data are told from them.
 
-Nowhere is a whole release at hand, so its fingerprint isn't known. What the papers and excerpts of the releases say
-decides: the number of rows, some of the questions, and the culture, language or country that each row names. A
-benchmark's source on the Hub is the release, whatever its revision.
+No whole release is at hand, so its fingerprint isn't known. Facts of the papers and of excerpts of the releases decide:
+the number of rows, some of the questions, and the culture, language or country that each row names. A benchmark's
+source on the Hub is the release, whatever its revision.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SLACK = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseFacts:
-    """What is known of a table as its authors released it.
+    """Facts of a table as its authors released it.
 
     Attributes:
         rows: Number of its rows.

@@ -269,7 +269,7 @@ def validated(table: RowTable, model: type[Row], aliases: Mapping[str, str] | No
 
     Args:
         table: The rows.
-        model: What a row must be. A field without default is a column that must be there.
+        model: The pydantic model of a row. A field without default is a column that must be there.
         aliases: Other column names, each with its field.
 
     Raises:

@@ -25,7 +25,7 @@ from culture_tasks.metrics.resampling import bootstrapped, replicates
 
 Record = Mapping[str, Any]
 Number = float | Literal["N/A"]
-"""A number of a harness's result table, or what the table shows in place of one that isn't defined."""
+"""A number of a harness's result table, or the text in place of one that isn't defined."""
 
 _log = logging.getLogger(__name__)
 
@@ -143,11 +143,11 @@ def spread_over_runs(records: Iterable[Record | None]) -> float:
 
 
 class MeanOfScores(Aggregation):
-    """The mean of the scores of documents, or of those that clusters of documents make together.
+    """The mean of the scores of documents, or of clusters of documents.
 
     Documents that the metric doesn't concern, or that have no score and need no verdict, are left out. So is a verdict
     that failed: it is never counted as a zero, and a cluster with one has no score. With a coverage under
-    ``CULTURE_JUDGE_MIN_COVERAGE``, or without any score, the mean is NaN: what is missing may be what is hard.
+    ``CULTURE_JUDGE_MIN_COVERAGE``, or without any score, the mean is NaN: the missing documents may be the hard ones.
     """
 
     __slots__ = ("_is_judged", "_per_cluster")
@@ -155,7 +155,7 @@ class MeanOfScores(Aggregation):
     def __init__(
         self, per_cluster: Callable[[Sequence[float]], float] | None = None, *, is_judged: bool = False
     ) -> None:
-        """Takes what makes one score of those of a cluster, None where every document has one; and if a judge does."""
+        """Takes the function that makes one score of a cluster's, None without clusters, and whether a judge grades."""
         scope = "" if per_cluster is None else f", {getattr(per_cluster, '__name__', 'one score')} of each cluster"
         name = f"mean{' of the scored' if is_judged else ''}{scope}"
         super().__init__(
@@ -235,7 +235,7 @@ class MeanOfScores(Aggregation):
 
 
 def cluster_of(record: Any) -> Hashable:
-    """Returns the benchmark and the cluster of a record or value; one that says nothing stands alone."""
+    """Returns the benchmark and the cluster of a record or value; one without is a cluster by itself."""
     if isinstance(record, Mapping) and record.get("cluster") is not None:
         return record.get("benchmark"), record["cluster"]
     return getattr(record, "cluster", None) or object()

@@ -1,4 +1,4 @@
-"""What a run spent on its judge, as its result file says it: tokens and money of each task, what was kept apart."""
+"""The costs of a run's judge, as its result file has them: tokens and money of each task, kept verdicts apart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def judge_costs(tasks: Mapping[str, Sequence[Mapping[str, Any]]], prices: Prices
 
 
 def judged_records(records: Iterable[Any]) -> list[Mapping[str, Any]]:
-    """Returns those records of a metric that hold verdicts."""
+    """Returns the records of a metric that hold verdicts."""
     return [record for record in records if isinstance(record, dict) and record.get("judge") and record.get("runs")]
 
 
@@ -34,10 +34,10 @@ def summed_costs(entry: Mapping[str, Any], part: str) -> tuple[int, Usage, float
     """
     parts = [costs[part] for costs in entry["tasks"].values()]
     names = ("prompt_tokens", "completion_tokens", *sorted(DISCOUNTS))
-    usage = Usage(**{name: sum(each.get(name, 0) for each in parts) for name in names})
-    amounts = [each["money"] for each in parts]
+    usage = Usage(**{name: sum(costs.get(name, 0) for costs in parts) for name in names})
+    amounts = [costs["money"] for costs in parts]
     money = None if None in amounts else sum(amounts)
-    return sum(each["verdicts"] for each in parts), usage, money
+    return sum(costs["verdicts"] for costs in parts), usage, money
 
 
 def _entry(records: Sequence[Mapping[str, Any]], prices: Prices) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Documents as the harnesses want them: a ``datasets.Dataset``, checked; and the check of the judge that grades them.
 
-They are two steps, since a harness says only after loading that a run predicts and nobody grades (``--predict_only``).
+They are two steps, since a harness says only after loading that a run predicts without grading (``--predict_only``).
 
 Shards are parts of a task's documents, or of a subset of them, so that processes or machines that know nothing of each
 other share a run. Shard 3 of 16 has every 16th cluster of the documents, from the third on. Clusters are the
@@ -62,10 +62,10 @@ class LoadedTask:
         data: The same as a data set.
         all_data: All of the task's documents.
         shard: The shard that they are; None where they are no shard.
-        places: The place of each document of the shard among those that are shared out.
+        places: The place of each document of the shard among all that are shared out.
         subset: The subset that they are, or that is shared out; None where that is all of them.
         reading: The commits and files that they were read from.
-        needs_judge: Whether a judge grades them, and nobody has looked whether it can.
+        needs_judge: Whether a judge grades them that hasn't been checked.
         is_ahead: Whether :func:`load_ahead` has loaded them.
     """
 
@@ -103,7 +103,7 @@ def load_ahead(names: Iterable[str]) -> None:
 def load_for_evaluation(name: str) -> datasets.Dataset:
     """Loads and checks the documents of a task, or of the subset and shard of it that the settings name.
 
-    What :func:`load_ahead` has loaded with the same settings stays.
+    Documents that :func:`load_ahead` has loaded with the same settings stay.
     """
     from culture_tasks.harness.decoded import DecodedDataset
 

@@ -1,4 +1,4 @@
-"""What a model of ours says in the result file of what a run cost, where the harness has no place for it."""
+"""The costs of a run that a model of ours counts, and that the harness has no place for in its result file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEY = "insertion_costs"
 class ModelCosts(BaseModel):
     """The costs of a run with knowledge insertion, in the quantities of CrossCult-KIBench's Table 4.
 
-    What wasn't measured, or is nothing of this run, is None.
+    A quantity that wasn't measured, or that this run doesn't have, is None.
 
     Attributes:
         one_at_a_time: Whether every request was answered on its own, which is the only way to measure its latency.
@@ -67,7 +67,7 @@ class ModelCosts(BaseModel):
 def combined(parts: Sequence[ModelCosts]) -> ModelCosts:
     """Returns the costs of several ranks, or of several runs of one model on one kind of device.
 
-    Times are means weighted by what they are means over, memory is the highest of all.
+    Times are means weighted by their requests or insertions, memory is the highest of all.
     """
 
     def mean(value: str, weight: str) -> float | None:

@@ -80,7 +80,7 @@ def metric_records(
 
 
 def complete_row(row: dict[str, Any], task: TaskMetrics) -> None:
-    """Adds the standard errors to the row of a task of ours, and takes out what concerns none of its documents."""
+    """Adds the standard errors to the row of a task of ours, and drops metrics that concern none of its documents."""
     for key, (aggregation, records, _) in task.items():
         if aggregation is not None:
             row[_with(key, "_stderr")] = aggregation.stderr(records)
@@ -105,7 +105,7 @@ def _with(key: Key, ending: str) -> Key:
 
 
 def complete_group_row(row: dict[str, Any], tasks: Sequence[TaskMetrics], weight_by_size: Mapping[Key, bool]) -> None:
-    """Corrects those values and standard errors of a group's row that are over our tasks alone.
+    """Corrects the values and standard errors of a group's row that are over our tasks alone.
 
     ``weight_by_size`` says of the keys of the row whether the items weigh the same, rather than the tasks.
     """
@@ -174,7 +174,7 @@ def finish(
 
 @dataclass
 class Running:
-    """A run of a harness: its model, the folder that it writes to, where it says so, and what it has evaluated."""
+    """A run of a harness: its model, its output folder, if it has one, and the tasks that it has evaluated."""
 
     model: str
     output: Path | None

@@ -1,6 +1,6 @@
 """From the answers to a document to its records, and the metric lists of the task files.
 
-A task's main metric gets the document's whole record, which describes itself: what was asked of which item, in which
+A task's main metric gets the document's whole record, which describes itself: the question, its item, in which
 groups, on which scale, with which answers and verdicts. A judged metric ``x`` comes with ``x_coverage`` and
 ``x_unscored``. With the lexical judge its name is ``x_lexical``, so that text overlap never passes for a judge's score.
 A task file lists what a run can have; a run's results list what it has (see
@@ -151,19 +151,19 @@ class Scorer:
         }
 
     def expected(self, doc: Mapping[str, Any]) -> tuple[Rubric, JudgeItem] | None:
-        """Returns what a judge will be asked of a document, but for the response; None if none is asked."""
+        """Returns the request to a judge for a document, but for the response; None if no judge grades it."""
         answered = self.task.score(doc, [""])
         if answered.rubric is None:
             return None
         return answered.rubric, item_of(self._fields(answered), "")
 
     def cluster_of(self, doc: Mapping[str, Any]) -> str:
-        """Returns what a document shares with others; its item where that is nothing."""
+        """Returns the cluster of a document; its item where it has none."""
         answered = self.task.score(doc, [""])
         return answered.cluster or answered.item
 
     def _fields(self, answered: Answered) -> dict[str, Any]:
-        """Returns what a record says of a document: all but the verdicts."""
+        """Returns the fields of a record that describe the document: all but the verdicts."""
         fields = {
             **self._described,
             "item": answered.item,
@@ -184,7 +184,7 @@ class Scorer:
         return fields | {name: value for name, value in optional.items() if value}
 
     def _record(self, answered: Answered) -> dict[str, Any]:
-        """Returns the record of a document that no judge grades: what was read of each response, or the score alone."""
+        """Returns the record of a document that no judge grades: the label of each response, or the score alone."""
         runs: list[dict[str, Any]] = [{"response": response, "outcome": "scored"} for response in answered.responses]
         for run, label in zip(runs, answered.labels, strict=True) if answered.labels else ():
             run |= {"outcome": "unparsable" if label is None else "scored", "label": label}
@@ -295,7 +295,7 @@ def on_scale(rating: float, rubric: Rubric, scale: Scale) -> float:
 
 
 def item_of(described: Mapping[str, Any], response: str) -> JudgeItem:
-    """Returns what the judge is shown of a response to a document, by what its record says of it."""
+    """Returns a response to a document as the judge gets it, with the question of the document's record."""
     references, language = tuple(described["references"]), described.get("judge_language", "")
     return JudgeItem(described["question"], references, answer_in(response), language)
 

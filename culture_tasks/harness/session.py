@@ -38,7 +38,7 @@ def renew_session() -> Session:
 
 
 def start_prediction() -> None:
-    """Has nobody grade until the next loading: the answers are recorded, for ``culture-tasks rejudge``."""
+    """Switches grading off until the next loading: the answers are recorded, for ``culture-tasks rejudge``."""
     hold_session(Session(current_session().settings.model_copy(update={"judge": "none"})))
 
 

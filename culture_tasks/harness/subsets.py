@@ -1,4 +1,4 @@
-"""A designed draw of a task's documents, the same for every model: what the task declares of them decides.
+"""A designed draw of a task's documents, the same for every model: it depends on the task's declarations alone.
 
 Documents are drawn evenly from the benchmark's cultures and clusters (:mod:`culture_tasks.metrics.subsets`).
 """
@@ -82,7 +82,7 @@ class Subset(PartOfTask):
 
 
 class Structure(NamedTuple):
-    """What a draw depends on: the items, their clusters and strata, and the places of the documents of each item."""
+    """The structure of a draw: the items, their clusters and strata, and the places of the documents of each item."""
 
     items: Sequence[str]
     clusters: Sequence[str]
@@ -97,7 +97,7 @@ class Structure(NamedTuple):
 def structure_of(task: str, rows: Sequence[Mapping[str, Any]]) -> Structure:
     """Returns the structure of a task's documents, whose strata are cultures; a cluster with several is in none.
 
-    An item is a document, or a cluster where the metric makes one score of those of a cluster.
+    An item is a document, or a cluster where the metric makes one score of a cluster's documents.
     """
     scorer, culture = scorer_of(task), benchmark_of(task).report().culture
     answers = [scorer.task.score(row, [""]) for row in rows]

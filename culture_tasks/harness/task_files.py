@@ -1,4 +1,4 @@
-"""The task files of a benchmark, written from what it declares.
+"""The task files of a benchmark, written from its declarations.
 
 The keys that all tasks of a benchmark share are in a template that each file includes; tasks that compare
 log-likelihoods have another one. A template's name has no ``.yaml`` at its end, so that no harness takes it for a task.

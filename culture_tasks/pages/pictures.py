@@ -148,7 +148,7 @@ def _letters_of(family: str) -> frozenset[str]:
 
 @cache
 def _installed() -> frozenset[str]:
-    """Returns the names of all families, those of files that are newer than matplotlib's list among them."""
+    """Returns the names of all families, also of files that are newer than matplotlib's list."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     for path in sorted(set(findSystemFonts()) - {entry.fname for entry in fontManager.ttflist}):

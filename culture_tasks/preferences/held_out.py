@@ -1,4 +1,4 @@
-"""Questions of tests, which a model must not be trained on: the same ones are left out, those much like one are listed.
+"""Questions of tests, which a model must not be trained on: the same ones are left out, near duplicates are listed.
 
 Two questions are the same if they are so without case, punctuation and width
 (:func:`~culture_tasks.results.training_manifest.normalised`), and near duplicates by
@@ -28,7 +28,7 @@ NOTHING = "none"
 
 
 class Overlap(NamedTuple):
-    """What training questions and tests share.
+    """Questions that training data and tests share.
 
     ``same`` has tasks and items that ask the same question, by its fingerprint; ``near`` the questions that are much
     like one of a test, with the nearest of each test, the most alike first; ``tests`` the tests' questions, by task and
@@ -57,7 +57,7 @@ def hold_out_tests(names: Sequence[str], rule: Rule, settings: Settings) -> tupl
 
 
 def _tasks(names: Iterable[str]) -> dict[str, Task]:
-    """Returns the tasks that are named, those of groups included."""
+    """Returns the tasks with these names, also below groups."""
     tasks: dict[str, Task] = {}
     for name in names:
         fitting = fnmatch.filter(entries(), name)
@@ -76,7 +76,7 @@ def questions_of(task: Task, settings: Settings) -> Iterator[Question]:
         yield from overlaps.questions_of(task, settings)
     except DataUnavailableError as error:
         raise DataUnavailableError(
-            f"preferences: can't tell whether questions of {task.name} are among those to train on: {error} "
+            f"preferences: can't tell whether questions of {task.name} are among the training data: {error} "
             f"(--hold-out {NOTHING} builds without looking.)"
         ) from None
     except DataError as error:

@@ -1,4 +1,4 @@
-"""The pairs of a build: the rule that makes them of ratings, what is selected first, and what is held out.
+"""The pairs of a build: the rule that makes them of ratings, and the selection of questions before it.
 
 The rule is best against worst, one pair per question (CARE, section 4), or a variant. Every draw depends on the seed
 and on the text that is drawn, and on nothing else: adding a question changes no other question's pair, and the order of
@@ -123,9 +123,9 @@ def _in_drawn_order(questions: Iterable[RatedQuestion], purpose: str, seed: int)
 
 
 class PairSelection(NamedTuple):
-    """The pairs of a build by split, what they were made of and how many there are of everything.
+    """The pairs of a build by split, the questions that they were made of, and counts.
 
-    ``overlap`` is what all questions share with tests, before any were held out.
+    ``overlap`` is of all questions with tests, before any were held out.
     """
 
     rated: RatedQuestions

@@ -1,4 +1,4 @@
-"""What rated responses hold before anything is trained on them: pairs, ties, gaps, lengths, who wrote them, overlap.
+"""Statistics of rated responses before training: pairs, ties, gaps, lengths, writers, overlap with tests.
 
 Nothing is held out here: overlap with tests is shown instead.
 """
@@ -103,7 +103,7 @@ class PreferenceStat:
     not_checked: str = ""
 
     def as_text(self) -> str:
-        """Returns what the command prints."""
+        """Returns the text that the command prints."""
         tables = [as_text(header, rows) for _, header, _, rows in self._tables()]
         return "\n\n".join([*tables, "\n".join(self._notes())])
 
@@ -226,7 +226,7 @@ def _group(
 
 
 def _writers(questions: Iterable[RatedQuestion], pairs: Iterable[PreferencePair]) -> list[WriterStat]:
-    """Returns who wrote the responses, those with most first."""
+    """Returns the writers of the responses, most responses first."""
     ratings: dict[str, list[float]] = {}
     for question in questions:
         for answer in question.answers:

@@ -1,4 +1,4 @@
-"""Questions with their rated responses: what pairs are made of, wherever the ratings come from.
+"""Questions with their rated responses, of which pairs are made, wherever the ratings come from.
 
 All ratings of a build are one rater's, on one scale. The responses of a question were graded by one rubric.
 """
@@ -28,7 +28,7 @@ LEFT_OUT: Mapping[str, str] = {
     "repeated_texts": "responses with the same text as another one",
     "graded_by_another_rubric": "responses graded by another rubric",
 }
-"""What is left out before pairs are made, in words, by the name of its count."""
+"""Responses that are left out before pairs are made, in words, by the name of their count."""
 
 
 class RatedAnswer(NamedTuple):
@@ -103,7 +103,7 @@ class Gathering:
     def add(self, question: RatedQuestion, rubric: str, answer: RatedAnswer) -> None:
         """Takes a response in, but for a blank one, which teaches nothing.
 
-        What an earlier row didn't say of the question, a later one may.
+        A later row may add facts of the question that an earlier one lacks.
         """
         if not answer.text.strip():
             self.left_out["blank_responses"] += 1

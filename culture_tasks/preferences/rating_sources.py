@@ -102,7 +102,7 @@ def _holds_results(source: str) -> bool:
 
 
 def _gather_rows(source: str, rating: str | None, data_folder: Path | None, gathering: Gathering) -> None:
-    """Reads the rows of a table: those that a benchmark offers (by its name or its data set's), or a file's."""
+    """Reads the rows of a table: a benchmark's (by its name or its data set's), or a file's."""
     offer = next((ratings.source for name, ratings in offered().items() if source in (name, ratings.source.hub)), None)
     table = read_file(Path(source).expanduser()) if offer is None else read_source(offer, data_folder)
     columns = {name for row in table.rows for name in row}
@@ -294,12 +294,12 @@ class _Reader:
         if not self._selection.test_questions:
             raise DataError(
                 f"preferences: {where} is a test. A model that is trained on its questions can't be tested by them any "
-                "more. If that is what you want, say so with --train-on-test: the manifest then names the items, and "
-                "the report marks the model."
+                "more. To train on them all the same, add --train-on-test: the manifest then names the items, and the "
+                "report marks the model."
             )
 
     def why_nothing(self) -> str:
-        """Says why there is no response, and what to do."""
+        """Returns why there is no response, and what to do."""
         if self._unscored:
             outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self._unscored.items()))
             return f"no verdict is scored ({outcomes}). Grade the responses with `culture-tasks rejudge`."

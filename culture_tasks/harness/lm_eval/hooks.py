@@ -36,7 +36,7 @@ def text(task: Task, doc: Mapping[str, Any]) -> str:
 def rendered(prompt: Prompt) -> str:
     """Returns a prompt as one text, with the places of its images.
 
-    lm-eval has one system message for all documents of a run, so a prompt's own stands before its first text.
+    lm-eval has one system message for all documents of a run, so a prompt's own is put before its first text.
     """
     lines: list[str] = []
     system = [prompt.system] if prompt.system else []

@@ -1,4 +1,4 @@
-"""The task class of our lm-eval tasks: what a document shows reaches the model, and each of several runs has its seed.
+"""The task class of our lm-eval tasks: all images reach the model, and each of several runs has its seed.
 
 lm-eval sends all requests of a type together, decides by the first of them whether images are sent, cuts a document's
 images to the model's ``max_images``, and gives every repeat of a request the same seed. None of this is an error to it.
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class Images(list[Any]):
-    """A document's images: a list that can't be cut short, and that knows which of them nobody has looked at.
+    """A document's images: a list that can't be cut short, and that knows which of them were looked at.
 
     Copying or pickling it is looking at all of them: a model may hand its requests on.
     """
@@ -53,7 +53,7 @@ class Images(list[Any]):
         self.forget_looks()
 
     def forget_looks(self) -> None:
-        """Forgets who has looked so far, such as what made a key of the images."""
+        """Forgets the looks so far, such as one that made a key of the images."""
         self.unseen = set(range(len(self)))
 
     def __iter__(self) -> Iterator[Any]:
@@ -123,7 +123,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         _refuse_cutting(self.instances, limit)
 
     def fewshot_docs(self) -> Any:
-        """Returns the documents that examples are drawn from: of any shard those of the whole task.
+        """Returns the documents that examples are drawn from: for any shard, the whole task's.
 
         There are none for image tasks, since lm-eval would decode all of their images.
         """
@@ -173,7 +173,7 @@ class CultureTask(ConfigurableTask):  # type: ignore[misc]
         return Instance(request_type=kind, doc=doc, arguments=arguments, idx=0, metadata=metadata)
 
     def override_metric(self, metric_name: str) -> None:  # noqa: ARG002 - lm-eval's signature
-        """Has nobody grade, and keeps the metrics, whose records are logged: ``--predict_only`` calls this."""
+        """Switches grading off, and keeps the metrics, whose records are logged: ``--predict_only`` calls this."""
         start_prediction()
 
 

@@ -30,7 +30,7 @@ _VLLM = {"lmms_eval.models.chat.vllm": "VLLM", "lmms_eval.models.chat.vllm_gener
 
 
 def extend_commands() -> None:
-    """Extends what lmms-eval's commands call; safe to call again."""
+    """Extends the function that lmms-eval's commands call; safe to call again."""
     from lmms_eval import evaluator
 
     extend(evaluator, "simple_evaluate", _with_checks_of_the_run)
@@ -79,7 +79,7 @@ def _with_checks_of_a_task(original: Callable[..., None]) -> Callable[..., None]
 
 
 def _with_records(original: Callable[..., None]) -> Callable[..., None]:
-    """Has nobody grade a task of ours where ``--predict_only`` would take its metrics away: they read the records."""
+    """Switches grading off where ``--predict_only`` would take the metrics of a task of ours away."""
 
     def override_metric(self: Any, *args: Any, **kwargs: Any) -> None:
         if name_of(self):
@@ -162,7 +162,7 @@ def _groups(task_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, list[str]]]:
 
 
 def tasks_of(task_dict: Mapping[Any, Any]) -> Iterator[Any]:
-    """Yields the tasks that lmms-eval has loaded, those of groups too."""
+    """Yields the tasks that lmms-eval has loaded, also below groups."""
     for inside in task_dict.values():
         if isinstance(inside, Mapping):
             yield from tasks_of(inside)

@@ -31,7 +31,7 @@ Message = dict[str, Any]
 
 
 def documents(task: Task, placeholder: datasets.Dataset) -> datasets.Dataset:  # noqa: ARG001
-    """Returns a task's documents in the place of the placeholder; those of a user's variant are loaded here."""
+    """Returns a task's documents in the place of the placeholder; for a user's variant they are loaded here."""
     with exit_on_error():
         loaded = loaded_task(task.name)
         is_of_this_run = loaded is not None and loaded.settings == Settings.from_environment()
@@ -98,7 +98,7 @@ def results(task: Task, doc: Mapping[str, Any], responses: Sequence[Any]) -> dic
 
 
 class _Looks:
-    """How many images of a document were handed out once, and the places of those whose pixels nobody has read."""
+    """How many images of a document were handed out together, and the places of the images that weren't read."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -124,7 +124,7 @@ def watched(doc: Mapping[str, Any], images: Iterable[Image]) -> list[Image]:
     """Returns a document's images, which remember whether they are looked at.
 
     Some model types look at the first image alone (the simple ``internvl``) or at none (a model that takes the text out
-    of the messages). A document whose images nobody asked for has its answer from lmms-eval's cache, or from a model
+    of the messages). A document whose images nobody asks for has its answer from lmms-eval's cache, or from a model
     that reads no document at all, such as ``dummy``: it is scored.
     """
     handed_out = list(images)

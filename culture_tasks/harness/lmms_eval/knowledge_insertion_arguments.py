@@ -24,7 +24,7 @@ _FIRST_BATCH = 32
 class InsertionArguments(ModelOptions):
     """Arguments of the model; others are options of a method without a state, or go to the backend.
 
-    docs/insertion.md says what they do. Features that a method looks up in the model itself always come from
+    docs/insertion.md describes them. Features that a method looks up in the model itself always come from
     transformers, and so do the answers of a method's second model. ``max_batch_size`` is not used; lmms-eval passes it
     to every model.
     """

@@ -2,7 +2,7 @@
 
 lmms-eval finds kept responses by the command line's model arguments. A retrained state at the same path, or other
 weights in the same folder, would hit the responses of the old ones. So a fingerprint of the model and of the documents
-takes the place of those arguments, whether lmms-eval is given the model's name or the model.
+takes the place of these arguments, whether lmms-eval is given the model's name or the model.
 """
 
 from __future__ import annotations

@@ -124,6 +124,6 @@ def task_index() -> dict[str, dict[str, Any]]:
 
 
 def our_tasks(names: Iterable[Any]) -> list[str]:
-    """Returns the tasks below those names that are ours, each once; tasks may be given otherwise than by name."""
+    """Returns our tasks below these names, each once; a program may give tasks that aren't names."""
     ours = [name for name in names if isinstance(name, str) and name in entries()]
     return list(dict.fromkeys(task.name for name in ours for task in tasks_below(name)))

@@ -1,4 +1,4 @@
-"""The recipes of a folder of training data: what ``trl sft``, ``trl dpo`` and ``trl kto`` read, and SimPO's script.
+"""The recipes of a folder of training data, for ``trl sft``, ``trl dpo`` and ``trl kto``, and SimPO's script.
 
 The YAML files beside this module are their templates. A method has two: ``paper`` trains all weights by the values of
 CARE's paper, and ``lora`` is ours, for one GPU. A method whose data aren't in the folder has none there.
@@ -29,7 +29,7 @@ PAPER_MODELS = (
 """The models of CARE's Table 3; the recipes train the first, unless told otherwise."""
 
 MODELS_FOLDER = "models"
-"""Where in the folder of the data the recipes save what they train; the manifest above says what that is trained on."""
+"""The folder in the data's where recipes save their models; the manifest above names the data of these models."""
 
 _BATCH = 128
 _EPOCHS = 3
